@@ -19,7 +19,7 @@ let database: TestDatabase
 let servers: DatabaseServers
 beforeAll(async () => {
   chain = await startTestChain({ port: await freePort(), signer: OWNER.address })
-  // An attestation without delegation does not raise the nonce in EAS.
+  // An attestation without delegation does not increase the nonce in EAS.
   await attest(chain, answerRequest(true), 5)
 })
 beforeEach(async () => {

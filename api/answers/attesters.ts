@@ -26,7 +26,7 @@ export async function noteAttesters(
   await Promise.allSettled(
     [...chains].flatMap(({ attester, reader }) => {
       const { chain, address: ours, others, proxy } = attester
-      /** @param firstBlock throws while the attester is not known to belong to this service */
+      /** @param firstBlock throws while it is unknown if the attester belongs to this service */
       const note = (address: string, firstBlock: () => Promise<number>) =>
         retry(
           async () =>

@@ -94,8 +94,8 @@ describe('an account', () => {
     const sender = await chain.provider.getSigner(0)
     await mined(chain, (await sender.sendTransaction({ to: factory, data: createCall(owner.address) })).hash)
     expect(await refusal(address, wrap(signed(owner)))).toBeUndefined()
-    // The call that replaces the one to the factory would transfer the account to another owner. It must not
-    // be made.
+    // An attacker replaces the call of the factory by a call that would transfer the account to another
+    // owner. The check must not make that call.
     const stealing = new Interface(Account.abi).encodeFunctionData('setOwner', [other.address])
     const stolen = counterfactual(owner.address, address, stealing)
     expect(await refusal(address, stolen.wrap(signed(owner)))).toBeUndefined()
@@ -224,7 +224,7 @@ describe('a chain that is not local', () => {
     const node = await proxy(() => undefined, waiting)
     try {
       const of = reader(node.url)
-      // Each check calls twice: at a final block and at the last block.
+      // Each check calls the account twice: at a final block and at the last block.
       const asked = Array.from({ length: 40 }, (_, i) =>
         refusal(factory, '0x00', of.of({ ...OWN_WORK, client: `client ${i % 5}` })),
       )

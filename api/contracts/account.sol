@@ -2,9 +2,10 @@
 pragma solidity 0.8.37;
 
 /// Checks if an account accepts a signature (ERC-1271), after calling its factory if it is not deployed yet
-/// (ERC-6492). It is sent as the creation code of an eth_call, so it is never deployed: its constructor returns
-/// one word instead of code. It reverts only if the RPC endpoint supplies too little gas, and copies at most 32
-/// bytes of any return data, so that neither account nor factory can make it fail or return long data.
+/// (ERC-6492). It is sent as the creation code of an eth_call, so it is never deployed: its constructor
+/// returns one word instead of code. It reverts only if the RPC endpoint supplies too little gas. It copies
+/// at most 32 bytes of any return data, so neither the account nor the factory can make it fail or return
+/// long data.
 contract AccountCheck {
     uint256 private constant NO_CONTRACT = 0;
     uint256 private constant ACCEPTED = 1;
@@ -22,7 +23,7 @@ contract AccountCheck {
     ) {
         if (factory != address(0) && account.code.length == 0) {
             requireGas(factoryGas);
-            // Its success shows in the code of the account, so the result is discarded.
+            // The code of the account shows if the call succeeded, so its result is discarded.
             assembly ("memory-safe") {
                 pop(call(factoryGas, factory, 0, add(factoryCall, 32), mload(factoryCall), 0, 0))
             }

@@ -19,7 +19,7 @@ export interface AccountSignature {
 export interface AccountRefusal {
   /** False if there is no contract at the address, even after the call of the signature's factory. */
   isContract: boolean
-  /** Text for the client, which follows the name of the signature. */
+  /** Text for the client, to be appended to the name of the signature. */
   problem: string
 }
 
@@ -27,7 +27,7 @@ export interface AccountRefusal {
 export type AccountAnswer = 'no contract' | 'accepted' | 'refused'
 
 const SIGNATURE = new RegExp(`^0x([0-9a-fA-F]{2}){1,${MAX_SIGNATURE_BYTES}}$`)
-/** Gas limit of an account: nine times a check of a P-256 signature in Solidity. */
+/** Gas limit of an account: nine times the gas of verifying a P-256 signature in Solidity. */
 const ACCOUNT_GAS = 3_000_000
 /**
  * Gas limit of an account's factory: the largest contract takes 4,915,200 to store (24,576 bytes, EIP-170).
@@ -84,7 +84,7 @@ const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
 /**
  * Maximum numbers of accounts called at once, and of calls that wait for a slot, for all clients and for one.
  * The work that clients cause at an RPC endpoint must leave room for other reads. Re-signing a batch may call
- * 40 accounts, and a client may send two batches at once: the last of 80 checks waits for 13 others.
+ * 40 accounts, and a client may send two batches at once, so the last of 80 checks waits for 13 others.
  */
 const ACCOUNT_CHECKS = { all: 16, each: 6, waiting: 400, waitingEach: 80, waitMs: 13 * CALL_TIMEOUT_MS }
 
@@ -108,7 +108,7 @@ export class AccountChecks {
     const { client, signal } = node.work
     const release = await this.slots.acquire(client, signal)
     try {
-      // Encoding takes longer than the rest of a request that gets no slot.
+      // Encoding the call takes longer than all other work for a request that gets no slot.
       const call = accountCall(claim)
       if (!call)
         return {

@@ -19,7 +19,7 @@ export interface Block {
 export class OtherChainError extends UnavailableError {
   constructor(
     slug: string,
-    /** chain that it is on */
+    /** id of the chain that the endpoint is on */
     readonly chainId: number,
   ) {
     super(`The RPC endpoint of ${slug} is on chain ${chainId}.`)
@@ -52,11 +52,11 @@ const CHAIN_ID_SHARED_MS = 60_000
 /** Age in milliseconds at which the name of the node's software is read again. */
 const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
-  /** True for a call that every answer of the API needs. It does not wait for a slot. */
+  /** True for a call that every answer of the API needs. Such a call does not wait for a slot. */
   essential?: boolean
   /**
-   * True if the response must not be older than the call, so that it is not shared with an equal call under
-   * way.
+   * True if the response must not be older than the call. The response is then not shared with equal calls in
+   * progress.
    */
   unshared?: boolean
   /** Block whose state is read; default: the latest. */
@@ -99,7 +99,7 @@ export class ChainNode {
       chain: connected.chain,
       urls: connected.rpcUrls,
       batchSize,
-      concurrency: 1_000, // calls are limited here, by CALLS
+      concurrency: 1_000, // calls are limited by CALLS instead
       timeoutMs: CALL_TIMEOUT_MS,
       chainIdValidMs: CHAIN_ID_SHARED_MS,
     })

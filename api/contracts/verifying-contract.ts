@@ -25,7 +25,7 @@ interface Signing {
  */
 type Verdict = Signing | { reason: string; before?: Signing | undefined }
 /**
- * `away`: the contract was ready, and its RPC endpoint does not answer now, is on another chain or finds no
+ * `away`: the contract was ready, but its RPC endpoint does not respond now, is on another chain or finds no
  * contract.
  */
 type Probe = { at: number } & (
@@ -61,7 +61,7 @@ export class VerifyingContract {
     this.address = checksumAddress(address)
   }
 
-  /** True if the RPC endpoint does not answer: such a refusal may end at any moment. */
+  /** True if the RPC endpoint does not respond, because such a refusal may end at any moment. */
   async unreachable(): Promise<boolean> {
     return (await this.probe()).state === 'unreachable'
   }

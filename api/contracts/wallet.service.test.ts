@@ -93,7 +93,7 @@ async function send(api: TestApi, { method, path, body, headers }: Sent) {
 }
 /** Seconds until the end of a window that has just begun. */
 const RESET = expect.closeTo(3600, -2) as unknown as number
-/** This API serves no chain, so an admitted request gets 400. */
+/** This API serves no chain, so a request that is admitted gets status 400. */
 const LET_IN = {
   status: 400,
   slug: 'invalid-input',
@@ -105,7 +105,7 @@ const refused = (detail: unknown) => ({
   type: 'application/problem+json; charset=utf-8',
   detail,
 })
-/** Addresses of this run only, as Redis keeps counts for an hour; the letters name a /64. */
+/** Addresses of this run only, because Redis stores counts for an hour. The letters identify a /64. */
 const RUN = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}`
 const client = (name: string) => `${RUN}:${name.slice(0, -1)}::${name.slice(-1)}`
 let clients = 0
@@ -376,7 +376,7 @@ test('remembers a nonce exactly as long as its timestamp is accepted', async () 
   }
   seconds++
   expect(await send(api, early)).toMatchObject(refused(sentence('X-Wallet-Timestamp')))
-  // With a later timestamp it is another request, and the nonce has expired.
+  // With a later timestamp it is a different request, and the nonce has expired.
   seconds += 60
   expect(
     await send(
@@ -444,7 +444,7 @@ for (const [where, redisUrl] of [
         status: 429,
         slug: 'rate-limited',
         limit: [4, 0, expect.any(Number)],
-        // After one second the text still states 60 minutes.
+        // After one second, the text still says 60 minutes.
         detail: sentence(),
       })
       // Unsigned requests have another limit.
@@ -471,7 +471,7 @@ for (const [where, redisUrl] of [
       expect(await send(api, await sign(thief, { nonce: wanted.headers['x-wallet-nonce']! }))).toMatchObject(
         LET_IN,
       )
-      // A request with an invalid body uses neither a nonce nor a request.
+      // A request with an invalid body uses up neither a nonce nor a request of the limit.
       expect(
         await send(
           api,

@@ -125,7 +125,7 @@ export class WalletTier {
     scope.addHook('onRequest', async (request) => {
       if (this.tierOf(request)) this.readClaim(request)
     })
-    // The body has arrived by this hook.
+    // When this hook runs, the body has arrived.
     scope.addHook('preValidation', async (request, reply) => {
       if (this.tierOf(request)) await this.admit(this.readClaim(request), request, reply)
     })
@@ -242,7 +242,7 @@ export class WalletTier {
   }
 }
 
-/** x-wallet-nonce -> X-Wallet-Nonce */
+/** x-wallet-nonce becomes X-Wallet-Nonce */
 function titled(header: string): string {
   return header.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase())
 }

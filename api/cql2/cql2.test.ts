@@ -17,7 +17,7 @@ const refusal = (read: () => unknown): string => {
   return 'accepted'
 }
 
-/** Each filter is given in both encodings. */
+/** Each filter is tested in both encodings. */
 test.each<[string, unknown]>([
   ["chain='celo'", { op: '=', args: [{ property: 'chain' }, 'celo'] }],
   ["memo = 'Via dell''Avvento'", { op: '=', args: [{ property: 'memo' }, "Via dell'Avvento"] }],

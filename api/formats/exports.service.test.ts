@@ -28,7 +28,7 @@ import { Exports } from './exports'
  */
 const COUNT = 6_000
 const MEMO = 'A place that is described at length. '.repeat(80)
-/** Milliseconds: the response timeout of `hasty`. */
+/** Response timeout of `hasty` in milliseconds. */
 const ANSWER_MS = 3_000
 const LIST = '/api/v0/location-records'
 let database: TestDatabase
@@ -128,8 +128,8 @@ test('holds one page and no database connection for a client that stops reading,
   expect(await busyConnections()).toBe(0)
   expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
   const ended = new Promise((resolve) => response.once('close', resolve))
-  // After the timeout of any idle connection, or twice that, because Node checks whether anything was sent in
-  // between.
+  // Waits longer than the timeout of an idle connection, or than twice that, because Node checks whether any
+  // data was sent in between.
   await expect.poll(() => hasty.connections()).toBe(0)
   response.resume()
   response.on('error', () => {})
@@ -211,7 +211,7 @@ test('stops the export after a disconnect, and frees its slot', async () => {
   expect((await start('?format=ndjson', '192.0.2.5')).statusCode).toBe(200)
   for (const response of [a, b]) response.destroy()
   await freed(client)
-  // Complete exports release their slots, too.
+  // Complete exports also release their slots.
   for (let i = 0; i < 3; i++) {
     let response = await start('?format=csv&limit=1001&fromTimestamp=2027', client)
     // The slots of aborted exports are released a moment later.
@@ -372,7 +372,7 @@ test('exports each earlier record once while records arrive, and serves lists me
   const response = await start('?format=ndjson')
   const asking = (async () => {
     for (let i = 0; i < 20; i++) {
-      // Without a response in time the status would be 503.
+      // Without a response in time, the status would be 503.
       expect((await start('?limit=1', '192.0.2.7')).statusCode).toBe(200)
       await insertRecords(database.url, [{ timestamp: Date.UTC(2026, 5, 1) + i * 1000 }], 900_000 + i)
     }

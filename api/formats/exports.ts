@@ -16,9 +16,9 @@ import type { ColumnarKind } from '../http/accept'
 const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
- * Maximum number of exports that read from the database at the same time; lists use the other connections. As
- * many further exports may read their first two pages, so that a short export does not wait for the pages of
- * long ones.
+ * Maximum number of exports that read from the database at the same time; lists use the other connections.
+ * The same number of further exports may read their first two pages, so that a short export does not wait for
+ * the pages of long ones.
  */
 const READS_AT_ONCE = 2
 /** An export that lost its slot may still wait for its read, so the queue has no limit. */
@@ -27,8 +27,8 @@ const RETRY_AFTER_SECONDS = 5
 /**
  * Minimum pace while others wait, in characters or bytes per millisecond: 6 MB a minute for text. An export
  * that lags behind the pace for longer than GRACE_MS, or is older than MAX_AGE_MS, is ended. Files in spatial
- * order have only a quarter of the slots, and another client waits for one (columnar/file.ts). They must be
- * read at 1 MB a second, and their grace is shorter than that wait.
+ * order have only a quarter of the slots (columnar/file.ts). If another client waits for one, they must be
+ * read at 1 MB a second, and their grace is shorter than that client's wait.
  */
 const LEAST_PACE = { text: 100, columnar: 1_000 }
 const GRACE_MS = { text: 60_000, columnar: 5_000 }
@@ -51,11 +51,11 @@ interface Export {
   /** True if it holds one of the slots of files in spatial order. */
   hasFile: boolean
   readonly began: number
-  /** Time when it falls, or fell, behind the minimum pace. */
+  /** Time at which the export falls, or fell, behind the minimum pace. */
   behindAt: number
-  /** Resets its connection. */
+  /** Resets the connection of the export. */
   readonly breakOff: () => void
-  /** Releases the slot; further calls do nothing. */
+  /** Releases the slot. Further calls have no effect. */
   readonly leave: () => void
 }
 
@@ -96,7 +96,7 @@ export class Exports {
     const own = this.enter(reply, workOf(request), kind, breakOff)
     try {
       const first = await this.read(pages, own, this.beginnings)
-      // The client disconnected, or got the response that this took too long.
+      // The client has disconnected, or got the response that the export took too long.
       if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
         await pages.return(undefined)
         own.leave()
@@ -168,7 +168,7 @@ export class Exports {
     const timer = setInterval(() => {
       if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
     }, LOOK_MS)
-    // The client waits for the service. This time must not count as slow reading.
+    // The client is waiting for the service, so this time must not count as slow reading.
     own.behindAt = Infinity
     try {
       const file = await this.columnarFiles.begin(name, own.work)
@@ -257,7 +257,8 @@ export class Exports {
           const text = (written ? format.separator : '') + format.write(page.value.slice(at, at + SLICE))
           yield text
           written = true
-          // The stream requests more, so the client has read this text, apart from what is in buffers.
+          // The stream requests more data, so the client has read this text, except for the part that is in
+          // buffers.
           this.credit(own, text.length / LEAST_PACE.text)
           // A client that reads as fast as the service writes must not block the event loop.
           await setImmediate()
@@ -281,7 +282,7 @@ export class Exports {
     try {
       return await pages.next()
     } finally {
-      // The time that the service took does not count.
+      // Time that the service itself needed does not count.
       this.credit(own, this.clock() - asked)
       release()
     }

@@ -32,7 +32,7 @@ const COMMA = 0x2c
 /** Writes records as elements of a JSON array, in UTF-8, between the beginning and the end of a response. */
 export function recordBytes(before: string, rows: readonly RecordResult[], after: string): Buffer {
   const bytes = Buffer.from(before + recordLines(rows) + after)
-  // JSON has no line breaks in its texts.
+  // Strings in JSON contain no line breaks.
   for (let at = bytes.indexOf(LINE_BREAK); at >= 0; at = bytes.indexOf(LINE_BREAK, at + 1)) bytes[at] = COMMA
   return bytes
 }

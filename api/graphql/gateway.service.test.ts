@@ -99,7 +99,7 @@ async function serve({
   // Same compiler as in api/server.ts.
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
-  // Bodies that are large enough for a worker are rejected earlier.
+  // Bodies that are large enough for a worker are rejected before that.
   guardRequests(server, 28_000, undefined)
   await openToAllOrigins(server)
   await server.register(
@@ -982,7 +982,7 @@ describe('database failures', () => {
       headers: { 'retry-after': '5' },
     })
     await new Promise((resolve) => setTimeout(resolve, 100))
-    // The reason is logged once for all attempts.
+    // The reason is logged once, not for each attempt.
     expect(kept.seen).toEqual([sentence()])
     await server.close()
     await gone.close()
@@ -1099,7 +1099,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await lock()
     const greedy = Array.from({ length: 14 }, () => ask(SLOW))
     await untilRunning(2)
-    // A check takes time of the main thread, so that it is part of the client's share.
+    // A check takes time of the main thread, so it counts towards the client's share.
     expect((await ask('{ unknown }')).status).toBe(429)
     expect((await ask('{ unknown }', undefined, { from: '10.0.0.3' })).status).toBe(400)
     const started = performance.now()
@@ -1148,7 +1148,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(await left).toBe('left')
     const started = performance.now()
     await untilRunning(0)
-    // The ten together would take thirty seconds.
+    // All ten together would take thirty seconds.
     expect(performance.now() - started).toBeLessThan(20_000)
     await release()
     await own.close()
@@ -1167,7 +1167,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
       errors: [sentence()],
     })
     await release()
-    // Other connections may close a moment later.
+    // Connections of other requests may close a moment later.
     await expect.poll(() => ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 

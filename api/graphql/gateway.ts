@@ -137,7 +137,7 @@ async function answered(
     const began = performance.now()
     const work: Work = { client, foresee, signal: abort.signal, spend: () => {} }
     const running = (async () => {
-      // Other clients' work comes between two checks.
+      // Gives other clients' work a turn between two checks.
       await setImmediate()
       const checked = checkQuery(backend.schema(), query, operationName, variables, backend.rowsOf)
       return backend.run(checked, variables, work)

@@ -25,8 +25,8 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /**
- * The editor is as high as the page leaves it, its colours have a contrast of at least 4.5, and a dark page
- * inverts them, because the build has no dark theme.
+ * The editor fills the height that the page leaves it. Its colours have a contrast of at least 4.5. A dark
+ * page inverts the colours, because the build has no dark theme.
  */
 const STYLE = `
 html, body { height: 100% } body { display: flex; flex-direction: column; margin: 0; background: var(--surface) }

@@ -37,14 +37,17 @@ const QUERY_LIMITS = {
   tokens: 2_000,
   /** Nested braces, brackets and parentheses: the parser and the checks recurse. */
   nesting: 40,
-  /** Fields: each alias counts, each fragment as often as it is spread. GraphiQL's introspection has 191. */
+  /**
+   * Maximum number of fields: each alias counts, and each fragment counts as often as it is spread.
+   * GraphiQL's introspection has 191.
+   */
   fields: 600,
   /** Root fields: each one runs a database statement. */
   rootFields: 10,
   /** Nested fields: a record, its events, their record, its events. */
   depth: 9,
   /**
-   * Nested fields of introspection: types have fields with arguments with types, which may be lists of lists.
+   * Maximum nesting of introspection: types have fields with arguments of types, which may be lists of lists.
    */
   introspectionDepth: 20,
   /** Rows that a response may have: the sizes of nested pages multiply. */

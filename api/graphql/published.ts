@@ -78,7 +78,7 @@ export class PublishedGraphql implements GraphqlBackend {
   start(wait = RETRY_MS): Promise<void> {
     this.starting = this.build().catch((error: Error) => {
       if (this.closed) return
-      // Logged once for each reason, not for each attempt.
+      // Each reason is logged once, not at each attempt.
       if (error.message !== this.lastReason)
         this.log.warn({ reason: error.message }, 'raw GraphQL is not ready')
       this.lastReason = error.message

@@ -87,7 +87,7 @@ function checksum(address: string | null): string | null {
 
 /** Builds the GraphQL schema of the published views from the database's catalog, which may take a second. */
 export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}): Promise<GraphQLSchema> {
-  // Loaded only here, because they take as long to load as the rest of the API together.
+  // These packages are loaded only here, because loading them takes as long as loading the rest of the API.
   const [{ createPostGraphileSchema }, build, buildPg, { default: connectionFilter }] = await Promise.all([
     import('postgraphile'),
     import('graphile-build'),
@@ -110,7 +110,7 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
     skipPlugins: [
       // Adds global object IDs, and a field `query` of type Query.
       build.NodePlugin,
-      // Replaced by the plugins above.
+      // The plugins above replace this one.
       build.StandardTypesPlugin,
       buildPg.PgConnectionArgFirstLastBeforeAfter,
       buildPg.PgOrderAllColumnsPlugin,
@@ -151,7 +151,7 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
  * undefined for a single record.
  */
 export const publishedRows: RowsOf = (field, args, parent) => {
-  // Groups may read all records.
+  // Groups may read all records, so they count as the largest page.
   if (field.name.endsWith('Groups')) return PAGE_LIMITS.rows
   if (!field.args.some(({ name }) => name === 'first')) return undefined
   return pageRows(args, parent.name === 'Query' ? PAGE_LIMITS.default : PAGE_LIMITS.ofRelation)

@@ -67,7 +67,7 @@ export const PageInfoPlugin: Plugin = (builder) => {
       const has =
         (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
           // PostGraphile selects rows only if the query uses one of their fields. This call makes it select
-          // them always.
+          // rows always.
           fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
           return { description, type: new GraphQLNonNull(GraphQLBoolean) }
         }

@@ -194,7 +194,7 @@ export class PublishedViews {
         },
       })
       await last
-      // The result is complete. If the connection is lost now, the pool only removes it.
+      // The result is complete. If the connection is lost now, the pool only has to remove it.
       broken = await client.query('ROLLBACK').then(
         () => false,
         () => true,

@@ -18,7 +18,7 @@ describe('the keys of a tile', () => {
     2 ** 30,
     2 ** 40,
   ])('find each of its hashes, at index %i', (index) => {
-    // A view with an offset that is not aligned, as in a larger buffer.
+    // A view whose offset in its buffer is not aligned, as in a part of a larger buffer.
     const hashes = randomBytes(256 * 32 + 3).subarray(3)
     hashes.fill(0xff, 0, 32)
     hashes.fill(0, 32, 64)

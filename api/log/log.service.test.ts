@@ -304,7 +304,7 @@ describe.runIf(TEST_DATABASE_URL)('readers whose statements do not end', () => {
       const abort = new AbortController()
       const paths = [`proof/${leaf}`, `proof/${'0'.repeat(64)}`, 'tile/0/000.p/1', `proof/${'1'.repeat(64)}`]
       const asked = paths.map((path) => fetch(`${url}/log/v0/${path}`, { signal: abort.signal }))
-      // Only two of the four requests: the share of a client whose pace is unknown.
+      // Only two of the four requests run, which is the share of a client whose pace is unknown.
       await expect.poll(waiting).toBe(2)
       await log.append(entryOf(1))
       expect(await (await fetch(`${url}/log/v0`)).json()).toMatchObject({ open: true })
@@ -458,7 +458,7 @@ describe('a process that pauses before it applies a step', () => {
   })
 })
 
-/** Makes calls of a store fail before or after their statement, like a lost connection. */
+/** Makes calls of a store fail before or after their statement, as if the connection was lost. */
 function breakAtRandom(store: LogStore, random: () => number, isFailing: () => boolean): void {
   for (const name of ['claim', 'apply', 'waiting', 'partial', 'publish', 'state', 'tiles', 'stop'] as const) {
     const call = store[name].bind(store) as (...given: unknown[]) => Promise<unknown>

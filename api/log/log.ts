@@ -133,7 +133,7 @@ export class SignatureLog {
       )
     let proof = await read()
     if (!verifyInclusion(leaf, index, checkpoint, proof)) {
-      // The cached tiles are those of another database, for example of the one before a restore.
+      // The cached tiles belong to another database, for example to the one before a restore.
       this.tiles.clear()
       proof = await read()
     }

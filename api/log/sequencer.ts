@@ -77,7 +77,7 @@ export class Sequencer {
   private running: Promise<void> = Promise.resolve()
   private key: SignerKey | undefined
   private tree: Tree | undefined
-  /** Last state that was read. `held` is true if this process has the lease. */
+  /** State at the last read. `held` is true if this process has the lease. */
   private state: (LogState & { held: boolean }) | undefined
   private claimedAt = -Infinity
   /** Database server on which this process has confirmed the state. */

@@ -34,7 +34,7 @@ export class TileCache {
   private find(tile: Tile): Uint8Array | undefined {
     const hashes = this.tiles.get(keyOf(tile))
     if (!hashes || hashes.length < tile.width * HASH_BYTES) return undefined
-    // Not a new object if the width matches, because hashes of subtrees are cached per object
+    // Returns the existing object if the width matches, because hashes of subtrees are cached per object
     // (src/tlog/tiles.ts).
     return hashes.length === tile.width * HASH_BYTES ? hashes : hashes.subarray(0, tile.width * HASH_BYTES)
   }

@@ -45,7 +45,7 @@ interface Waiting {
 
 /**
  * Commits the entry of a signature before the signature leaves the process. Entries of one turn of the event
- * loop, and those that arrive while all statements run, are committed together, so that none waits for a
+ * loop, and those that arrive while all statements run, are committed together, so that no entry waits for a
  * timer.
  */
 export class LogWriter {
@@ -69,8 +69,9 @@ export class LogWriter {
 
   private async write(): Promise<void> {
     this.statements++
-    // Clients whose answers were committed together send their next requests together. Without this turn, the
-    // first of these would be committed alone, and the others would wait for it.
+    // Clients whose answers were committed together send their next requests together. Waiting for this turn
+    // commits these together as well. Otherwise the first one would be committed alone, and the others would
+    // wait for it.
     await nextTurn()
     while (this.queue.length > 0) {
       const group = this.queue.splice(0, AT_ONCE)

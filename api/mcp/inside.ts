@@ -6,7 +6,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
  */
 export function fetchInside(app: FastifyInstance, caller: FastifyRequest): typeof fetch {
   const { remoteAddress } = caller.socket
-  // The client disconnected early. Without an address its requests would count as this machine's.
+  // The client has already disconnected. Without an address, its requests would count as those of this
+  // machine.
   if (remoteAddress === undefined) throw new Error('the caller is gone')
   // Identifies a client behind a reverse proxy. No other header of the client is forwarded.
   const forwarded = caller.headers['x-forwarded-for']

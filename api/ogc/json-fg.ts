@@ -18,7 +18,7 @@ const BEGINNING = '{"type":"Feature",'
 export function profileText(row: RecordResult, profile: Profile): string {
   const text = featureText(row)
   if (profile === 'rfc7946') return text
-  // Texts in JSON have no bare quotation mark, and nested objects follow the time.
+  // Strings in JSON contain no unescaped quotation mark, and nested objects follow the time.
   const [, time] = /"timestamp":"([^"]+)"/.exec(row.text)!
   return `${BEGINNING}"time":{"timestamp":"${time}"},"place":null,${text.slice(BEGINNING.length)}`
 }

@@ -338,7 +338,7 @@ export function formatOf({ f }: { f?: Format }, accept: string | undefined): For
   return f ?? (prefersHtml(accept) ? 'html' : 'json')
 }
 
-/** Profile of a document: pages have none of their own. */
+/** Profile of a document. HTML pages have no profile. */
 export function profileOf({ profile = 'rfc7946' }: { profile?: Profile }, format: Format): Profile {
   return format === 'json' ? profile : 'rfc7946'
 }

@@ -31,7 +31,7 @@ const PUBLIC = '93.184.216.34'
 const certificate = readFileSync('test/vectors/fetcher-certificate.pem', 'utf8')
 const DOCUMENT = '{"place":"Quito","λ":-78.5}'
 const KIB_256 = 262_144
-/** Time of a refusal in production. */
+/** Time after which production refuses a document. */
 const REFUSAL_MS = 5_250
 /** Maximum stall of the event loop that the tests accept; an idle machine measures a tenth of it. */
 const STALL_MS = 1_500
@@ -137,7 +137,7 @@ type Names = Record<string, string[]>
 interface Setup extends Partial<FetchWorld> {
   names?: Names
   ipfsGateways?: string[]
-  /** Called when the fetcher decides to refuse the document, long before the client gets the answer. */
+  /** Called when the fetcher decides to refuse the document, long before the client gets the response. */
   onKnown?: () => void
 }
 function makeFetcher({ names = {}, ipfsGateways = [], onKnown, ...world }: Setup = {}) {
@@ -415,9 +415,9 @@ interface Attack {
   uri?: string
   route?: Route
   setup?: Setup
-  /** a regular expression for texts of Node and its packages */
+  /** a regular expression for error texts of Node and its packages */
   reason: unknown
-  /** Number of connections made. */
+  /** Number of connections that were made. */
   dialled?: number
 }
 const known = (reason: unknown) => (reason instanceof RegExp ? expect.stringMatching(reason) : reason)
@@ -772,7 +772,7 @@ describe('decompression bombs', () => {
   const squeeze = async (through: Transform, megabytes: number) =>
     buffer(Readable.from(Array.from({ length: megabytes }, () => piece)).pipe(through))
   const piece = Buffer.alloc(1_048_576)
-  // Small enough on the wire, 96 MiB decompressed.
+  // The document is small when it is sent, and has 96 MiB when it is decompressed.
   const bombs: Record<string, () => Promise<Buffer>> = {
     gzip: () => squeeze(createGzip(), 96),
     'gzip, many members': async () => Buffer.concat(Array<Buffer>(20).fill(await squeeze(createGzip(), 5))),

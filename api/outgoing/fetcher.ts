@@ -30,8 +30,8 @@ const DNS_TIMEOUT_MS = 1_000
 const NEXT_ADDRESS_MS = 1_000
 
 /**
- * One text for all reasons: details would reveal to strangers which hosts and ports exist (docs/spec/trust.md
- * 3).
+ * One text for all reasons, because details would reveal to strangers which hosts and ports exist
+ * (docs/spec/trust.md 3).
  */
 const UNFETCHABLE =
   'uri: the document could not be fetched. The URL must be https on port 443, of a host with ' +
@@ -39,7 +39,7 @@ const UNFETCHABLE =
   'must return 200 within 5 seconds, with JSON (Content-Type application/json, UTF-8) of at ' +
   'most 256 KiB. An ipfs:// URI must name a file of at most that size.'
 
-/** Network access behind the fetcher's checks. Tests replace it; the checks stay. */
+/** Network access below the fetcher's checks. Tests replace the access but not the checks. */
 export interface FetchWorld {
   /** Returns all addresses of a host name; an empty list if it has none. */
   resolve(host: string, signal: AbortSignal): Promise<string[]>
@@ -56,7 +56,7 @@ export const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH
 export interface FetcherOptions {
   /**
    * Trustless gateways, http(s), in order of preference. If empty, ipfs:// URIs are refused. The operator
-   * chose them, so their addresses are not checked; their responses are.
+   * chose them, so only their responses are checked, not their addresses.
    */
   ipfsGateways: readonly string[]
   /** Receives the reason of a refusal, which the client does not see. `where`: a host name or a CID. */
@@ -312,7 +312,7 @@ export function dial(addresses: readonly string[], port: number): Socket {
 interface Answer {
   statusCode: number
   headers: Record<string, string | string[] | undefined>
-  /** Empty unless the status is 200. */
+  /** Empty for any status other than 200. */
   body: Uint8Array
 }
 

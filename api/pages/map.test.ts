@@ -12,7 +12,7 @@ const polygon = (...positions: number[][]): Geometry => ({
   type: 'Polygon',
   coordinates: [[...positions, positions[0]]],
 })
-/** Marks, without land and the grid. */
+/** Parts of the picture that draw features, without land and the grid. */
 const marks = (svg: string) =>
   svg.replace(/<path class="land"[^]*<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
 
@@ -28,7 +28,7 @@ test('centres a single point, with a margin of some kilometres', () => {
   const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(svg)!.map(Number)
   expect(marks(svg)).toEqual([`<circle class="point" cx="${width! / 2}" cy="${height! / 2}" r="5"/>`])
   expect(svg).toMatch(/>13\.\d\d°E<[^]*>52\.\d\d°N</)
-  // At a corner of the world the picture stays within it.
+  // At a corner of the world, the picture does not extend beyond the world.
   for (const coordinates of positions('180 90, -180 -90'))
     expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
 })
@@ -142,7 +142,7 @@ describe('a feature with more positions than are drawn', () => {
     expect(some.length).toBeGreaterThan(0)
     // A shape across the edge of the picture is drawn at both edges.
     expect(some.reduce((sum, mark) => sum + countIn(mark), 0)).toBeLessThanOrEqual(COPIES * MOST)
-    // Pages draw with the default.
+    // Pages draw with this default.
     const onPage = marks(draw(FAMILIES[name]!(40_000) as Geometry).svg)
     const positions = onPage.reduce((sum, mark) => sum + countIn(mark), 0)
     expect(positions).toBeGreaterThan(0)

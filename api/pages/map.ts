@@ -138,7 +138,7 @@ function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
   }
 }
 
-/** Returns at most MOST_DETAILED of these positions, evenly from their order. */
+/** Returns at most MOST_DETAILED of these positions, at even intervals. */
 function sampled(positions: readonly Position[]): readonly Position[] {
   const step = Math.ceil(positions.length / MOST_DETAILED)
   return step === 1 ? positions : positions.filter((_, i) => i % step === 0)

@@ -17,6 +17,6 @@ test('charges each LIKE and each place for its share of the records, up to the s
   expect(cost(likes(3), 100_000)).toBeCloseTo(cost(likes(3)) / 10)
   expect(cost(likes(199))).toBe(5_000)
   expect(cost(`${place} AND (${place} OR revoked = TRUE)`)).toBeCloseTo(2 * cost(place))
-  // Only records that are measured count.
+  // Only records that are measured count towards the limit.
   expect(cost(place)).toBe(cost(place, 20_000))
 })

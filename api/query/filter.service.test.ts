@@ -429,7 +429,7 @@ test('treats a record without a geometry, or without a certain inside, as neithe
   expect(await found('TRUE')).toHaveLength(2)
   for (const unknown of [over!, `NOT ${over!}`, away!, `${over!} AND ${away!}`, `NOT (${over!} OR ${away!})`])
     expect([unknown, await found(unknown)]).toEqual([unknown, []])
-  // Its inside is uncertain, but cannot reach the other side of the world.
+  // The inside of this polygon is uncertain, but it cannot reach the other side of the world.
   expect(await found(`NOT ${away!}`)).toEqual([crossing!.id])
   expect(await found(`NOT (${over!} AND ${away!})`)).toEqual([crossing!.id])
   await rows(database.url, `DELETE FROM location_record WHERE id IN ('${crossing!.id}', '${nowhere!.id}')`)
@@ -471,7 +471,7 @@ test('refuses a filter that measures more than 20,000 records, counting all its 
       const [some] = await super.listRecords({ limit: 1 })
       if (!query.from) this.left = 12_000
       const found = Array<RecordResult>(Math.min(query.limit, this.left)).fill(some!)
-      // The last record only indicates that more follow.
+      // The last record that was read only indicates that more records follow.
       this.left -= query.limit - 1
       return found
     }
@@ -493,7 +493,7 @@ test('joins filters and parameters by AND (19-079r2, /req/filter/mixing-expressi
   const expected = await idsOf({ filter: `${filter} AND chain = 'celo' AND revoked = FALSE` })
   expect(expected.length).toBeGreaterThan(0)
   expect(await idsOf({ filter, chain: 'celo', revoked: 'false' })).toEqual(expected)
-  // A record without a geometry is in every bbox, and in no BBOX.
+  // A record without a geometry matches every parameter bbox, and no BBOX of a filter.
   const bbox = '-10,-20,60,50'
   expect(await idsOf({ filter, bbox, chain: 'celo', revoked: 'false' })).toEqual(
     await idsOf({

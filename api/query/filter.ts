@@ -281,7 +281,9 @@ function isOrdered(difference: number, compare: Comparison): boolean {
   return compare === '<>' || compare.startsWith(difference < 0 ? '<' : '>')
 }
 
-/** Milliseconds: `from` is the first instant of the given time, `next` the first one after it. */
+/**
+ * Span in milliseconds: `from` is the first instant of the given time, `next` is the first instant after it.
+ */
 interface Span {
   from: number
   next: number

@@ -62,7 +62,7 @@ interface Placed {
   id: string
   chain: string
   prover: string
-  /** Undefined for a shape. */
+  /** Undefined for a geometry that is not a point. */
   point: readonly [number, number] | undefined
   prepared: PreparedGeometry
 }
@@ -87,7 +87,7 @@ beforeAll(async () => {
         ? null
         : i % 60 === 0
           ? someShape()
-          : // Some share a position, or are one centimetre apart.
+          : // Some of these records share a position, or are one centimetre apart.
             { type: 'Point', coordinates: random() < EQUAL / COUNT ? [180, 0] : somePlace() },
   }))
   const stored = await insertRecords(database.url, given)
@@ -293,7 +293,7 @@ test('includes the distance in other formats', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { distance_meters: number }).distance_meters)).toEqual(
     expected.map(([, meters]) => meters),
   )
-  // A list without a bound has no count.
+  // A list by distance without a bound has no count.
   expect(await (await fetch(url('html'))).text()).toContain(
     '<p>Records 1 to 2 that match, nearest first.</p>',
   )
@@ -340,7 +340,7 @@ describe('searches that one statement cannot answer', () => {
     (plan['Relation Name'] === 'location_record'
       ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
       : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
-  /** Searches for the records nearest to 0, 0 among the given ones. */
+  /** Searches the given records for those nearest to 0, 0. */
   async function nearestOf(given: readonly (GivenRecord & { geometry: Geometry })[], limit: number) {
     const ofThem = await createMigratedDatabase()
     const apiOfThem = await startApi({ databaseUrl: ofThem.url })

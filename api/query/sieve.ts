@@ -42,8 +42,8 @@ export const TASK_CHARACTERS = 1_000_000
 const CHARACTERS_HERE = 20_000
 const SHORT_CHARACTERS = 300
 const LIMITS: WorkerLimits = {
-  // Two slots leave one thread to other work. Tasks of one client are short: a task waits at most for the
-  // longest one of another client.
+  // Two slots leave one thread to other work. Tasks are short, so a task waits at most for the longest task
+  // of another client.
   slots: { all: 2, each: 1, waiting: 256, waitingEach: 32, waitMs: 8_000 },
   taskMs: 15_000,
   ...workerErrors('Too many spatial searches are queued.', 'Measuring the geometries took too long.'),

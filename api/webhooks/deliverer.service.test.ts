@@ -57,7 +57,10 @@ const subscription = (url: string, more: Partial<GivenSubscription> = {}): Given
 const QUICK: Partial<DelivererOptions> = {
   ...{ pollMs: 10, leaseMs: 1_500, renewMs: 50, syncMs: 50, timeoutMs: 60_000, firstPauseMs: 20 },
 }
-/** Lease that does not lapse on a busy machine. If it lapsed, messages would be sent again. */
+/**
+ * Duration of a lease that does not lapse on a busy machine. If the lease lapsed, messages would be sent
+ * again.
+ */
 const KEPT = { leaseMs: 30_000 }
 async function deliver(
   given: readonly GivenSubscription[] | undefined,
@@ -164,7 +167,7 @@ hunt(
     await target.until(() => distinct(target.received).length === cases)
     expect(told(distinct(target.received))).toEqual(wanted)
     expect(told(distinct(other.received))).toEqual(wanted)
-    // Only the message that was tried last may be repeated, never an older one.
+    // Only the last message that was tried may be repeated, and never an older one.
     let last = -1
     const order = distinct(target.received).map(({ id }) => id)
     for (const { id } of target.received) {
@@ -267,7 +270,7 @@ test('ends the lease when its timer fires early, so that no request starts that 
   const target = await receiver(() => {
     if (target.received.length > 1) return answers.ok
     cut()
-    // The clock stands still, so it never reaches the end of the lease; timers still run.
+    // The deliverer's clock stands still, so it never reaches the end of the lease. Timers still run.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
     closing.push(() => clock.mockRestore())
     return answers.hang
@@ -287,7 +290,7 @@ test('does not count a request aborted by the end of a lease as a failure, even 
       if (sent === 2) cut()
       await once(signal, 'abort')
       mend()
-      // A renewal begins after the result of the previous one has arrived.
+      // The next renewal begins after the result of the previous one has arrived.
       const renewals = () => called.filter((name) => name === 'renew').length
       const before = renewals()
       while (renewals() < before + 2) await pause(5)
@@ -348,7 +351,7 @@ test('assigns no subscription twice when many deliverers take at once', async ()
     for (const count of await Promise.all(holders.map((holder) => webhooks.take(holder)))) taken += count
   const versions = await Promise.all(holders.map((holder) => webhooks.versions(holder)))
   expect([taken, new Set(versions.flatMap((each) => [...each.keys()])).size]).toEqual([500, 500])
-  // Each deliverer had its share at all times.
+  // Each deliverer had its share of the subscriptions at all times.
   expect(Math.min(...versions.map(({ size }) => size))).toBeGreaterThan(50)
   // A deliverer's subscriptions become free when its lease ends, and not earlier.
   expect(await webhooks.take('b')).toBe(0)
@@ -414,7 +417,7 @@ describe('failures', () => {
     await target.until(() => target.received.length >= 1)
     await client.query('BEGIN')
     await insert(2)
-    // This read waits behind the first one, and runs when the first one is ended.
+    // This read waits for the first one, and runs when the first one has ended.
     await client.query(`UPDATE record_change SET changed_at = now() - interval '4 days' WHERE uid = $1`, [
       uidOf(2),
     ])
@@ -467,7 +470,7 @@ describe('failures', () => {
     await failed(2)
     vi.setSystemTime(start - 10 * 86_400_000)
     await failed(3)
-    // Another process resumes from the progress that this one wrote.
+    // Another process resumes from the progress that this process wrote.
     await deliverer.stop()
     expect(await state(`failing_since > now() OR next_try > now() + interval '1 hour'`)).toEqual([])
     vi.setSystemTime(start + 10 * 86_400_000)
@@ -545,7 +548,7 @@ describe('failures', () => {
     await insert(1, 2)
     await target.until(() => target.received.length === 2)
     expect(performance.now() - began).toBeLessThan(4_000)
-    // The number of requests is the limit for one host.
+    // The number of requests equals the limit for one host.
     expect(hanging.received.length).toBeLessThanOrEqual(32)
   })
 })
@@ -576,7 +579,7 @@ describe('a changed subscription', () => {
     await deliver([subscription(target.url)], KEPT)
     await client.query('TRUNCATE location_record')
     await target.until(() => target.received.length === 1)
-    // Otherwise the next deliverer would send it again.
+    // Without this, the next deliverer would send the message again.
     const pending = () => client.query('SELECT FROM webhook_subscription WHERE reset_reason IS NOT NULL')
     await expect.poll(async () => (await pending()).rowCount, { timeout: 30_000 }).toBe(0)
     await insert(7)

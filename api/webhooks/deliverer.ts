@@ -145,7 +145,7 @@ export class Deliverer {
   private waitingSeconds(): { working: number; failing: number } {
     const mine = this.mine()
     const now = this.options.elapsed()
-    // A read of changes that does not end is as bad as a message that is not accepted.
+    // A read of changes that never ends is as bad as a message that is never accepted.
     let working = mine.length ? performance.now() - this.lookedAt : 0
     let failing = 0
     for (const { trouble, items } of mine.map(({ state }) => state))
@@ -193,7 +193,7 @@ export class Deliverer {
   /** Renews the lease, and acquires free subscriptions. */
   private async renew(): Promise<void> {
     const renewed = await this.lease.renew(async () => {
-      // Progress that is written under a new name would not apply to any subscription.
+      // Progress written under a new name would not apply to any subscription.
       await this.keeper.keep()
       for (const held of this.held.values()) this.drop(held)
     })

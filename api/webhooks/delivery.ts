@@ -24,7 +24,7 @@ export interface Item {
   readonly reset?: { readonly reason: string; readonly at: Date }
 }
 
-/** Failures since the last accepted message; times by `elapsed`. */
+/** Failures since the last accepted message, with times by `elapsed`. */
 export interface Trouble {
   readonly failures: number
   readonly since: number

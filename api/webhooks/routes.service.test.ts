@@ -36,7 +36,8 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await rows(database.url, 'DELETE FROM webhook_subscription')
-  // Each test has its own receiver, so that messages under way to the previous one do not count.
+  // Each test has its own receiver, so that messages that are on their way to the previous receiver do not
+  // count.
   receiver = await startReceiver()
 })
 afterEach(() => receiver?.close())

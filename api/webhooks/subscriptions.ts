@@ -71,8 +71,8 @@ export interface WebhooksFile {
 }
 
 /**
- * Reads WEBHOOKS_FILE. An invalid entry is refused on its own. Throws a SettingsError if the file is not a
- * list.
+ * Reads WEBHOOKS_FILE. An invalid entry is refused without affecting the others. Throws a SettingsError if
+ * the file is not a list.
  */
 export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile {
   let entries: ReturnType<typeof parseSettingsList>

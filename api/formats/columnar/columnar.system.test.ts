@@ -100,7 +100,7 @@ const given: GivenRecord[] = [
     ...{ memo: TEXTS[i % TEXTS.length]!, attributes: ATTRIBUTES[i % ATTRIBUTES.length]! },
     ...{ recipeTypes: TEXTS.slice(0, i % 4), media: i % 2 ? 'aGVsbG8=' : undefined! },
   })),
-  // This geometry is larger than one block that is read ahead from a sorted run.
+  // This geometry is larger than a block that is read ahead from a sorted run.
   {
     geometry: { type: 'Point', coordinates: [5, 5] },
     memo: 'A long text. '.repeat(40_000),
@@ -233,7 +233,7 @@ async function flatFeatures(bytes: Buffer, rect?: object): Promise<Feature[]> {
     features.push(read)
     return read
   }
-  // The reader's arrays of doubles need a buffer of their own.
+  // The reader's arrays of doubles need a separate buffer.
   const copy = new Uint8Array(bytes)
   for await (const _ of deserialize(copy, {
     fromFeature,
@@ -244,7 +244,7 @@ async function flatFeatures(bytes: Buffer, rect?: object): Promise<Feature[]> {
 /** A record as a FlatGeobuf file represents it, without null. */
 const withoutNull = (properties: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null))
-/** GDAL writes 2026/01/31 12:00:00+00, or ISO 8601. */
+/** GDAL writes times as 2026/01/31 12:00:00+00, or in ISO 8601. */
 const timeOf = (text: string) => Date.parse(text.replaceAll('/', '-').replace(' ', 'T').replace(/\+00$/, 'Z'))
 const ids = (features: readonly { properties: Record<string, unknown> }[]) =>
   features.map(({ properties }) => properties.uid as string).sort()
@@ -431,7 +431,8 @@ describe('FlatGeobuf', () => {
       const rect = { minX: west, minY: south, maxX: east, maxY: north }
       const wanted = ids(expectedIn([west, south, east, north]))
       expect(wanted.length).toBeGreaterThan(0)
-      // All other bytes are destroyed, so only a reader that uses the index can read the file.
+      // All bytes that a reader of the index does not need are destroyed, so no other reader can read the
+      // file.
       const damaged = Buffer.from(bytes)
       const { leaves } = layoutOf(bytes)
       for (const [i, { bounds, at }] of leaves.entries()) {
@@ -487,7 +488,7 @@ describe('FlatGeobuf', () => {
       const read = (JSON.parse(stdout) as { features: Feature[] }).features
       expect(ids(read)).toEqual([...expected.keys()].sort())
       const flat = (geometry: Geometry | null) =>
-        // Not all records have heights, so the file as a whole declares none; and GDAL writes 15 digits.
+        // Not all records have heights, so the file as a whole declares no heights. GDAL writes 15 digits.
         JSON.stringify(geometry, (_, value: unknown) =>
           typeof value === 'number'
             ? Number(value.toPrecision(15))
@@ -572,7 +573,7 @@ describe('columnar formats in HTTP', () => {
       expect(ids(await read(`${rest}&limit=500`))).toEqual(ids(await json(`${rest}&limit=500`)))
       expect(await read('&fromTimestamp=2030')).toEqual([])
       expect(await read('&fromTimestamp=2030&limit=5')).toEqual([])
-      // Without records that have no geometry, because some readers require one.
+      // Records without a geometry are left out, because some readers do not support them.
       expect(ids(await read('&bbox=-180,-90,180,90'))).toEqual(
         ids([...expected.values()].filter(({ geometry }) => geometry)),
       )
@@ -609,11 +610,11 @@ describe('temporary files', () => {
           agent: false,
         })
         asked.on('error', () => {}).end()
-        // The client disconnects while its file is filled,
+        // The client disconnects while its file is being filled,
         await expect.poll(() => openFiles().length, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0)
         asked.destroy()
         await expect.poll(() => openFiles().length, { timeout: 30_000 }).toBe(0)
-        // and then while its file is sent.
+        // and then while its file is being sent.
         const response = await begun(format, client)
         open.push(response)
         response.once('data', () => response.destroy())

@@ -24,10 +24,10 @@ import type { ColumnarKind } from '../../http/accept'
 const FILES = { all: 4, each: 1, waiting: 16, waitingEach: 1, waitMs: 15_000 }
 const LIMITS: WorkerLimits = {
   slots: { all: 2, each: 1, waiting: 64, waitingEach: 16, waitMs: 60_000 },
-  // Beside a busy event loop, a task may take ten times its processor time.
+  // Next to a busy event loop, a task may take ten times its processor time.
   taskMs: 120_000,
   // Two threads that sort pages without a pause would take most of two processors from the event loop, which
-  // serves all clients. A tenth of its weight is left to them while it has work.
+  // serves all clients. While the event loop has work, the threads get a tenth of its weight.
   niceness: 10,
   ...workerErrors('Too many exports in spatial order are queued.', 'Sorting these records took too long.'),
 }
@@ -73,7 +73,7 @@ export class ColumnarFiles {
     await Promise.all([this.workers.close(), this.workersOfSmall.close()])
   }
 
-  /** True if a client waits for a slot. */
+  /** True if another client waits for a slot. */
   get isWaitedFor(): boolean {
     return this.slots.load.waiting > 0
   }

@@ -206,7 +206,7 @@ function indexOf(bounds: Float64Array, sizes: Uint32Array): Uint8Array {
   const write = (node: number, [west, south, east, north]: Bounds, offset: number) => {
     let at = node * NODE_BYTES
     for (const degrees of [west, south, east, north]) at = index.writeDoubleLE(degrees, at)
-    // Two halves, because one bigint per node takes as long as everything else.
+    // Each entry is split into two halves, because one bigint per node takes as long as everything else.
     at = index.writeUInt32LE(offset % 2 ** 32, at)
     index.writeUInt32LE(Math.floor(offset / 2 ** 32), at)
   }

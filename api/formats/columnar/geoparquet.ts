@@ -59,7 +59,7 @@ const SCHEMAS: Readonly<Record<GeoParquetVersion, SchemaElement[]>> = {
   2: [
     { name: 'schema', num_children: RECORD_FIELD_LIST.length + 1 },
     ...FIELDS,
-    // Without a CRS it is OGC:CRS84.
+    // Without a CRS, the default is OGC:CRS84.
     { ...GEOMETRY, logical_type: { type: 'GEOGRAPHY', algorithm: 'KARNEY' } },
   ],
 }

@@ -3,7 +3,10 @@ import { reachOf, readGeometry } from '../../../src/geodesy'
 
 /** Geometry of a record as the columnar formats need it. */
 export interface Shape {
-  /** Either every position has a height or none has. If only some have, the others get NaN. */
+  /**
+   * Either all positions have a height, or none has. If only some positions have a height, the others get
+   * NaN.
+   */
   geometry: Geometry
   hasZ: boolean
   bounds: Bounds
