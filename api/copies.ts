@@ -24,7 +24,7 @@ interface Answer {
   id: number
   answer: SharedCount | boolean | string | undefined
 }
-/** Messages of other libraries, such as prom-client, have no `ask`. */
+/** Messages of other libraries, such as prom-client, have no member `ask`. */
 type Message = Question | { ask?: undefined } | 'listening'
 
 /**
@@ -218,8 +218,8 @@ function endOf(copy: Worker): Promise<number> {
 
 /**
  * Closes the connection that was being passed to an API process when that process ended, so that its client
- * learns of it at once. Node would leave it open indefinitely. At most one connection is in transit, and one
- * that the process accepted is already closed here.
+ * learns of it at once. Node would leave it open indefinitely. At most one connection is in transit. A
+ * connection that the process has accepted is already closed here.
  */
 function closeWhatIsNotTaken(copy: Worker): void {
   const { process } = copy

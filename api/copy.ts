@@ -96,7 +96,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
     ...{ clock, logger, log },
     limits: {
       ...{ indexMaxAgeSeconds, maxLagSeconds },
-      // Without an RPC endpoint it is unknown whether the chain is local.
+      // Without an RPC endpoint, it is unknown if the chain is local.
       isLocal: ({ id }) => attesters.get(id)?.reader.wasLocal ?? true,
     },
     webhooks: webhooks.deliverer,
@@ -127,7 +127,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
   }
 }
 
-/** Settings of the server, by name: it receives no secrets. */
+/** Settings by the server's names for them. The server receives no secrets. */
 function serverSettings(settings: Settings) {
   const names = [
     ...(['publicBaseUrl', 'chains', 'deploymentName', 'mcp', 'trustProxy', 'rateLimitPerHour'] as const),

@@ -277,9 +277,9 @@ test('reads concurrent attestations in one request, and refused ones separately'
     expect(found.map((each) => each?.uid)).toEqual([...uids, uids[0], undefined])
     return proxy.requests - requests
   }
-  await reader.block('latest') // the chain's id is known from here on
+  await reader.block('latest') // from here on, the chain's id is known
   expect(await read()).toBe(1)
-  // One of the calls is refused.
+  // The endpoint refuses one of the calls.
   proxy.misbehave(() => ({
     mangle: (answer: unknown) =>
       Array.isArray(answer)
@@ -288,7 +288,7 @@ test('reads concurrent attestations in one request, and refused ones separately'
   }))
   const oneByOne = 1 + 1 + 4
   expect(await read()).toBe(oneByOne)
-  // One error for the whole batch.
+  // The response has one error for the whole batch.
   proxy.misbehave(() => ({
     mangle: (answer: unknown) =>
       Array.isArray(answer)
@@ -301,7 +301,7 @@ test('reads concurrent attestations in one request, and refused ones separately'
   const { requests } = proxy
   await expect(reader.attestation(uids[0]!)).rejects.toThrow(UnavailableError)
   expect(proxy.requests - requests).toBe(1)
-  // Without batches the state is that of the block whose age is checked.
+  // Without batches, the state is read at the block whose age is checked.
   proxy.misbehave()
   const single = new ChainReader(
     { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 },
@@ -583,7 +583,7 @@ describe('chains that are not signed for', () => {
       expect((await distance()).statusCode).not.toBe(200)
       broken = false
       now += 6_000
-      // A chain id is read again one second after another one.
+      // After a response with another chain id, the id is read again one second later.
       await expect.poll(async () => (await distance()).statusCode).toBe(200)
     }
   })

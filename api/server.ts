@@ -197,7 +197,7 @@ function makeFastify(
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(publicBaseUrl),
     trustProxy: trustProxy.length ? [...trustProxy] : false,
-    // The route itself reports an invalid UID of up to this many characters.
+    // For an invalid UID of up to this many characters, the route itself reports the problem.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
     // A URL that cannot be decoded fails before routing. Its error still has the form of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {

@@ -88,7 +88,7 @@ async function ask(query: string) {
 
 /** Expects a success, or a specified error about one of the given parameters. Returns the status. */
 async function expectSpecified(query: string, named: readonly string[]): Promise<number> {
-  // A larger request head reaches no route (guard.service.test.ts).
+  // Larger request headers reach no route (guard.service.test.ts).
   query = query.slice(0, 15_000)
   const { status, body, ms } = await ask(query)
   const at = query.slice(0, 300)
@@ -375,7 +375,7 @@ describe('hostile query strings', () => {
     for (const value of [...HOSTILE, `0x${'0'.repeat(63)}g`, `0X${'1'.repeat(64)}`, `0x${'1'.repeat(65)}`]) {
       const response = await fetch(`${api.url}${LIST}/${encodeURIComponent(value)}`)
       const { message } = (await response.json()) as { message?: string }
-      // A dot, or an empty UID, is another path.
+      // A dot or an empty UID makes a different path.
       if (!['', '.', '..'].includes(value))
         expect([response.status, message], value.slice(0, 100)).toEqual(
           encodeURIComponent(value).length > 4_096 ? expect.anything() : [400, 'Invalid UID format'],
@@ -508,7 +508,7 @@ const SLUGS: Record<string, string> = {
 }
 const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'x'))
 
-/** Letters and digits of ASCII, and everything beyond it. */
+/** Letters and digits of ASCII, and all characters beyond ASCII. */
 const wordsOf = (text: string) => text.toLowerCase().match(/[a-z0-9\u0080-\u{10ffff}]+/gu) ?? []
 
 /** True if one JSON value contains another, as jsonb's @> defines it. */

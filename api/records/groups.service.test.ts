@@ -87,7 +87,9 @@ async function problem(query: string) {
   return [status, body.message, body.detail]
 }
 
-/** Area in m2 or length in m by GeographicLib, whose polygons have the same edges; null if there is none. */
+/**
+ * Area in m2 or length in m by GeographicLib, whose polygons have the same edges; null for other geometries.
+ */
 function measured({ geometry }: StoredRecord): { area: number | null; length: number | null } {
   if (geometry?.type !== 'LineString' && geometry?.type !== 'Polygon') return { area: null, length: null }
   const ring = geometry.type === 'Polygon'
@@ -281,7 +283,7 @@ describe('groups', () => {
       `DELETE FROM record_count; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state`,
     )
     expectClose((await ask(queryOf(each))).body, expected(each))
-    // Adds and changes records during the count, before and after the counted time.
+    // Adds and changes records during the count, with times before and after the counted period.
     for (const chain of CHAINS) {
       expect((await sql(`SELECT count_records('${chain}', 100) AS more`))[0]!.more).toBe(true)
       const random = seededRandom(CHAINS.indexOf(chain))

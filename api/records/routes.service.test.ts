@@ -581,7 +581,7 @@ describe('formats', () => {
     const [header, record, end] = parseCsv(text)
     expect([header, end]).toEqual([CSV_COLUMNS, undefined])
     const json = (await ask(`/${named.hostile!.uid}`)).body
-    // The document's schema has no further fields.
+    // The schema of the document has no other fields.
     expect([...Object.keys(json), 'attributes']).toEqual(CSV_COLUMNS)
     const expected = Object.entries({ ...json, attributes: null }).map(([name, value]) =>
       name === 'memo' || name === 'location'
@@ -867,7 +867,7 @@ describe('caching', () => {
       known.headers.get('vary'),
       known.headers.get('access-control-allow-origin'),
     ]).toEqual(['', tags[0], 'public, no-cache', 'accept, accept-encoding', '*'])
-    // Another format of the same URL has another ETag.
+    // Each format of a URL has its own ETag.
     expect((await ask('', { 'if-none-match': tags[0]!, accept: 'text/csv' })).status).toBe(200)
 
     const changes: [string, string][] = [
@@ -1037,7 +1037,8 @@ describe('HTTP', () => {
 describe('large records', () => {
   test('end a page early, and start the next one after its last record, in every format', async () => {
     const own = await createMigratedDatabase()
-    // 120,000 characters each: 33 have about four million, without their other fields.
+    // With 120,000 characters each, 33 records have about four million characters, without their other
+    // fields.
     const large = await insertRecords(
       own.url,
       Array.from({ length: 70 }, (_, i): GivenRecord => ({

@@ -75,7 +75,7 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
           'cursor, or split the records by time.',
       )
     if (await freshness.answers(request, reply, format)) return reply
-    // A deep offset that was not rejected lies beyond the last record.
+    // A deep offset that was not rejected is beyond the last record.
     const search = records.search(deep && asked.whole ? { ...page, limit: 0 } : page, workOf(request))
     if (asked.whole)
       return fileExports.send(

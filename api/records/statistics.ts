@@ -103,8 +103,8 @@ export function statisticsRoutes(
 function statisticsOf(counts: Stats, freshness: Statistics['chains']): Statistics {
   return {
     total: counts.total,
-    // Active chains are always listed, others only if they have records, so that the counts add up to the
-    // total.
+    // Active chains are always listed, and other chains only if they have records, so that the counts add up
+    // to the total.
     by_chain: {
       ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
       ...Object.fromEntries(

@@ -223,7 +223,7 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
 
 /** Serves the OpenAPI document and llms.txt, once all routes are registered. */
 function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
-  // Buffers, so that each is compressed once (http/compression.ts).
+  // The texts are Buffers, so that each is compressed only once (http/compression.ts).
   let document = Buffer.alloc(0)
   let llms = Buffer.alloc(0)
   app.addHook('onReady', async () => {

@@ -31,14 +31,14 @@ export function llmsText(document: Document, told: Told): string {
     Object.entries(item).map(([method, { summary = '', tags = [] }]) => ({ path, method, summary, tags })),
   )
   const questions = operations.filter(({ method, tags }) => method === 'post' && tags.includes('Compute'))
-  /** Returns addresses that a reader can open unchanged, and whose responses end. */
+  /** Returns only addresses that a reader can open unchanged, and whose responses end. */
   const links = (tag: string) =>
     operations
       .filter(
         ({ path, method, tags }) => method === 'get' && tags.includes(tag) && !/[{]|llms|stream/.test(path),
       )
       .map(({ path, summary }) => `- [${path}](${base}${path}): ${summary}`)
-  /** Pages of the documentation; those of programs are described by their subject. */
+  /** Pages of the documentation. Pages for programs are described by their subject. */
   const pages = (manual ?? []).map(
     ({ section, address, title }) =>
       `- [${title}](${base}${address}): ${PROGRAMS[address] ?? `from the ${section}`}`,

@@ -95,6 +95,6 @@ test('one client has a share of the searches of the manual', async () => {
   const other = ask('192.0.2.2')
   const served = (await Promise.all(greedy)).filter((status) => status === 200)
   expect([served.length, await other]).toEqual([9, 200])
-  // All but its first search come after the search of the other client, or were refused.
+  // All searches of this client but its first come after the search of the other client, or were refused.
   expect(order.indexOf('192.0.2.2')).toBeLessThan(30 - 7)
 })

@@ -48,7 +48,7 @@ function withoutDeadLinks(text: string, address: string, addresses: ReadonlySet<
 /** Serves the pages as Markdown, for agents and people without a copy of the repository. */
 export function manualRoutes(app: FastifyInstance, pages: readonly ManualPage[]): void {
   for (const { address, text } of pages) {
-    // A buffer, so that it is compressed once (http/compression.ts).
+    // The text is a Buffer, so that it is compressed only once (http/compression.ts).
     const body = Buffer.from(text)
     app.get(address, { schema: { hide: true } }, (_request, reply) =>
       reply

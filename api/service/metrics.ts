@@ -113,7 +113,7 @@ export function metricsOfDatabase(registry: Registry) {
     setChain(chain: string, figures: ChainFigures): void {
       for (const [gauge, read] of gauges) {
         const value = read(figures)
-        // An unknown metric is left out, because its last value would be incorrect.
+        // An unknown metric is left out, because its last value may be out of date.
         if (value === null || value === undefined) gauge.remove(chain)
         else gauge.set({ chain }, value)
       }
@@ -132,7 +132,7 @@ export interface ProcessParts {
 /** Registers the metrics of this process, which are summed over all API processes of the machine. */
 export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
   collectDefaultMetrics({ register: registry })
-  // Uses the maximum, because an average would hide the one process that is blocked.
+  // Uses the maximum, because an average would hide a single blocked process.
   Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, { aggregator: 'max' })
   const registers = [registry]
   const { attesters } = parts

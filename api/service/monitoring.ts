@@ -121,7 +121,7 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
     }
     await setLog?.()
     const ofCopies = await (figuresOfCopies?.() ?? ofProcess.metrics())
-    // The metrics of one process alone would look like counters that decreased.
+    // The metrics of a single process would look like counters that decreased.
     if (ofCopies === undefined) throw new UnavailableError('Not every API process returned its metrics.')
     return reply.type(ofDatabase.contentType).send(`${await ofDatabase.metrics()}\n${ofCopies}`)
   })

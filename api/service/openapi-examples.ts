@@ -45,7 +45,7 @@ export function withExamples<D extends Document>(document: D, publicBaseUrl: str
       const answered = operation.responses[status]?.content?.[type]
       if (answered) (answered.examples ??= {})[name] = { summary, value: response }
       const asked = operation.requestBody?.content['application/json']
-      // A request of another operation need not be valid for this one.
+      // A request of another operation is not necessarily valid for this one.
       if (asked && request !== undefined && of === operation.operationId && status < 300)
         (asked.examples ??= {})[name] = { summary, value: request }
     }

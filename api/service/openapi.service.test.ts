@@ -62,7 +62,7 @@ const closing: (() => unknown)[] = []
 
 const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
-/** A part of the Tiergarten, Berlin. */
+/** A part of the Tiergarten in Berlin. */
 const PARK = {
   type: 'Polygon' as const,
   coordinates: [
@@ -286,7 +286,7 @@ async function streamed(app: FastifyInstance, events: number): Promise<string> {
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>)
     if ((text += decoder.decode(chunk, { stream: true })).split('\ndata:').length > events) break
   let n = 0
-  // The first block is `retry`.
+  // The first block of the stream is `retry`.
   const blocks = text.split('\n\n').slice(0, 1 + events)
   return [...blocks, ''].join('\n\n').replace(/^id: .*$/gm, () => `id: cQ3xW0Zk,base-sepolia.${++n}`)
 }
@@ -345,7 +345,7 @@ class Asker {
   ask(of: string, name: string, summary: string, request: InjectOptions) {
     return this.recorder.send(this.app, of, name, summary, request)
   }
-  /** Asks for one operation after another. */
+  /** Asks about one operation after another. */
   async read(requests: readonly [of: string, name: string, summary: string, url: string][]) {
     for (const [of, name, summary, url] of requests) await this.ask(of, name, summary, get(url))
   }
@@ -422,7 +422,7 @@ async function recordComputations(service: Asker): Promise<void> {
 
 async function recordAnswers(service: Asker): Promise<void> {
   await index()
-  // A block of a local node has another hash each time.
+  // A block of a local node has a different hash in each run.
   await rows(database.url, `UPDATE answer SET block_hash = '0x' || repeat('5e', 32)`)
   const list = '/api/v0/answers'
   const found = await service.ask('listAnswers', 'operation', 'Distances', get(`${list}?operation=distance`))

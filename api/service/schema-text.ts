@@ -23,7 +23,7 @@ export interface Field {
   description: string | undefined
 }
 
-/** Levels of nested fields that are shown, because geometries nest without an end. */
+/** Maximum number of levels of nested fields that are shown, because geometries nest without a limit. */
 const MOST_LEVELS = 4
 /** Keywords of limits, as they are shown. */
 const LIMITS: readonly (readonly [keyword: string, text: string])[] = [

@@ -107,7 +107,7 @@ test('sends a change once when its block is final, in the order of the chain, an
   await block(102, { attested: [3], revoked: [1] })
   await rollBack(102)
   await rollBack(101)
-  // Mines the same attestations in another block.
+  // Mines the same attestations again, in another block.
   await block(101, { attested: [2] })
   await block(102, { attested: [1], revoked: [2] })
   await block(103, {})
@@ -115,7 +115,7 @@ test('sends a change once when its block is final, in the order of the chain, an
   expect(told(final)).toEqual([])
   await settle(101)
   await final.count(1)
-  // Nothing more is attested; the chain advances alone.
+  // No further places are attested. Only the chain advances.
   await settle(102)
   await final.count(3)
   expect(told(final)).toEqual(['new 2', 'new 1', 'revoked 2'])

@@ -88,7 +88,7 @@ test('leaves a read for other clients while the streams of one client catch up',
   await insert(...Array.from({ length: 8 }, (_, i) => ({ chain: 'celo', n: i + 1 })))
   let [open, reads] = [() => {}, 0]
   const gate = new Promise<void>((resolve) => (open = resolve))
-  /** Replays from the positions of the hostile client do not end before the gate is open. */
+  /** Replays from the positions of the hostile client do not end before the gate opens. */
   const held = new Set<number>()
   class HeldStore extends Store {
     override async changesAfter(...[finality, after, upTo, limit]: Parameters<Store['changesAfter']>) {
@@ -209,7 +209,7 @@ describe('a resumed stream', () => {
       )
     for (const [i, both] of back.entries()) for (const each of both) await each.count(missed.length - i - 1)
     await insert({ chain: 'celo', n: 100 })
-    // An API instance that reads more changes at once may send another chain first.
+    // An API instance that reads more changes at once may send those of another chain first.
     const byChain = (list: string[]) =>
       ACTIVE_SLUGS.map((slug) => list.filter((each) => each.split(' ')[1] === slug))
     for (const [i, both] of back.entries())
@@ -240,7 +240,7 @@ describe('a resumed stream', () => {
     ['an unknown id', async () => 'gone'],
     [
       'a database that was refilled',
-      // Runs in one transaction, for the same reason as the next case.
+      // Runs in one transaction, for the same reason as the following case.
       async (before: string) => (
         await client.query('BEGIN'),
         await client.query('TRUNCATE location_record'),
@@ -294,7 +294,7 @@ describe('a resumed stream', () => {
     expect(told(back)).toEqual(['new celo 4'])
   })
   test('sends a reset to resumed and open streams after the database is restored from a backup', async () => {
-    // The system clock stands still, so nothing here may wait for it.
+    // The system clock stands still, so this test must not wait for it.
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { aheadMs: 200 } })
     await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2 })
@@ -305,7 +305,7 @@ describe('a resumed stream', () => {
     await client.query('DELETE FROM record_change WHERE id >= $1', [id])
     await Promise.all([listener.count(1), back.count(1)])
     expect([listener.events[0]!.event, back.events[0]!.event]).toEqual(['reset', 'reset'])
-    // A restored database assigns the same id again.
+    // A restored database assigns the same ids again.
     await client.query(
       `INSERT INTO record_change (chain, id, kind, uid) OVERRIDING SYSTEM VALUE VALUES ('celo', $1, 'new', $2)`,
       [id, uidOf(2)],

@@ -28,7 +28,7 @@ export interface LiveOptions {
   heartbeatMs: number
   /** Maximum number of listeners of this process. */
   maxListeners: number
-  /** Number of buffered bytes at which a listener is sent no more. */
+  /** Number of buffered bytes above which a listener is sent no further data. */
   maxPendingBytes: number
   /**
    * Time in milliseconds after which a listener is disconnected if its buffer stays above `maxPendingBytes`.

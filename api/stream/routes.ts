@@ -120,9 +120,9 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
-    // Without this header nginx delays events until it has buffered several kilobytes.
+    // Without this header, nginx delays events until it has buffered several kilobytes.
     'x-accel-buffering': 'no',
-    // No request follows a stream on its connection, so that a stop of the service need not wait for one.
+    // No request follows a stream on its connection, so the service can stop without waiting for one.
     connection: 'close',
   } as Record<string, string>)
   return reply.raw

@@ -14,7 +14,7 @@ export interface Tile {
 
 /** Largest zoom: one of its tiles is 10 metres wide at the equator. */
 export const MAX_ZOOM = 22
-/** Extent of a tile's coordinates, from 0 at its north-western corner. */
+/** Range of a tile's coordinates along each axis, which start with 0 at its north-western corner. */
 export const EXTENT = 4_096
 /**
  * Tile units by which lines and areas extend beyond the tile's edges, so that clients draw no border there.
@@ -52,8 +52,8 @@ export function boxOf({ z, x, y }: Tile): Bbox {
 }
 
 /**
- * Range of the columns (rows) that lie in one column (row) of tiles, in a grid of 2^bits by 2^bits cells over
- * the world.
+ * In a grid of 2^bits by 2^bits cells over the world, the range of the columns (rows) that lie in one column
+ * (row) of tiles.
  */
 export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
   const cells = 2 ** (bits - z)

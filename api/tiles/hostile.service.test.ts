@@ -90,7 +90,7 @@ test.each(TILES)('returns tile %i/%i/%i with the shapes that are small enough fo
   const { rows } = await client.query<TileRecord>(recordsQuery({}, { z, x, y }))
   for (const { shape } of rows) expect(shape?.length ?? 0).toBeLessThanOrEqual(RECORD_CHARACTERS)
   expect(rows.filter(({ shape }) => shape !== null).map(({ memo }) => memo)).toEqual(
-    // A shape without an extent is drawn as a point.
+    // A shape without width and height is drawn as a point.
     rows
       .filter(({ chain, memo }) => chain !== 'celo' && memo !== 'one point many times')
       .map(({ memo }) => memo),

@@ -8,7 +8,7 @@ import { draw, RECORD_BUDGET, TILE_BUDGET, type Drawing, type Path } from './sha
 import { RECORD_CHARACTERS } from './sql'
 
 /**
- * Compares drawings with the kernel's own results and geographiclib's lines. The code that draws uses
+ * Compares drawings with the kernel's own results and with geographiclib's lines. The drawing code uses
  * neither.
  */
 
@@ -140,7 +140,7 @@ hunt('draws a line through every position of its geodesic in the tile', 40, ({ r
     const { lines } = drawn({ type: 'LineString', coordinates: [from, to] }, tile)
     const all = lines.flatMap((path) => segments(path, false))
     for (let n = -40; n <= 40; n++) {
-      // Positions near the middle one, which is in the tile.
+      // Positions near the middle position, which is in the tile.
       const s = middle.s12! + (n * 40_000_000) / 2 ** z / 40
       if (s < 0 || s > line.s13) continue
       const { lat2, lon2 } = line.Position(s)
@@ -159,7 +159,7 @@ hunt('draws a line through every position of its geodesic in the tile', 40, ({ r
 test('draws no border of a ring around a pole but its own', () => {
   const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
   const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
-  // Range from one edge of the buffered tile to the other.
+  // Range between the edges of the buffered tile.
   const [low, high] = [-64, EXTENT + 64]
   for (const [ax, ay, bx, by] of rings.flatMap((path) => segments(path, true)))
     if (ax === bx) expect([low, high]).toContain(ax)
@@ -182,7 +182,7 @@ test.each(Object.keys(FAMILIES))(
         const shape = hostileShape(family, characters)
         const budget = { work: RECORD_BUDGET }
         const drawing = draw(shape, { z, x, y }, budget)
-        // The step that would exceed the budget is not run. It costs at most one path of all positions.
+        // The step that would exceed the budget does not run. It costs at most one path of all positions.
         expect(budget.work).toBeGreaterThan(-(characters / 4 + RECORD_BUDGET) / 4)
         expect(drawing === undefined).toBe(budget.work < 0)
         if (!drawing) continue

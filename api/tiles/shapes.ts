@@ -307,7 +307,7 @@ function withGeodesics(
 
   function addEdge(lonA: number, latA: number, lonB: number, latB: number): void {
     const step = Math.abs(eastward(lonA, lonB))
-    // An edge of half a turn has no unique geodesic, and one of a whole turn is the border of a map.
+    // An edge of half a turn has no unique geodesic, and an edge of a whole turn is the border of a map.
     if (step >= 180 || budget.work < 0 || !bends(lonA, latA, lonB, latB)) return
     budget.work -= EDGE
     if (budget.work < 0) return

@@ -65,7 +65,7 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
   const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
-  // Evaluated once, and first, so that the records of a crowded tile are not read.
+  // This part is evaluated once, before the others, so that the records of a crowded tile are not read.
   if (isTotalled(filter, tile))
     where.push(
       `(SELECT coalesce(sum(total), 0) FROM record_cell WHERE ${inCells(filter, tile, tile.z, value)}) <= ${MOST_DRAWN}`,
@@ -146,7 +146,7 @@ export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   const { z, x, y } = tile
   const values: unknown[] = []
   const value = (v: unknown) => `$${values.push(v)}`
-  // The position of a shape is within its reach.
+  // The reach of a shape contains its position.
   const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
   if (z === 0) where.push('geom IS NOT NULL')
   const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`

@@ -128,7 +128,7 @@ const firstOf = ({ geometry }: GivenRecord) =>
   (geometry!.coordinates as number[]).flat(3).slice(0, 2) as [number, number]
 
 test.each([
-  // A shape may be on both sides of the border between a tile that counts it and one that draws it.
+  // A shape may lie on both sides of the border between a tile that counts it and a tile that draws it.
   ['points', [0, EFFORT < 2 ? 1 : 2], 1],
   ['points, lines and areas', [0], 2],
 ])(
@@ -328,7 +328,7 @@ test('changes only the tiles that a revocation affects', async () => {
       etags.set(pathOf(tile), (await ask(copies[1]!, tile)).etag)
     }
   }
-  // After a reorg its tile is empty, as before the record arrived.
+  // After a reorg, the record's tile is empty, as before the record arrived.
   await client.query('DELETE FROM location_record WHERE id = $1', [stored[0]!.id])
   await expect.poll(() => show(copies[0]!, tiles[1]!)).toEqual([])
   expect(await isKnown(copies[1]!, tiles[3]!, etags.get(pathOf(tiles[3]!))!)).toBe(true)
@@ -353,7 +353,7 @@ test('notices records that are rewritten without a change in the log', async () 
   await expect.poll(() => countAt(api, 1)).toBe(3_000)
 })
 
-/** Creates tiles without a server. Their reads of changes are never shared. */
+/** Creates tiles without a server, which share no reads of changes. */
 const makeTiles = (cacheBytes: number, url = database.url) => {
   const store = new Store(url, () => {})
   const records = new RecordSearch(store, SIEVE_WORKER)

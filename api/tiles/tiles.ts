@@ -47,7 +47,7 @@ export interface TilesOptions {
   records: RecordSearch
   /** Maximum bytes of cached tiles. */
   cacheBytes: number
-  /** Milliseconds after which a change is visible at the latest. Default: 250. */
+  /** Maximum milliseconds until a change is visible. Default: 250. */
   sharedMs?: number
 }
 
@@ -93,8 +93,8 @@ export class Tiles {
         const found = known()
         return found && Promise.resolve(found)
       },
-      // Checked again once the slot is free: another client with a shorter wait may have begun to make the
-      // tile.
+      // The cache is checked again once the slot is free, because another client with a shorter wait may have
+      // begun to make the tile.
       (late) =>
         enter(async () => {
           const found = known()
@@ -111,7 +111,8 @@ export class Tiles {
     this.making.set(key, making)
     try {
       const made = await making.content
-      // A change that arrived meanwhile has removed the tile, because its data may predate the change.
+      // A change that arrived in the meantime has removed the tile, because its data may be older than the
+      // change.
       if (this.making.get(key) === making) this.kept.set(key, { boxes: making.boxes, content: made })
       return made
     } finally {

@@ -46,13 +46,13 @@ export class Pages {
     private readonly localNodes: Readonly<Record<number, string>>,
     private readonly basemap: string | undefined,
   ) {
-    // The pages ask for the file by its version, so that browsers cache its parts.
+    // The pages include the file's version in its URL, so that browsers cache its parts.
     if (basemap !== undefined) this.basemapVersion = Math.round(statSync(basemap).mtimeMs).toString(36)
   }
 
   private readonly basemapVersion: string | undefined
 
-  /** @param operators origins of the operators that the page may ask */
+  /** @param operators origins of the operators to which the page may send requests */
   private policy(operators: readonly string[]): string {
     const nodes = Object.values(this.localNodes).map((url) => new URL(url).origin)
     return `${POLICY}; connect-src ${["'self'", ...new Set([...nodes, ...operators])].join(' ')}`
@@ -85,7 +85,7 @@ export class Pages {
       )
   }
 
-  /** Sends the document that all pages share. `operators` are origins that it may ask. */
+  /** Sends the document that all pages share. `operators` are origins to which it may send requests. */
   send(reply: FastifyReply, operators: readonly string[] = []): FastifyReply {
     if (this.basemap !== undefined) return this.sendWith(reply, './', undefined, operators)
     return this.withPolicy(reply, operators).sendFile('index.html', this.folder, {
