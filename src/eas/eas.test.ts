@@ -51,7 +51,7 @@ import { sentence, testSentences } from '../../test/sentences'
 /** Vectors from eas-sdk 2.10.0 that the contracts accepted, as the file states. */
 const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-vectors.json', 'utf8'))
 
-/** Implementations; only the first if the native library is not prebuilt. */
+/** Implementations of the curve; only the first one if the native library is not prebuilt. */
 const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
 
 describe('signatures', () => {
@@ -326,7 +326,7 @@ describe('UIDs', () => {
   test('reject fields that are not hex', () => {
     expect(() => attestationUid({ ...fields, schema: '0x11' })).toThrow(sentence())
     expect(() => attestationUid({ ...fields, data: '0xabc' })).toThrow(TypeError)
-    // Buffer uses the low byte of a character, which is '0' and '1' here.
+    // Buffer uses only the low byte of a character, which is '0' or '1' in this text.
     for (const data of ['0x\u0130\u0131', '0x0g', '01']) expect(() => payloadBytes(data)).toThrow(TypeError)
   })
 })

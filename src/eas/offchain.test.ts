@@ -96,8 +96,8 @@ describe('verifyOffchain', () => {
           problem: sentence('', base.expected.signer.toLowerCase()),
         },
       })
-    // v of other wallets' schemes (31: signed by eth_sign) is for the account's contract to verify. 256 is
-    // not a byte.
+    // Other values of v, from other wallets' schemes (31: signed by eth_sign), are verified by the account's
+    // contract. 256 is not a byte.
     expect(await claimOf(({ sig }) => (sig.signature.v = 31))).toMatchObject({
       signature: `${bytes.slice(0, -2)}1f`,
     })

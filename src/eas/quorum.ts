@@ -13,7 +13,7 @@ export interface QuorumAnswer {
   data: string
   /** Unix seconds; the last time at which the contract accepts the answer */
   deadline: number
-  /** Number of the operator set. */
+  /** Sequence number of the epoch, which identifies the operator set. */
   epoch: number
 }
 

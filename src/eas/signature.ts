@@ -13,8 +13,8 @@ export interface Signer {
   /** lower-case */
   readonly address: string
   /**
-   * Returns 65 bytes r + s + v in hex, with the lower s and v 27 or 28. Throws rather than return a signature
-   * that is known not to recover to the address.
+   * Returns 65 bytes r + s + v in hex, with the lower s and v 27 or 28. Throws instead of returning a
+   * signature that is known not to recover to the address.
    * @param typed typed data of the digest, for signers that compute the digest themselves
    * @param client client whose share of the signer's queue is used; default: the service itself
    */

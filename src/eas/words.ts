@@ -19,7 +19,7 @@ export function uint(value: bigint | number, bytes: number): string {
   const digits = value.toString(16)
   if (!isWhole || value < 0 || digits.length > 2 * bytes)
     throw new TypeError(`${value} does not fit ${8 * bytes} bits`)
-  // Twice as fast as padStart.
+  // This is twice as fast as padStart.
   return ZEROS.slice(0, 2 * bytes - digits.length) + digits
 }
 const ZEROS = '0'.repeat(64)

@@ -11,7 +11,7 @@
  * payloads of public writers (docs/spec/facts.md 2).
  */
 export const LOCATION_TYPES = {
-  // The content of GeoJSON decides, whatever geometry the name promises.
+  // The content of GeoJSON determines the geometry, whatever the name promises.
   geojson: {
     spellings: ['geojson', 'geojson-point', 'GeoJSON:Point', 'geojson(point)', 'application/geo+json'],
     pattern: /^(?:application|text|model)?(?:vnd|x)?geojson/,

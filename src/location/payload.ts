@@ -271,7 +271,7 @@ export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload 
   }
 }
 
-/** A payload's list. A single value is a list of one; an empty value is an empty list. */
+/** Returns a payload's list. A single value is a list of one; an empty value is an empty list. */
 function listOf<T extends string | Uint8Array>(value: FieldValue | undefined): T[] {
   if (Array.isArray(value)) return value as T[]
   return value === undefined || (value as T).length === 0 ? [] : [value as T]

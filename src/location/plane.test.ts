@@ -84,7 +84,7 @@ test('planeShape replaces a ring that runs around a pole more than once by its b
   })
 })
 
-// The largest geometries take seconds each.
+// Each of the largest geometries takes seconds.
 test.skipIf(EFFORT < 2).each(Object.entries(FAMILIES))(
   'planeShape returns at most three times as many positions for 100,000 positions: %s',
   (_, shape) => {

@@ -150,7 +150,7 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   if (Math.abs(drawn.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
   const lines = [shell.line]
   for (const hole of holes) {
-    // The hole's longitudes continue those of the shell. A hole around the pole is left out, because it
+    // The longitudes of the hole continue those of the shell. A hole around the pole is left out, because it
     // begins at another longitude.
     if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
   }

@@ -24,7 +24,7 @@ import { positions } from '../../test/positions'
 
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 const EPSG_URL = 'http://www.opengis.net/def/crs/EPSG/0/4326'
-/** Decodes a payload of this type, as from the chain. */
+/** Decodes a payload of this type as if it came from the chain. */
 const decode = (type: string, location: string, srs = 'EPSG:4326') =>
   decodeLocation(
     LOCATION_PROTOCOL_SCHEMA.uid,
@@ -483,7 +483,7 @@ test('readWkt returns the geometry that writeWkt wrote', () => {
   ] as Geometry[]
   for (const geometry of [...geometries, { type: 'GeometryCollection' as const, geometries }])
     expect(readWkt(writeWkt(geometry), false)).toEqual(geometry)
-  // A position without a height: Z is left out for all.
+  // If one position has no height, Z is left out for all positions.
   expect(writeWkt({ type: 'LineString', coordinates: [deep[0]!, positions[1]!] })).toBe(
     'LINESTRING (13.3777 52.5163, -1e-7 90)',
   )
@@ -549,7 +549,7 @@ describe('an H3 cell', () => {
 
 describe('a geohash', () => {
   const ALPHABET = '0123456789bcdefghjkmnpqrstuvwxyz'
-  /** Encodes with whole numbers, by another method than the reader. */
+  /** Encodes with integers, by a different method than the reader's. */
   const encode = (lon: number, lat: number, length: number) => {
     const bits = [
       Math.min(2 ** 30 - 1, Math.floor(((lon + 180) / 360) * 2 ** 30)),

@@ -147,7 +147,7 @@ function integer(value: unknown, name: string): bigint {
 function readH3(location: string): unknown {
   const text = bare(location)
   const hex = /^(?:0x)?0?([0-9a-f]{15})$/i.exec(text)?.[1]!.toLowerCase()
-  // All cells have 18 decimal digits.
+  // All cell numbers have 18 decimal digits.
   const cell = hex ?? (/^\d{18}$/.test(text) ? BigInt(text).toString(16) : '')
   if (!isValidCell(cell))
     refuse(
@@ -204,6 +204,6 @@ function parallel(west: number, east: number, lat: number): [number, number][] {
     (180 / Math.PI)
   let segments = 1
   while ((east - west) / segments > step) segments *= 2
-  // Exact: each number is a binary fraction of 360 degrees.
+  // The sum is exact, because each number is a binary fraction of 360 degrees.
   return Array.from({ length: segments + 1 }, (_, i) => [west + ((east - west) / segments) * i, lat])
 }

@@ -52,7 +52,7 @@ hunt('rounds areas and lengths to the nearest unit of the payload', 200, ({ case
   }
   const prepared = (geometry: object) => prepareGeometry(readGeometry(geometry, 'g'))
   for (let i = 0; i < cases; i++) {
-    // Sides from a metre to 3 km: doubles hold the area to a hundredth of a square centimetre.
+    // Sides from a metre to 3 km, so that doubles represent the area to a hundredth of a square centimetre.
     const ring = around(1e-5 * 3000 ** random())
     const area = prepared({ type: 'Polygon', coordinates: [ring] })
     const line = prepared({ type: 'LineString', coordinates: ring })

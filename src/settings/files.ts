@@ -20,8 +20,8 @@ interface SettingsEntry {
 }
 
 /**
- * Parses a settings file that is a list, each entry on its own. Returns undefined if the file is not a list.
- * Throws as `parseSettingsFile` does if the text is not JSON.
+ * Parses a settings file that is a list, parsing each entry separately. Returns undefined if the file is not
+ * a list. Throws as `parseSettingsFile` does if the text is not JSON.
  */
 export function parseSettingsList(marked: string): SettingsEntry[] | undefined {
   const text = withoutMark(marked)

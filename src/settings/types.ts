@@ -24,7 +24,7 @@ function matching(name: string, expression: RegExp, expected: string): Type<stri
   })
 }
 
-/** Type of a list separated by commas, except by commas within an item. */
+/** Type of a comma-separated list. Commas within an item do not separate items. */
 function listOf<T>(each: Type<T>, separator: string | RegExp = ','): Type<readonly T[]> {
   return type(`${each.name}, ...`, (text) => parts(text, separator).map(each.parse))
 }

@@ -39,8 +39,8 @@ export function fromHex(field: string, text: string, size = HASH_SIZE): Bytes {
   if (text.length !== 2 * size || /[^0-9a-f]/.test(text))
     throw new TlogError(field, `${size} bytes in lower-case hex`)
   const bytes = new Uint8Array(size)
-  // Looked up in a table, because each signature encodes an entry: parseInt of each byte took 30 µs per
-  // entry.
+  // Digits are looked up in a table, because each signature encodes an entry: parseInt of each byte took 30
+  // µs per entry.
   for (let at = 0; at < size; at++)
     bytes[at] = 16 * digit(text.charCodeAt(2 * at)) + digit(text.charCodeAt(2 * at + 1))
   return bytes

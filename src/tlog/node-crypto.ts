@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** The functions of node:crypto that this room calls. */
 export interface NodeCrypto {
-  /** Missing before Node 20.12. */
+  /** The function does not exist before Node 20.12. */
   hash?: (algorithm: string, data: Uint8Array, encoding: 'buffer') => Uint8Array
   createPrivateKey: (key: { key: Uint8Array; format: 'der'; type: 'pkcs8' }) => object
   createPublicKey: (key: object) => { export: (options: { format: 'der'; type: 'spki' }) => Uint8Array }
