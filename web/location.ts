@@ -54,7 +54,10 @@ export function goTo(href: string): void {
   arrive()
 }
 
-/** Parameters of a page as its address has them: those of a form with the filters of the map. */
+/**
+ * Parameters of a page as they appear in its address. The parameters of a form include the filters of the
+ * map.
+ */
 function addressedOf(page: Page, all: typeof states.value): URLSearchParams {
   const parameters = new URLSearchParams(all[page].parameters)
   const filters = hasForm(page) ? filtersIn(all.explorer.parameters).toString() : ''
@@ -74,7 +77,8 @@ export function filtersIn(parameters: URLSearchParams): URLSearchParams {
 
 /**
  * Replaces the map's filters by those in the address of a form, and removes them from its parameters. An
- * address without filters keeps them, so that a link from a place to a form does not reset the map.
+ * address without filters keeps the map's filters, so that a link from a place to a form does not reset the
+ * map.
  */
 function takeFilters(parameters: URLSearchParams): void {
   const given = parameters.get(FILTERS_PARAMETER)
@@ -109,7 +113,7 @@ function followLink(event: MouseEvent): void {
   const { origin, pathname } = new URL(link.href)
   if (origin !== location.origin || pageOf(pathname) === undefined) return
   event.preventDefault()
-  // Like a browser, adds no entry to the history for the address that is shown.
+  // Adds no history entry for the address that is already shown, as browsers do.
   if (link.href !== location.href) goTo(link.href)
 }
 
@@ -128,8 +132,8 @@ function pageOf(path: string): Page | undefined {
 }
 
 /**
- * Changes parameters of a page without a new history entry. undefined removes a parameter. The address has
- * them only while the page is shown.
+ * Changes parameters of a page without a new history entry. undefined removes a parameter. They appear in the
+ * address only while the page is shown.
  */
 export function setParameters(page: Page, changes: Record<string, string | undefined>): void {
   const { visit, parameters: last } = states.peek()[page]

@@ -22,7 +22,7 @@ export function useAttesting(
     setSteps([])
   }
   const step = (sentence: string) => setSteps((before) => [...before, sentence])
-  /** Runs a step of attesting. A problem that names a field is shown at that field. */
+  /** Runs a step of attesting. If a problem names a field, the page shows it at that field. */
   const atField = async <T>(run: () => T | Promise<T>): Promise<T> => {
     try {
       return await run()

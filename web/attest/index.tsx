@@ -50,7 +50,7 @@ export default function Attest({
     forget()
     form.set(changes)
   }
-  // Only into an empty field, so that a click on the map replaces nothing that the user has entered.
+  // Fills only an empty field, so that a click on the map replaces no text of the user.
   pickers.attest = ({ uid }) => {
     if (parsed.kind !== 'nothing') return
     void recordOf(uid).then(

@@ -3,7 +3,7 @@ import { locale, say } from '../messages'
 import { FieldProblem } from '../panel/field'
 import type { PhotoPreview } from './photo'
 
-/** A medium of a place: a URI, or base64, and its media type. */
+/** A media item of a place: a URI, or base64, and its media type. */
 export interface Medium {
   type: string
   data: string
@@ -109,7 +109,7 @@ function MediaTypes() {
   )
 }
 
-/** One medium: its link or its file, and its type. */
+/** One media item: its link or its file, and its type. */
 function MediumRow({
   medium: { type, data, name },
   number,

@@ -16,7 +16,7 @@ export interface PhotoPreview {
 /** Lengths of the longer side in pixels, and qualities, from the best to the smallest preview. */
 const SIZES = [640, 480, 360, 280, 200, 140, 96]
 const QUALITIES = [0.8, 0.6, 0.45]
-/** Formats, the best first. Browsers that cannot write WebP return PNG, which is rejected. */
+/** Image formats, the best first. Browsers that cannot write WebP return PNG, which is rejected. */
 const TYPES = ['image/webp', 'image/jpeg']
 
 /**
@@ -49,7 +49,7 @@ export async function previewOf(file: Blob, mostBytes: number): Promise<PhotoPre
 
 /** EXIF tag of the time at which a photo was taken. */
 const TIME_TAG = 0x9003
-// The small build of the library has no names of tags.
+// The small build of the library does not contain the names of tags.
 const TIME_OPTIONS = { exif: true, gps: false, translateKeys: false, reviveValues: false }
 
 async function exifOf(file: Blob): Promise<Pick<PhotoPreview, 'position' | 'time'>> {

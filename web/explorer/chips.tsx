@@ -7,7 +7,9 @@ import { dayText, shortHex } from './words'
 /** Maximum number of characters of a value on a chip. */
 const LONGEST = 40
 
-/** Chips of the active filters. A click removes one. `onWatch` watches them. */
+/**
+ * Chips of the active filters. A click on a chip removes its filter. `onWatch` opens a watch of the filters.
+ */
 export function Chips({ onWatch }: { onWatch?: () => void }) {
   const set = FILTERS.filter(filterValue)
   return (

@@ -173,8 +173,8 @@ const filtersWatch = (): Watched => ({
 })
 
 /**
- * Selected record, whose sheet is open. The map marks it, and moves to it if the address contains no view.
- * `opener` is the element that had the focus when it was selected.
+ * Selected record, whose sheet is open. The map marks the record, and moves to it if the address contains no
+ * view. `opener` is the element that had the focus when the record was selected.
  */
 function useChosen(map: { readonly current: Made | undefined }, version: number) {
   const chosen = shownPage.value === 'explorer' ? selected.value : undefined

@@ -95,7 +95,7 @@ function useRange(whole: Range) {
   }
   const from = boundOf('fromTimestamp', whole.from)
   const kept = { from, to: Math.max(boundOf('toTimestamp', whole.to), Math.min(from + 1, whole.to)) }
-  // A ref, because a key may be released before its change is rendered.
+  // This value is in a ref, because a key may be released before its change is rendered.
   const moved = useRef<Range>(undefined)
   const [, setMoved] = useState(moved.current)
   const move = (range: Range | undefined) => {

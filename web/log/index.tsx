@@ -161,7 +161,7 @@ async function verify(pasted: string): Promise<string> {
   }
   if (!('log' in answer)) throw new Error(say.log.notLogged)
   const chainId = answer.chainId ?? (await chainIdOf(answer))
-  // Undefined only without a policy.
+  // The result is undefined only without a policy.
   const logged = (await geo.logged({ ...answer, chainId }, { policy: await policyOf() }))!
   if (logged.state === 'included') return say.log.included(logged.index!, logged.size!)
   throw new Error(say.log[logged.state](logged.reason ?? ''))

@@ -62,7 +62,7 @@ export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () =
     'pointerup',
     (event) => {
       const box = from && between(from, at(event))
-      // A click is not an area.
+      // A click alone does not select an area.
       if (box && box[0] !== box[2] && box[1] !== box[3]) end(box)
       else from = undefined
     },

@@ -5,7 +5,7 @@ import { geoOnce } from '../service'
 /** State of the live connection. */
 export const live = signal<'connecting' | 'live' | 'reconnecting' | 'refused'>('connecting')
 
-/** Milliseconds that tiles may be behind the stream. Events are delayed by as much. */
+/** Maximum milliseconds by which tiles may lag behind the stream. Events are delayed by this time. */
 const TILES_LATE_MS = 300
 /** Minimum milliseconds between two updates of the page. */
 const PACE_MS = 2_000
@@ -46,7 +46,7 @@ export function followChanges(
       signal: left,
       onOpen: () => {
         live.value = 'live'
-        // The server responds again, so that data that failed to load can be loaded.
+        // The server responds again, so data that failed to load can now be loaded.
         if (drops > 0) onReset()
         drops = 0
       },

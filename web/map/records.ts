@@ -66,7 +66,7 @@ export function addRecords(
   const subscriptions = [
     map.on('idle', () => {
       idle()
-      // Queried after the frame of this event is painted.
+      // The map is queried after the frame of this event is painted.
       clearTimeout(looking)
       looking = setTimeout(() => {
         const features = map.queryRenderedFeatures({ layers: LAYERS })
@@ -174,7 +174,7 @@ function followPointer(
         .filter(({ properties }) => properties.uid !== undefined)
         .map(({ properties }) => [properties.uid as string, properties as unknown as RecordKey]),
     )
-    // If there are several at one position, each click shows the next one.
+    // If there are several records at one position, each click shows the next one.
     const uids = [...records.keys()]
     const next = records.get(uids[(uids.indexOf(selectedUid() ?? '') + 1) % uids.length] ?? '')
     if (next) onSelect({ chain: next.chain, uid: next.uid })

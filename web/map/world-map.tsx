@@ -77,7 +77,7 @@ export function WorldMap({
     const corner = document.dir === 'rtl' ? 'bottom-left' : 'bottom-right'
     map.addControl(new NavigationControl({ visualizePitch: true }), corner)
     map.addControl(new GlobeControl(), corner)
-    // Outside the map: added as controls, they would cover its buttons and places.
+    // These elements are outside the map, because as controls they would cover its buttons and places.
     const below = [new ScaleControl(), new AttributionControl({ compact: false })]
     foot.current?.append(...below.map((control) => control.onAdd(map)))
     let streets: Streets | undefined

@@ -23,7 +23,7 @@ const rounded = (degrees: number) => Math.round(degrees * 1e7) / 1e7
 
 /** A drawing in progress. */
 export interface Drawing {
-  /** removes the last position; returns false if there is none */
+  /** removes the last position; returns false if there is no position */
   undo(): boolean
   /** ends the drawing without a geometry */
   stop(): void

@@ -106,7 +106,7 @@ function useDrawing(map: Map, onActive: () => void, onText: (text: string) => vo
     end()
     setProblem('')
     onActive()
-    // Set before the library is loaded, so that a click in the meantime selects no record.
+    // The state is set before the library is loaded, so that a click in the meantime selects no record.
     map.getContainer().setAttribute('data-drawing', '')
     try {
       running.current = begin(await import('./drawing'))

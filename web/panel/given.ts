@@ -26,7 +26,7 @@ export function useGiven(
         try {
           return geometry ? drawGeometry(geometry, FIELDS[i]!) : []
         } catch {
-          // Not drawn: the service rejects the geometry, and its reason is shown at the field.
+          // The geometry is not drawn, because the service rejects it. The field shows the reason.
           return []
         }
       })

@@ -99,7 +99,7 @@ function OwnAnswer({ question, answer, chain }: { question: Question; answer: An
   )
 }
 
-/** State of a check, for its mark: only the contract can confirm the keys that operators claim. */
+/** State of a check, for its mark. Only the contract can confirm the keys that operators claim as theirs. */
 function stateOf(check: Check | undefined): string {
   if (!check) return 'waiting'
   if (!check.good) return 'bad'
@@ -116,7 +116,7 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly 
   useEffect(() => {
     let left = false
     const signatures = isOfQuorum(answer)
-      ? // The client has verified each of them: it counts no other signature.
+      ? // The client has verified each of these signatures, and counts no others.
         signersOf(answer).map((operator): Promise<Check> => {
           const sentence = say.answer.quorum.signed(operator, answer.answer.epoch)
           return Promise.resolve({ good: true, isClaimed: true, sentence })

@@ -40,8 +40,8 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
       ...before,
       done.already ? say.landing.already : say.landing.confirmed(done.blockNumber),
     ])
-    // Read through the wallet's RPC endpoint, so that the check does not trust the service.
-    // The attester of a quorum's answer is its contract.
+    // Reads the answer through the wallet's RPC endpoint, so that the check does not trust the service. The
+    // attester of a quorum's answer is its contract.
     await (isOfQuorum(answer) ? createGeo({ url: BASE, attester: answer.quorum }) : geo)
       .check(done.uid, { chain: chain.id, provider: signer as Provider })
       .then(setChecked, (error: Error) => setUnread(say.landing.unread(error.message)))

@@ -40,7 +40,8 @@ export function signersOf({ signers }: QuorumAnswer): number[] {
 
 /**
  * Fields for the operators of a quorum. The Content-Security-Policy of the page allows requests to the
- * operators that its address names, so that other ones are used after the page has been loaded again.
+ * operators that its address names, so requests to other operators are possible only after the page has been
+ * loaded again.
  */
 export function QuorumField({
   isInAddress,
@@ -57,7 +58,7 @@ export function QuorumField({
   /** true if the reader has agreed to send it to the operators */
   discloses: boolean
   onDisclose: (discloses: boolean) => void
-  /** called before the page is loaded again */
+  /** called before the page is reloaded */
   onUse: () => void
   onLeave: () => void
 }) {

@@ -12,7 +12,7 @@ import { geo, geoOnce } from '../service'
 /** Result of a check that the page itself performs. */
 export interface Check {
   good: boolean
-  /** true if it rests on keys that the operators of a quorum name themselves */
+  /** true if the check relies on keys that the operators of a quorum name themselves */
   isClaimed?: true
   sentence: string
 }

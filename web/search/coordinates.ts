@@ -29,7 +29,7 @@ const PLUS_DIGITS = '23456789CFGHJMPQRVWX'
 
 /**
  * Returns the positions that a text may mean: none if it is not a position, and two if the order of its
- * numbers is ambiguous. The first one then has the latitude first, as people usually write it.
+ * numbers is ambiguous. In that case, the first position has the latitude first, as people usually write it.
  */
 export function positionsIn(text: string): FoundPosition[] {
   const trimmed = text.trim()

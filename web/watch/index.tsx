@@ -35,7 +35,8 @@ export function Watch({
   const lines = linesOf(watched, BASE)
   const labels = say.chips.labels as Readonly<Record<string, string>>
   const start = () => {
-    // Requested during the click, because browsers show the permission dialog at no other time.
+    // The permission is requested during the click, because browsers show the permission dialog at no other
+    // time.
     if ('Notification' in globalThis && Notification.permission === 'default')
       void Notification.requestPermission()
     watch(watched, text || say.watch.everything)
