@@ -94,7 +94,7 @@ contract ExamplesTest is World {
         bytes32 answered = land("delivered");
         uint64 attested = eas.getAttestation(ref("delivered")).time;
         uint256 number = order(attested + 1);
-        // On a fast machine, the answers have the same second as the attestation.
+        // On a fast machine, the answers are computed in the same second as the attestation.
         vm.warp(attested + 2);
         vm.expectRevert(abi.encodeWithSelector(GeoInputs.PlaceTooOld.selector, attested, attested + 1));
         escrow.settle(number, ref("delivered"), answered);
@@ -189,7 +189,7 @@ contract ExamplesTest is World {
         bytes32 answered = land("contains");
         vm.prank(account);
         ballot.vote(1, ref("near"), answered);
-        // Tries the same answer, and then a new one.
+        // Tries to use the same answer again, and then a new one.
         vm.prank(account);
         vm.expectRevert(abi.encodeWithSelector(ResidentsVote.VotedBefore.selector, account));
         ballot.vote(0, ref("near"), answered);

@@ -6,8 +6,8 @@ import {FakeProxy, Naive, Reader} from "./Harness.sol";
 import {DelegatedRequest, IAttest, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Tests of reading answers from EAS. A contract that checks only attester and result accepts each
-/// attack; the kit rejects it.
+/// @notice Tests of reading answers from EAS. A contract that checks only the attester and the result accepts
+///   each of the attacks. The kit rejects them.
 contract GeoAnswersTest is World {
     uint256 private constant RADIUS = 500_00;
     uint256 private constant MAX_AGE = 1 hours;
@@ -390,7 +390,7 @@ contract GeoAnswersTest is World {
     }
 
     function test_RefusesAnAttestationOfTheProxyForAnotherOwner() public {
-        // The proxy had another owner, who could sign anything. Now it belongs to the service again.
+        // The proxy once had another owner, who could sign anything. Now it belongs to the service again.
         (address thief, uint256 key) = (vm.addr(0xBAD), 0xBAD);
         moveProxy(signer, thief);
         DelegatedRequest memory request = answer("within", "proxySignature");
@@ -450,7 +450,7 @@ contract GeoAnswersTest is World {
         uint256 radius,
         uint8 right
     ) public {
-        // Each bit makes one part of the answer correct, so that all combinations occur.
+        // Each bit makes one part of the answer correct, so all combinations occur.
         if (right & 1 != 0) given.result = true;
         if (right & 2 != 0) given.operation = string.concat("within:", vm.toString(radius));
         if (right & 4 != 0) given.inputRefs = new bytes32[](2);

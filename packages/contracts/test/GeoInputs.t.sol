@@ -75,7 +75,7 @@ contract GeoInputsTest is World {
     }
 
     function test_RefusesALocationObservedAtAnotherTime() public {
-        // Attested in the current second, so that every other check passes.
+        // The location is attested in the current second, so every other check passes.
         reader.place(ref("stale"), source());
         reader.place(ref("foretold"), source());
         (uint256 from, uint256 to) = (block.timestamp - 10 minutes, block.timestamp);
@@ -90,7 +90,7 @@ contract GeoInputsTest is World {
         reader.observed(ref("foretold"), source(), from, to);
     }
 
-    /// @dev Any number can be attested: 0, milliseconds, the largest.
+    /// @dev Any number can be attested, such as 0, milliseconds, or the largest number.
     function testFuzz_ReadsTheEventTime(uint256 time, string memory memo) public {
         vm.prank(prover);
         bytes32 uid = direct.attest(requestOf(locationSchema, located(time, memo)));

@@ -233,7 +233,7 @@ contract GeoQuorumTest is Operators {
         landBy(wanted, 7);
         bytes memory used = abi.encodeWithSelector(GeoQuorum.AlreadyUsed.selector, digest);
         refuses(wanted, 7, signedBy(7, digest), used);
-        // Other operators sign the same digest, in another block.
+        // Other operators sign the same digest, which is submitted in another block.
         vm.warp(block.timestamp + 1);
         refuses(wanted, 28, signedBy(28, digest), used);
     }
@@ -399,7 +399,7 @@ contract GeoQuorumTest is Operators {
         vm.assertEq(quorum.currentEpoch(), 4);
     }
 
-    /// @dev Otherwise no answer could land between the end of the overlap and the start of the new epoch.
+    /// @dev Otherwise, no answer could land between the end of the overlap and the start of the new epoch.
     function test_AReplacedEpochDoesNotEndTheCurrentOne() public {
         uint64 planned = quorum.epochOf(1).validUntil;
         rotateTo(epochOf(block.timestamp + 1 days, 30 days, 3));
@@ -504,7 +504,8 @@ contract GeoQuorumTest is Operators {
         quorum.remove(1, 5);
     }
 
-    /// @dev Otherwise the zero address, which every removed operator equals, could be the owner.
+    /// @dev Otherwise, the owner could be the zero address, which is also the address of every removed
+    ///   operator.
     function test_TransfersOwnershipInTwoSteps() public {
         vm.prank(mallory);
         vm.expectRevert(abi.encodeWithSelector(GeoQuorum.NotOwner.selector, mallory));

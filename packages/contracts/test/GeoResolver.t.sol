@@ -10,8 +10,8 @@ import {NaiveResolver, ParcelRegistry} from "./Harness.sol";
 import {DelegatedRequest, MultiDelegatedRequest, RequestData, Signature, World} from "./World.sol";
 import {vm} from "./Vm.sol";
 
-/// @notice Tests of resolvers at the addresses that the requests for their answers named. A resolver that
-/// checks only attester and result accepts each attack; the kit rejects it.
+/// @notice Tests of resolvers, at the addresses that the requests for their answers named. A resolver that
+///   checks only the attester and the result accepts each of the attacks. The kit rejects them.
 contract GeoResolverTest is World {
     NearbyToken private token;
     ParcelRegistry private parcels;
@@ -165,7 +165,8 @@ contract GeoResolverTest is World {
     }
 
     function test_SeesNoAttesterInTheProxyWhileEasCallsIt() public {
-        // This is why the resolver checks the owner: getAttester is zero while EAS calls it.
+        // This is the reason why the resolver checks the owner: getAttester is zero while EAS calls the
+        // resolver.
         vm.etch(address(token), address(new AttesterProbe()).code);
         bytes32 uid = landByProxy("token");
         vm.assertTrue(AttesterProbe(address(token)).called());
@@ -253,8 +254,8 @@ contract GeoResolverTest is World {
         direct.attest(requestOf(tokenSchema, data));
     }
 
-    /// @dev Attested a moment ago, by the prover, to the account: it reports where the account was 400 days ago, or
-    /// will be.
+    /// @dev The prover attested the location to the account a moment ago. It states where the account was 400
+    ///   days ago, or will be.
     function test_RefusesALocationObservedAtAnotherTime() public {
         uint256 time = GeoInputs.eventTime(eas.getAttestation(ref("stale")));
         refuses(

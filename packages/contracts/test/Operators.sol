@@ -13,7 +13,7 @@ abstract contract Operators is World {
     address internal owner;
     uint256[5] internal keys;
     address[5] internal operators;
-    /// @dev Parsed once: parsing takes most of a test's time.
+    /// @dev The JSON is parsed once, because parsing takes most of a test's time.
     GeoQuorum.Answer internal within;
 
     function setUp() public virtual override {

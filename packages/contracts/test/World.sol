@@ -160,7 +160,8 @@ abstract contract World {
         return vm.parseJsonBytes32(json, string.concat(".refs.", name));
     }
 
-    /// @dev Answer of the service, for direct submission (`signature`) or through the proxy (`proxySignature`).
+    /// @dev Answer of the service: `signature` is for direct submission, `proxySignature` for submission
+    ///   through the proxy.
     function answer(string memory name, string memory form)
         internal
         view

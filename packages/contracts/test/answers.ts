@@ -41,7 +41,7 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
   for (const [name, { by, to, geometry, observed = 0 }] of Object.entries<Attested>(ATTESTED)) {
     const expirationTime = name === 'expiring' ? start + EXPIRES_AFTER : 0
     const recipient = to === 'order' ? orderRecipient(chain) : addressOf(to)
-    // Blocks are mined between observation and attestation, so their times differ by some seconds.
+    // Blocks are mined between observation and attestation, so the two times differ by some seconds.
     const eventTimestamp = (await chain.provider.getBlock('latest'))!.timestamp + observed
     const wanted = locationRequest(geometry, { recipient, expirationTime, eventTimestamp })
     const uid = await attest(chain, wanted, ACCOUNTS[by])

@@ -10,7 +10,7 @@ const FOLDER = path.resolve('packages/contracts')
 
 /** Reason for which forge cannot run on this machine, in one line; undefined if it can. */
 export function missingForge(): string | undefined {
-  // forge starts the compiler (solc.mjs) by its first line, which Windows does not interpret.
+  // forge starts the compiler (solc.mjs) through its shebang line, which Windows ignores.
   if (process.platform === 'win32') return 'forge cannot start a compiler that is a script on Windows'
   try {
     forgeBinary()

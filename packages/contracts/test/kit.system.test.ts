@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       await provider.send('anvil_setTime', [Date.now()])
       await provider.send('anvil_mine', ['0x1'])
     }
-  }, 600_000) // solc compiles all contracts, four times as long beside three browsers
+  }, 600_000) // solc compiles all contracts, which takes four times as long next to three browsers
   afterAll(() => world?.stop())
   const local = (slug: string) => world.chains.get(slug)!
 
@@ -95,7 +95,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
         recursive: true,
         filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
       })
-      // The packages that only the registry has are removed: no test needs them.
+      // Packages that are available only from the registry are removed, because no test needs them.
       await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
       const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
       await run('npm', ['install', ...quiet, kit], { cwd: folder })
@@ -215,12 +215,12 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   })
 
   test('run the examples of docs/guide/contracts.md', async () => {
-    // The page's program waits for the next block.
+    // The program of the page waits for the next block.
     for (const chain of world.chains.values()) mineOn(chain)
     const page = 'docs/guide/contracts.md'
     const blocks = blocksOf(page)
     const blocksIn = (language: string) => blocks.filter((block) => block.language === language)
-    // The page's contracts are the examples.
+    // The contracts on the page are the examples.
     const examples = ['NearbyToken', 'DeliveryEscrow', 'ResidentsVote'].map((name) =>
       readFileSync(`packages/contracts/examples/${name}.sol`, 'utf8'),
     )
@@ -240,7 +240,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       'npx forge build',
       'npx forge test',
     ])
-    // The page's fragments form one program.
+    // The code fragments on the page form one program.
     const source = blocksIn('ts').map(({ text }) => text)
     const [program] = compilePrograms([{ name: page, source: source.join('\n') }])
     const { stdout } = await run(process.execPath, [
