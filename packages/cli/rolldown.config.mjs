@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { licenses } from '../licenses.mjs'
 
-// The build's packages are resolved from dev: a production installation has these, but not the development
-// dependencies of packages/cli.
+// The build's packages are resolved from dev, because a production installation has these, but not the
+// development dependencies of packages/cli.
 const tools = createRequire(path.resolve('../../dev/package.json'))
 
 /**

@@ -58,7 +58,7 @@ export async function ask(
     ])
   }
   const answer = await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
-  // Salts are saved before the answer lands: an answer on a chain cannot get another salt.
+  // Salts are saved before the answer lands, because an answer on a chain cannot be given another salt.
   await keepPrivate(kept, session.note)
   const landed = wallet && (await landAnswer(session, answer, wallet))
   if (options.json) session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })

@@ -80,7 +80,8 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     if (land) for (const chainId of chainIds) await walletOf(chainId)
     for (const signed of journal?.signed.splice(0) ?? []) await finish(run, signed, true)
 
-    // Opened only now, so that a failure before this point leaves the output of an earlier run intact.
+    // The output is opened only now, so that a failure before this point leaves the output of an earlier run
+    // intact.
     if (output !== undefined) sink = await open(at(output), 'w')
     const unanswered = lines.filter((line): line is AskedLine => !results.has(line.key))
     await write()

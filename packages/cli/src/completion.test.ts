@@ -66,7 +66,7 @@ describe.runIf(has('bash'))('bash', () => {
     expect(complete(words)).toEqual([]),
   )
   test('completes a value that is joined to its option', () => {
-    // Bash splits it into three words.
+    // Bash splits this text into three words.
     expect(complete(['geo', 'records', '--format', '=', 'geoj'])).toEqual(['geojson'])
     expect(complete(['geo', 'records', '--format', '='])).toEqual([
       'table',

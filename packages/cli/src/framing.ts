@@ -37,7 +37,7 @@ export function isBinary(format: FileOptions['format']): format is 'geoparquet' 
   return format === 'geoparquet' || format === 'flatgeobuf'
 }
 
-/** @param onMore called with the number of records and bytes of each chunk */
+/** @param onMore called with the number of records and bytes in each chunk */
 export async function* fileOf(
   geo: Geo,
   filters: RecordFilters,

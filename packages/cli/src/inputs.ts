@@ -10,7 +10,7 @@ import { UID } from './readers'
 
 /** Reads the argument of a geometry: `lng,lat`, a UID, a file, or `-` for standard input. */
 
-/** Numbers with commas, which are meant as a position even if they are not a valid one. */
+/** Numbers with commas, which are meant as a position even if the position is not valid. */
 const NUMBERS = /^[-+\d.e,\s]+$/i
 const FORMS =
   'Expected a position as lng,lat, a UID (0x and 64 hex digits), the path of a file with GeoJSON, a private place or an offchain attestation, or - for standard input'
@@ -117,7 +117,7 @@ async function inputOfJson(content: string, from: string): Promise<Input> {
       return offchainInput(value as OffchainSource)
     const isPlace = ['type', 'uid', 'attestation', 'salt'].some((name) => name in value)
     if (isPlace) return value as Input
-    // An onchain attestation in the form of EAS's explorer and its GraphQL API.
+    // An onchain attestation in the format of EAS's explorer and its GraphQL API.
     if ('id' in value && typeof value.id === 'string' && UID.test(value.id))
       throw new UsageError(
         `${from} is an onchain attestation in an explorer's format. Use its UID, ${value.id}.`,

@@ -13,7 +13,7 @@ process.once('SIGINT', () => {
   stop.abort(new Error('Ended by Ctrl-C.'))
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })
-// The reader of the output, such as `head`, has closed the pipe.
+// The program that reads the output, such as `head`, has closed the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.done)
   throw error
@@ -26,5 +26,5 @@ process.exitCode = await run(
   { stdin, stdout, stderr, env, cwd: process.cwd(), signal: stop.signal },
   () => (abandoned = true),
 )
-// Abandoned requests would keep the process alive.
+// Otherwise, abandoned requests would keep the process alive.
 if (abandoned) process.exit()

@@ -20,7 +20,7 @@ export async function run(
   context: Context,
   onAbandon: () => void = () => {},
 ): Promise<number> {
-  // During a passphrase prompt, the terminal sends Ctrl-C as a key, not as a signal.
+  // During a passphrase prompt, the terminal sends Ctrl-C as a key instead of a signal.
   const key = new AbortController()
   const own: Context = { ...context, signal: AbortSignal.any([context.signal, key.signal]) }
   const files = filesIn(context.cwd)

@@ -66,7 +66,7 @@ describe('answers', () => {
     const { code, stdout, stderr } = await shell.geo(['batch', `${name}.ndjson`, '--chain', 'base-sepolia'])
     expect([code, stderr]).toEqual([1, '31 answered, 7 refused\n'])
     const answers = rows(stdout)
-    // An empty line has no result, but counts in line numbers.
+    // An empty line has no result, but counts for line numbers.
     expect(answers.map(({ line }) => line)).toEqual([
       ...Array.from({ length: 12 }, (_, i) => i + 1),
       ...Array.from({ length: 26 }, (_, i) => i + 14),
@@ -115,7 +115,7 @@ describe('answers', () => {
     expect(answers.slice(0, 40)).toEqual(before)
     expect(await run()).toMatchObject({ code: 0 })
     expect([service.batches, batches.rowsOf(`${name}.out`)]).toEqual([3, answers])
-    // A new line is asked wherever it is inserted; the other lines keep their answers.
+    // A new line is asked wherever it is inserted. The other lines keep their answers.
     const more = [{ operation: 'distance', from: '9,9', to: '1,2' }, ...distances(90)]
     shell.write(`${name}.ndjson`, more.map((line) => JSON.stringify(line)).join('\n'))
     expect(await run()).toMatchObject({ code: 0 })

@@ -151,7 +151,7 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     const context = { ...streams, env: { ...env, ...more }, cwd: folder, signal: stop.signal }
     const code = run(args, context).then(async (code) => {
       for (const stream of [streams.stdout, streams.stderr]) {
-        // A wallet of an abandoned request may still write to the stream.
+        // The wallet of an abandoned request may still write to the stream.
         stream.on('error', () => {}).end()
         await finished(stream)
       }

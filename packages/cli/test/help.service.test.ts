@@ -36,7 +36,7 @@ beforeAll(async () => {
   const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
   shell.write('offchain.json', document)
   shell.write('operators.json', JSON.stringify({ operators: [world.url, `${world.url}/two`], k: 2 }))
-  // It writes answer.json, which other examples read.
+  // This command writes answer.json, which other examples read.
   await shell.line(EXAMPLES.distance!.find(({ command }) => command.includes('> answer.json'))!.command)
 })
 
@@ -94,7 +94,7 @@ test.each(all.filter(endless))('runs $command', async ({ name, command }) => {
     running.stdin.end()
     return expect((await running.ended).code).toBe(0)
   }
-  // The position is not one of this stream, which reports it.
+  // The position belongs to another stream, and the command reports this.
   await running.until(command.includes('--json') ? 'stdout' : 'stderr', /Watching|"kind":"reset"/)
   running.interrupt()
   expect((await running.ended).code).toBe(130)

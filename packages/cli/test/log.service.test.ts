@@ -95,7 +95,7 @@ test('recomputes every entry whose inputs are on a chain, once, and raises no al
   expect(metrics()).toContain('geo_log_monitor_entries_total{result="unresolved"} 1\n')
   expect(metrics()).toMatch(/^geo_log_monitor_size 2$/m)
   expect(metrics()).toMatch(/^geo_log_monitor_last_success_seconds \d{10}$/m)
-  // The state file records what was read.
+  // The state file records which entries were read.
   expect(await monitor()).toMatchObject(calm)
   expect(metrics()).not.toContain('geo_log_monitor_entries_total{')
   await log.append(encodeEntry(await entryOf(attested))).sign()
@@ -158,9 +158,9 @@ test('raises an alarm for an attestation by the attester that the log does not h
   const entry = await entryOf(logged!)
   // Both attestations are newer than the log's last entry.
   await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
-  // The entry of the other attestation may still arrive ...
+  // The entry of the other attestation may still appear in the log,
   expect(await monitor(...from)).toMatchObject(calm)
-  // ... but is overdue after a minute.
+  // but is overdue after a minute.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])

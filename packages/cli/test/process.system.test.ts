@@ -120,7 +120,7 @@ describe('a process', () => {
   test('exits with status 130 after SIGINT', async () => {
     const watching = shell.process(['watch', '--after', 'start,base-sepolia.0'])
     await watching.until('stderr', /Watching http/)
-    // The position is that of the last handled event.
+    // The printed position is that of the last handled event.
     await watching.until('stdout', /\n/)
     watching.interrupt()
     expect(await watching.ended).toMatchObject({
@@ -163,7 +163,8 @@ describe('a process', () => {
       void landing.ended.finally(() => (isOver = true))
       // Simultaneous signals are merged, so the loop sends one at a time.
       for (; !isOver; await pause(100)) landing.interrupt()
-      // After the handler is removed, a further signal kills the process: shells show 130 for that, too.
+      // After the handler is removed, a further signal kills the process. Shells show status 130 for that as
+      // well.
       const { code, ...output } = await landing.ended
       expect([130, null]).toContain(code)
       expect(output).toEqual({ stdout: '', stderr: '' })

@@ -289,7 +289,7 @@ describe('the service', () => {
         `^new {6}${uid}  base-sepolia  \\d{4}-.*Z  geojson-point  -123\\.393,-48\\.877  Point\ufffd\\[31m Nemo\n$`,
       ),
     )
-    // The position is that of the last handled event.
+    // The printed position is that of the last handled event.
     await watching.until('stdout', /\n/)
     watching.interrupt()
     const { code, stderr } = await watching.ended

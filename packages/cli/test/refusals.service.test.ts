@@ -239,7 +239,7 @@ describe('a failure of the service or an RPC endpoint', () => {
           .writeHead(status, { 'content-type': 'application/json', ...headers })
           .end(JSON.stringify({ title: 'Computation Error', status, detail: 'The node is unreachable.' })),
       )
-    // A longer wait than the client accepts.
+    // The wait is longer than the client accepts.
     const away = { 'retry-after': '1000' }
     expect(await refused([...ASK, '--url', await refusing(500, away)], 4)).toContain('unreachable')
     expect(await refused(['stats', '--url', await refusing(503, away)], 4)).toContain('unreachable')

@@ -76,7 +76,7 @@ class Monitor {
   readonly metrics = new Metrics()
   private readonly follower: LogFollower
   private readonly origin: string
-  /** Number of alarms of this run. */
+  /** Number of alarms that this run has raised. */
   alarms = 0
 
   constructor(
@@ -99,11 +99,12 @@ class Monitor {
     return this.follower.last?.checkpoint.size ?? 0
   }
 
-  /** Reads everything that is new. */
+  /** Reads all new entries and attestations. */
   async read(): Promise<void> {
     const { state } = this
     const isRead = await this.watching(async () => {
-      // A log whose tree has changed stays at its last checkpoint: reading it from the start would accept it.
+      // If the log's tree has changed, the monitor stays at its last checkpoint: reading the log from the
+      // start would accept the new tree.
       if (!this.isResumed && state.checkpoint !== undefined) await this.follower.resume(state.checkpoint)
       this.isResumed = true
       await this.readLog()
@@ -183,7 +184,7 @@ class Monitor {
     if (known) return known
     const connecting = this.connectTo(chainId)
     this.connected.set(chainId, connecting)
-    // An endpoint that does not respond is tried again.
+    // If an endpoint does not respond, the next read tries it again.
     connecting.catch(() => this.connected.delete(chainId))
     return connecting
   }
