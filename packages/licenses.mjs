@@ -14,9 +14,9 @@ export function licenses() {
     generateBundle(_, bundle) {
       const files = Object.values(bundle)
         .flatMap(({ moduleIds = [] }) => moduleIds)
-        .filter((id) => path.isAbsolute(id)) // the others are virtual modules of the bundler
+        .filter((id) => path.isAbsolute(id)) // other modules are virtual modules of the bundler
       const folders = new Set(files.map(licensorOf).filter((folder) => folder !== process.cwd()))
-      // A package may be installed twice.
+      // The same package may be installed twice.
       const texts = new Set([...folders].map(textOf))
       const source = [...texts].sort().join(`\n${'-'.repeat(80)}\n\n`)
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })

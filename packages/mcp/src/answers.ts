@@ -68,7 +68,7 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
   try {
     if (typeof value === 'string') whole = JSON.parse(value)
   } catch {
-    // The error is thrown after the schema check fails.
+    // The error is thrown after the failed check of the schema.
   }
   const isOfQuorum = typeof whole === 'object' && whole !== null && 'quorum' in whole
   const parsed = (isOfQuorum ? quorumAnswer : signedAnswer).safeParse(whole)

@@ -40,8 +40,8 @@ const landed = z.object({
 })
 
 /**
- * A signer with an RPC endpoint, or a function that returns a chain's signer, the same one on each call. The
- * model sees the messages of its errors.
+ * A signer with an RPC endpoint, or a function that returns a chain's signer, which must be the same one on
+ * each call. The model sees the messages of its errors.
  */
 export type Payer = Signer | ((chain: Chain) => Signer | Promise<Signer>)
 

@@ -37,7 +37,7 @@ const NEEDED: Readonly<Record<string, { params: z.ZodObject; words: string }>> =
 /** Returns the error for a request that lacks required parameters; undefined if it has them. */
 export function lackingParams(body: unknown) {
   const { id, method, params } = (body ?? {}) as Record<string, unknown>
-  // The SDK checks other messages.
+  // The SDK itself checks all other messages.
   if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined
   const needed = Object.hasOwn(NEEDED, method) ? NEEDED[method] : undefined
   if (!needed || needed.params.safeParse(params).success) return undefined

@@ -9,7 +9,7 @@ import { adviceOf } from './errors'
 export interface Tools {
   server: McpServer
   geo: Geo
-  /** asked instead of the service, if there is one */
+  /** quorum that answers instead of the service, if there is one */
   quorum: Quorum | undefined
   onError: (error: unknown) => void
   /** undefined: answers are not kept */

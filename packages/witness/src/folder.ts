@@ -102,8 +102,8 @@ export class Folder {
       } catch (error) {
         if (codeOf(error) !== 'EEXIST') throw error
         const owner = Number(readFileSync(this.#lock, 'utf8'))
-        // This process is not another owner: in a container, an earlier process may have had the same process
-        // ID.
+        // The id in the lock is that of this process, so no other owner exists: in a container, an earlier
+        // process may have had the same process id.
         if (attempt > 0 || (owner !== process.pid && isRunning(owner)))
           throw new UsageError(
             `${this.folder} is in use by process ${owner}. If no witness runs, remove ${this.#lock}.`,
@@ -117,8 +117,8 @@ export class Folder {
     mkdirSync(this.#checkpoints, { recursive: true })
     const found = new Map<string, Checkpoint>()
     for (const name of await readdir(this.#checkpoints)) {
-      // A temporary file of a process that ended while it wrote. Its checkpoint was not cosigned, so the file
-      // is ignored.
+      // This is a temporary file of a process that ended while it wrote the file. The checkpoint in it was
+      // not cosigned, so the file is ignored.
       if (name.endsWith('.new')) continue
       const file = path.join(this.#checkpoints, name)
       try {
@@ -127,7 +127,7 @@ export class Folder {
         found.set(checkpoint.origin, checkpoint)
       } catch (error) {
         if (!(error instanceof TlogError)) throw error
-        // Without the last checkpoint that it cosigned, the witness would cosign a fork.
+        // Without the last checkpoint that it cosigned, the witness could cosign a fork.
         throw new UsageError(
           `${file} is damaged: ${error.message} Restore it from a backup that is not older.`,
         )
