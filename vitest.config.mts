@@ -33,13 +33,13 @@ export default defineConfig({
           name: 'unit',
           include: ['{src,api,test,packages}/**/*.test.ts'],
           exclude: ['**/*.{service,smoke,system,chaos}.test.ts', '**/node_modules/**'],
-          // Files share modules, which saves a third of the time.
+          // Test files share modules, which saves a third of the time.
           isolate: false,
           maxWorkers: cores,
         },
       },
       tier('service', 1, { isolate: false }),
-      // These tiers run together, so that none waits for the last file of another.
+      // These tiers run together, so that no tier waits for the last file of another one.
       tier('smoke', 2),
       tier('system', 2),
       tier('chaos', 2),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
 
 const ACTIVE = CHAINS.filter(({ active }) => active)
-/** Chain that runs by default (docker-compose.yml); each other chain has a profile. */
+/** Chain that runs by default (docker-compose.yml). Each other chain has a profile. */
 const FIRST = CHAINS[0]
 
 /** Texts about the chains in other files, in the order of the table: file, pattern, expected matches. */

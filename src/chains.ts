@@ -19,9 +19,9 @@ export interface Chain {
   readonly firstBlock: number
   /** Number of blocks after which a block is final: the deepest reorg that the indexer tolerates. */
   readonly finality: number
-  /** Milliseconds between two polls of the head: about one block time. */
+  /** Milliseconds between two polls of the head: approximately the block time. */
   readonly headPollMs: number
-  /** `headPollMs` of CHAINS_FILE, if set; it then applies to endpoints on this machine as well */
+  /** `headPollMs` of CHAINS_FILE, if set. In this case, it applies to endpoints on this machine as well */
   readonly givenHeadPollMs?: number
   /** Block time in milliseconds. */
   readonly blockMs: number

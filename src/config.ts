@@ -283,7 +283,7 @@ export function isLoopback(url: string): boolean {
  */
 export function processSettings(...requirements: Requirement[]): Settings {
   const environment = processEnvironment()
-  // The primary process of the API warns before it starts others.
+  // The primary process of the API warns before it starts the other processes.
   if (!cluster.isWorker)
     for (const sentence of removedSettings(environment)) process.emitWarning(sentence, 'SettingsWarning')
   return readSettings(environment, requirements)

@@ -1,7 +1,7 @@
 import { LogLevel, setLogLevelCallback, setRootSink } from '@subsquid/logger'
 import pino, { type Logger } from 'pino'
 
-/** Destination of a log: 1 for standard output, 2 for standard error, otherwise the path of a file. */
+/** Destination of a log: 1 for standard output, 2 for standard error, or the path of a file. */
 type LogDestination = 1 | 2 | string
 
 /** Opens a log: one JSON object per line, with `level` as a word, `time` in Unix milliseconds, and `msg`. */
@@ -30,7 +30,7 @@ export function unifySubsquidLog(level: string, destination: LogDestination = 2)
   const log = openLog(level, destination)
   // pino writes the time itself.
   setRootSink(({ level, msg, time: _, ...rest }) => log[LEVELS[level]](rest, msg))
-  // Otherwise Subsquid's own settings decide what it logs.
+  // For other levels, Subsquid's own settings decide what is logged.
   const finer = { debug: LogLevel.DEBUG, trace: LogLevel.TRACE }[level]
   if (finer !== undefined) setLogLevelCallback(() => finer)
 }

@@ -73,8 +73,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * True if an error of pg or TypeORM means that tables do not exist yet. A missing column does not count: a
- * statement that names one is a fault of ours.
+ * True if an error of pg or TypeORM means that tables do not exist yet. A missing column does not count,
+ * because a statement that names one is a bug of this program.
  */
 export function isUnmigrated(error: unknown): boolean {
   return codeOf(error) === '42P01'

@@ -3,7 +3,7 @@ import { npmScript } from './config'
 
 /** Milliseconds between two checks that npm, if it runs this process, is still running. */
 const LOOK_MS = 500
-/** Read when the module loads, while npm is still running. */
+/** This is read when the module loads, while npm is still running. */
 const PARENT = process.ppid
 
 /**

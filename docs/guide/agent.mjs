@@ -36,7 +36,7 @@ for (let tries = 1; ; tries++) {
     const { recipient } = answer.attestation
     const attester = question.submission === 'proxy' ? chain.proxy.address : chain.attester
     const ours = `${[ATTESTED, zeroPadValue(recipient, 32), zeroPadValue(attester, 32)]}`.toLowerCase()
-    // Other events may come first, such as those of a wallet that is a contract.
+    // The transaction may have emitted other events before, for example if the wallet is a contract.
     const log = logs.find(({ address, topics }) => address === chain.eas && `${topics.slice(0, 3)}` === ours)
     console.log(log.data, answer.result)
     break
