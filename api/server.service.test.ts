@@ -401,7 +401,7 @@ describe('resign and verify', () => {
     attestation,
     delegatedAttestation,
   })
-  test('sign an answer again until it is too old; it can be submitted until its deadline', async () => {
+  test('sign an answer again until it is too old, while it can be submitted until its deadline', async () => {
     let now = 1_700_000_000_000
     const { post, distance } = await serve({ clock: () => now })
     const answer = (await distance()).json()
@@ -539,13 +539,13 @@ describe('chains that are not signed for', () => {
       ({ method }) => (method === 'web3_clientVersion' ? { result: 'Geth/v1.14' } : undefined),
       sentence(),
     ],
-  ])('include: %s', async (_, fault, reason) => {
+  ])('include a chain whose endpoint has %s', async (_, fault, reason) => {
     const { distance, get } = await serve({ fault })
     const answer = await distance()
     expect(answer.json()).toMatchObject({ status: 400, detail: reason })
     expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
   })
-  test('include one with a replaced contract, until it is corrected', async () => {
+  test('include a chain with a replaced contract, until it is corrected', async () => {
     let now = 1_700_000_000_000
     let exchanged = false
     const { distance } = await serve({
@@ -604,7 +604,7 @@ describe('nonce and limits', () => {
   const nonceReads = (calls: RpcCall[]) =>
     calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'))
       .length
-  test("read a local chain's nonce for each answer; concurrent answers share a read", async () => {
+  test("read a local chain's nonce for each answer, while concurrent answers share a read", async () => {
     const { distance, proxy } = await serve({ clock: () => 1_700_000_000_000 })
     for (let i = 1; i <= 3; i++) {
       await distance()
@@ -615,7 +615,7 @@ describe('nonce and limits', () => {
     const { timestamp, delegatedAttestation } = (await distance()).json()
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
   })
-  test('return 429 in the form of the API; unknown paths count, /health and / do not', async () => {
+  test('return 429 in the form of the API, and count unknown paths, but not /health and /', async () => {
     const { distance, get } = await serve({ perHour: 2, elapsed: () => 0 })
     expect((await get('/compute/v0/unknown')).statusCode).toBe(404)
     expect((await distance()).statusCode).toBe(200)

@@ -26,10 +26,10 @@ test('reports all missing and invalid settings in one error', () => {
     readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
   ).toThrow(sentence('PORT'))
 })
-test('names the missing settings if CHAINS is not set either', () => {
+test('names the missing settings, even if CHAINS is not set', () => {
   expect(() => readSettings({}, ['database', 'chains'])).toThrow(sentence('DATABASE_URL'))
 })
-test('requires no endpoint of a program that needs none, and returns the chains of CHAINS or all', () => {
+test('requires no endpoint for a program that needs none, and returns the chains of CHAINS or all chains', () => {
   const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
   const slugs = (settings: NodeJS.ProcessEnv) =>
     readSettings({ DATABASE_URL: database, ...settings }, ['database']).namedChains.map(({ slug }) => slug)
@@ -177,7 +177,7 @@ describe('a secret', () => {
       )
     }
   })
-  test('does not also report an unreadable file as a missing setting', () => {
+  test('reports an unreadable file, and not a missing setting as well', () => {
     const read = () => readSettings({ DATABASE_URL_FILE: '/nowhere' }, ['database'])
     expect(read).toThrow(sentence('DATABASE_URL_FILE'))
     expect(read).not.toThrow(sentence('DATABASE_URL'))

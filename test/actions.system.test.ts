@@ -101,7 +101,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     },
   )
 
-  test('have the filters in their addresses, which restore them', async () => {
+  test('have the filters in their addresses, and restore them from there', async () => {
     await using browser = await openPage({ reducedMotion: 'reduce' })
     const page = await opened(browser, '/?memo=tower&chain=base-sepolia')
     for (const name of ['Ask', 'Attest']) {
@@ -196,7 +196,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the sheet', () => {
-  test('leaves the focus where the user moved it if it is loaded late', async () => {
+  test('leaves the focus where the user moved it, if the sheet is loaded late', async () => {
     await using browser = await openPage()
     const { page } = browser
     let release = () => {}

@@ -247,7 +247,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     ['the dark', { colorScheme: 'dark' }],
     ['no WebGL', { webgl: false }],
   ] as [string, PageOptions][])(
-    'has no clipped text and no serious axe finding on %s',
+    'has no clipped text and no serious axe-core finding on %s',
     async (name, options) => {
       await using browser = await open({ place: '2.2945, 48.8584' }, options)
       const { page, complaints } = browser

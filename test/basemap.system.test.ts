@@ -148,25 +148,28 @@ describe('archives', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the map', () => {
-  test.each(['light', 'dark'] as const)('shows the streets of the archive, %s', async (colorScheme) => {
-    await using browser = await openPage({ colorScheme })
-    await opened(browser, `${streets.url}/?at=${CROSSING.join(',')},16`)
-    await browser.page.getByText('© OpenStreetMap').waitFor()
-    await browser.page.locator('.map[data-state=idle]').waitFor()
-    await browser.picture(`basemap-streets-${colorScheme}`)
-    const [middle, along, across, beside] = [
-      await colourAt(browser, 0, 0),
-      await colourAt(browser, 200, 0),
-      await colourAt(browser, 0, 150),
-      await colourAt(browser, 200, 150),
-    ]
-    expect([along, across]).toEqual([middle, middle])
-    expect(beside).not.toBe(middle)
-    expect(await browser.page.locator('.street-note').count()).toBe(0)
-    expect(new Set(browser.requested.map((each) => new URL(each).origin))).toEqual(new Set([streets.url]))
-    expect(browser.complaints).toEqual([])
-  })
-  test('links the view on OpenStreetMap if it has no streets', async () => {
+  test.each(['light', 'dark'] as const)(
+    'shows the streets of the archive on a %s page',
+    async (colorScheme) => {
+      await using browser = await openPage({ colorScheme })
+      await opened(browser, `${streets.url}/?at=${CROSSING.join(',')},16`)
+      await browser.page.getByText('© OpenStreetMap').waitFor()
+      await browser.page.locator('.map[data-state=idle]').waitFor()
+      await browser.picture(`basemap-streets-${colorScheme}`)
+      const [middle, along, across, beside] = [
+        await colourAt(browser, 0, 0),
+        await colourAt(browser, 200, 0),
+        await colourAt(browser, 0, 150),
+        await colourAt(browser, 200, 150),
+      ]
+      expect([along, across]).toEqual([middle, middle])
+      expect(beside).not.toBe(middle)
+      expect(await browser.page.locator('.street-note').count()).toBe(0)
+      expect(new Set(browser.requested.map((each) => new URL(each).origin))).toEqual(new Set([streets.url]))
+      expect(browser.complaints).toEqual([])
+    },
+  )
+  test('links to the same view on OpenStreetMap if it has no streets', async () => {
     await using browser = await openPage()
     const { page } = browser
     const link = page.getByRole('link', { name: 'See this view on OpenStreetMap' })

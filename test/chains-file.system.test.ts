@@ -81,7 +81,7 @@ test('indexes the chain, lists it by slug and alias, and signs for it', async ()
   expect((await mined(world.chain, sent.hash)).status).toBe(1)
 })
 
-test('sets values of a chain by a row with its slug and no id', () => {
+test('overrides values of a known chain by a row with its slug and no id', () => {
   expect(chainNamed('celo')).toMatchObject({
     id: 42220,
     minConfirmations: 3,

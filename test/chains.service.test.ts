@@ -173,7 +173,7 @@ async function submission(
 }
 
 test.each(ACTIVE_SLUGS)(
-  'signs an answer that the real contract of %s accepts, and that of no other chain',
+  'signs an answer that the real contract of %s accepts, and the contract of no other chain',
   async (slug) => {
     const from = await attest(local(slug), locationRequest(BRANDENBURG_GATE), 3)
     await world.caughtUp()

@@ -155,7 +155,7 @@ describe.each(['legacy', 'v1', 'v2'] as const)('the functions of layout %s', (la
   const formats = Object.entries(formatsOf(layout))
   const contract = new Interface(DELEGATED_ABIS[layout])
 
-  test.each(formats)('%s is the same function in another library', (key) => {
+  test.each(formats)('%s is the same function when another library encodes it', (key) => {
     const read = parseAbiItem(`function ${key}` as 'function f()') as unknown as AbiFunction
     expect(toFunctionSelector(read)).toBe(contract.getFunction(read.name)!.selector)
   })

@@ -76,7 +76,7 @@ describe('types that openapi-typescript generates from /openapi.json by default'
     ])
   })
 
-  test('match what the client receives', async () => {
+  test('match the responses that the client receives', async () => {
     const { vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.json', 'utf8'))
     const { document } = vectors.find(({ id }: { id: string }) => id === 'public-valid-v2-base-sepolia')
     const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))

@@ -70,7 +70,7 @@ test('two instances count each request of a client exactly once', async () => {
   )
 })
 
-test('/metrics adds up the figures of all instances, and reports those of the database once', async () => {
+test('/metrics adds up the metrics of all instances, and reports those of the database once', async () => {
   const signed = async () => {
     const text = await (await fetch(`${world.url}/metrics`, { headers: { connection: 'close' } })).text()
     expect(text.match(/^geospatial_database_up /gm)).toHaveLength(1)
@@ -84,7 +84,7 @@ test('/metrics adds up the figures of all instances, and reports those of the da
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a killed instance is restarted while the other one answers, and no client waits',
+  'a killed instance is restarted while the other one responds, and no client waits',
   async () => {
     let answers = 0
     // A connection may be assigned to an instance that is just ending. It is then closed.

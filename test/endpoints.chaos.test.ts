@@ -36,7 +36,7 @@ test.each<[string, Fault[]]>([
     [faults.rangeAtMost(30, 'query returned more than 10000 results')],
   ],
   ['every 20th socket dropped', [everyNth(20, faults.dropped)]],
-])('the indexer continues with %s all the time', async (_, standing) => {
+])('the indexer continues despite a permanent fault: %s', async (_, standing) => {
   const { chain, caughtUp } = world
   const uids = await whileDown({}, ...standing)
   await caughtUp()
@@ -104,7 +104,7 @@ test('the indexer does not start on a database of another chain, logs why, and w
   await world.caughtUp()
 })
 
-test('the indexer misses no log at the head that an endpoint omits, and the audit finds those of history from the same endpoint', async () => {
+test('the indexer reads logs at the head that an endpoint omits, and the audit finds those that the endpoint omits in history', async () => {
   const { chain, proxy, caughtUp } = world
   await finalize()
   const uids = await whileDown({}, faults.logsCutByOne)

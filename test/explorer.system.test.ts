@@ -458,7 +458,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  test('reports when it will continue after refused requests', async () => {
+  test('states the time of the retry after refused requests', async () => {
     await using browser = await openPage()
     const { page } = browser
     let isLimited = true

@@ -104,7 +104,7 @@ describe.skipIf(!CHROMIUM)('all pages', () => {
     },
   )
 
-  test('have one header, at the same place', async () => {
+  test('have the same header at the same place', async () => {
     await using browser = await openPage()
     const { page } = browser
     const places: Record<string, unknown> = {}
@@ -124,7 +124,7 @@ describe.skipIf(!CHROMIUM)('all pages', () => {
     for (const [name, place] of Object.entries(places)) expect(place, name).toEqual(places.explorer)
   })
 
-  test('show the pages that a phone has no room for in a menu', async () => {
+  test('show in a menu the pages for which a phone has no room', async () => {
     await using browser = await openPage({ viewport: { width: 320, height: 600 } })
     const { page } = browser
     for (const path of ['/', '/ogc']) {
@@ -205,7 +205,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
       .toMatch(/^[\d.-]+, [\d.-]+$/)
   })
 
-  test('is a plain map with records on the pages that ask and attest, without WebGL', async () => {
+  test('is a plain map with records on the pages that ask and attest, if there is no WebGL', async () => {
     await using browser = await openPage({ webgl: false })
     const { page } = browser
     await opened(page, '/attest')
@@ -235,7 +235,7 @@ describe.skipIf(!CHROMIUM)('the list', () => {
   })
 })
 
-test.skipIf(!CHROMIUM)('GraphiQL is as high as the window', async () => {
+test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
   await using browser = await openPage()
   await opened(browser.page, '/graphql')
   expect(await browser.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([

@@ -27,7 +27,7 @@ test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   ],
   ['unknown attestations', faults.bodiesUnknown],
   ['a lagging endpoint', faults.lagging(3)],
-])('the indexer loses nothing with %s, in history or at the head', async (_, fault, settings = {}) => {
+])('the indexer loses no event despite %s, in history or at the head', async (_, fault, settings = {}) => {
   const { chain, proxy, caughtUp } = world
   const uids = await whileDown(settings, fault)
   await until(() => proxy.met >= 2)

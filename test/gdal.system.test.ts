@@ -149,7 +149,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
     await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-where', "chain='celo'"])
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(places.length / 4)
   })
-  test('-spat becomes a request with bbox', async () => {
+  test('-spat is sent as a request with bbox', async () => {
     const [west, south, east, north] = [-10, -20, 60, 50]
     const { features, requests } = await copied('-spat', `${west}`, `${south}`, `${east}`, `${north}`)
     expect(requests.some((url) => /bbox=-10,-20,60,50/.test(url))).toBe(true)
@@ -201,7 +201,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       ({ memo, chain }) => chain === 'celo' && memo === 'Place 7',
     ],
     ["memo = 'Place 8'", 'limit=1000', ({ memo }) => memo === 'Place 8'],
-  ])('-where "%s" becomes a request with %s', async (where, request, passes) => {
+  ])('-where "%s" is sent as a request with %s', async (where, request, passes) => {
     const { features, requests } = await copied('-where', where)
     expect(idsOf(features)).toEqual(idsWhere(passes))
     expect(
@@ -237,7 +237,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       'revoked = 0',
       ({ memo, revoked }) => memo === 'Place 8' && !revoked,
     ],
-  ])('OGR_OAPIF_ALLOW_CQL_TEXT=YES: -where "%s" becomes the filter %s', async (where, filter, passes) => {
+  ])('OGR_OAPIF_ALLOW_CQL_TEXT=YES: -where "%s" is sent as the filter %s', async (where, filter, passes) => {
     const { features, requests } = await copied(
       '--config',
       'OGR_OAPIF_ALLOW_CQL_TEXT',

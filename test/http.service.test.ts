@@ -54,7 +54,7 @@ const list = async (query: string) => {
 }
 
 describe('GET /api/v0/location-records', () => {
-  test('returns the newest first, with the count and the applied limit', async () => {
+  test('returns the newest records first, with the count and the applied limit', async () => {
     expect(await list('')).toEqual(['southPole', 'taveuni', 'nullIsland', 'quito', 'greenwich'])
     expect((await world.get('/api/v0/location-records?limit=2&offset=1')).body).toMatchObject({
       count: 2,
@@ -270,7 +270,7 @@ describe('malformed queries', () => {
       },
     })
   })
-  test('rejects a long run of digits at once (it used to block the whole service for 0.7 s)', async () => {
+  test('rejects a long run of digits at once, which once blocked the whole service for 0.7 s', async () => {
     // Takes the best of several measurements, because a busy machine may delay some of them.
     const times: number[] = []
     for (let i = 0; i < 8; i++) {

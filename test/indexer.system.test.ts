@@ -136,7 +136,7 @@ test('indexes attestation and revocation in one block, equal content twice in a 
   expect(await isRevoked(uid)).toBe(true)
 })
 
-test('orders the changes of one block by its log', async () => {
+test('orders the changes of one block by the log index of their events', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const eas = await chain.eas()
   const receipts = await inOneBlock(
@@ -380,7 +380,7 @@ test('rolls back a revocation for any event time, even if the attested one is be
   expect(await isRevoked(last)).toBe(false)
 })
 
-test('waits as a second indexer of one chain, takes over when the first dies, and withdraws or repeats no record', async () => {
+test('waits as the second indexer of a chain, takes over when the first dies, and neither withdraws nor repeats a record', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const folder = temporaryFolder()
   const second = startIndexer('second', folder)
@@ -541,7 +541,7 @@ function listening(pid: number): string[] {
   )
 }
 
-test('loses and repeats nothing if it is killed repeatedly on a busy chain', async () => {
+test('loses and repeats no event if it is killed repeatedly on a busy chain', async () => {
   const { chain, caughtUp } = world
   for (let i = 0; i < 12; i++) {
     const uid = await attest(chain, place(20 + i))

@@ -242,7 +242,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     ])
   })
 
-  test('an answer has the registered revocable flag; other fields, or an unregistered schema, are rejected', async () => {
+  test('an answer has the registered revocable flag, and other fields or an unregistered schema are rejected', async () => {
     const chain = local(slug)
     const registry = await chain.registry(1)
     const spaced = NUMERIC_RESULT_FIELDS.replaceAll(',', ', ')
@@ -299,7 +299,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(await nonceOf(chain)).toBe(nonce + 20)
   })
 
-  test('a batch lands through viem unchanged; one whose nonces are used up is re-signed as a whole, and lands', async () => {
+  test('a batch lands through viem unchanged, and a batch whose nonces are used up is re-signed as a whole and lands', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const batch = await ask(chain, 'batch', {
@@ -510,7 +510,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(new Set(reverts.map(([name]) => name))).toEqual(new Set(errors))
   })
 
-  test('one of two answers with the same nonce lands; verify reports the other, which is re-signed and lands too', async () => {
+  test('one of two answers with the same nonce lands, and verify reports the other, which is re-signed and lands too', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const [first, second] = [
@@ -591,7 +591,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect((await submit(chain, again)).data).toBe(second.attestation.data)
   })
 
-  test('an answer is not re-signed if an input was revoked since, or if it is foreign, changed, or of another chain', async () => {
+  test('an answer is not re-signed if an input has been revoked since, or if the answer is foreign, changed, or of another chain', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const uid = await attest(chain, locationRequest(EIFFEL_TOWER), 2)

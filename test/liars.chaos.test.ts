@@ -59,7 +59,7 @@ async function busy(): Promise<void> {
   }
 }
 
-test('reading the head costs one call per poll, plus two per block with our events; the audit costs none', async () => {
+test('reading the head costs one call per poll and two per block with watched events, and the audit costs none', async () => {
   const { chain, proxy } = world
   const allProven = async () =>
     (
@@ -129,7 +129,7 @@ test.each<[string, Fault]>([
   },
 )
 
-test('blocks with false receipts are refused and reported as a doubt; blocks without receipts are in doubt until they are proven', async () => {
+test('blocks with false receipts are refused and reported as a doubt, and blocks without receipts are in doubt until they are proven', async () => {
   const { chain, proxy } = world
   await until(async () => (await doubt()) === null)
   proxy.misbehave(faults.logsForged)
@@ -189,7 +189,7 @@ test('blocks of two endpoints without receipts are accepted only if both agree',
   await world.caughtUp()
 })
 
-test('the indexer continues from the true chain if its last final block was forged, but its event log equals the chain', async () => {
+test("the indexer resumes on the true chain if its last final block was forged but its event log equals the chain's", async () => {
   const { chain } = world
   await indexer.stop()
   await mine(chain, LOCAL_CHAIN.finality + 10)

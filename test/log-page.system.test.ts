@@ -42,7 +42,7 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
     expect(await verify('ab'.repeat(32))).toContain('no entry with this leaf')
     expect(await verify('nothing')).toContain('Paste the JSON')
   })
-  test('verifies cosignatures by the policy, and reports which witnesses lag', async () => {
+  test('verifies cosignatures by the policy, and names the witnesses that lag', async () => {
     const [a, b] = await Promise.all([1, 2].map((n) => seededKey(`w${n}.example`, 'cosignature', n)))
     const { policy, ...rest } = (await world.get('/log/v0/')).body as { policy: string }
     const witnesses = [a!, b!].map((key, at) => `witness ${'ab'[at]} ${formatVerifierKey(key)}\n`)

@@ -64,7 +64,7 @@ function literalsIn(name: string, text: string): string[] {
 /** Components whose `name` is a key. */
 const KEYED = new Set(['Choice', 'GeometryField', 'Text', 'TextField'])
 
-test('no component contains a text', () => {
+test('no component contains a literal text', () => {
   expect(components.length).toBeGreaterThan(30)
   const found = components.flatMap((file) =>
     literalsIn(file, readFileSync(file, 'utf8')).map((literal) => `${file}:${literal}`),
@@ -85,7 +85,7 @@ test('finds each kind of text in a component', () => {
   expect(found).toHaveLength(10)
 })
 
-test('styles name no left and no right, so that a language can run from right to left', () => {
+test('styles name neither left nor right, so that a language can run from right to left', () => {
   const physical =
     /(?:^|[\s;{])(?:left|right|(?:margin|padding|border)-(?:left|right)[\w-]*)\s*:|text-align:\s*(?:left|right)|(?:margin|padding): *[^\s;]+ ([^\s;]+) [^\s;]+ (?!\1;)[^\s;]+;/g
   const found = filesIn(/\.css$/).flatMap((file) =>
@@ -102,7 +102,7 @@ test('names the inputs and numbers of each operation, with the summary that the 
   }
 })
 
-test('writes each result in the words that the client has', () => {
+test('writes each result in the same words as the client', () => {
   for (const [name, { inputs, parameters = [], units }] of OPERATION_ROWS)
     for (const result of units ? [0.01, 4109.53] : [true, false]) {
       const claims = en.claims[name]
@@ -117,7 +117,7 @@ test('writes each result in the words that the client has', () => {
     }
 })
 
-test('the pseudo-language has every message, and no English one', () => {
+test('the pseudo-language has every message, and no message in English', () => {
   const leaves = (messages: unknown, at: string): [string, unknown][] =>
     typeof messages === 'object' && messages !== null
       ? Object.entries(messages).flatMap(([name, value]) => leaves(value, `${at}.${name}`))

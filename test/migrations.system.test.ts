@@ -148,7 +148,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
   },
 )
 
-test('undoes every up by its down, and repeats the up', async () => {
+test('undoes every `up` by its `down`, and repeats the `up`', async () => {
   const database = await createDatabase()
   try {
     await migrateTo(database.url, 0)
@@ -229,7 +229,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('gives every column of the views a comment, which stays when Poison is undone', async () => {
+test('adds a comment to every column of the views, which stays when Poison is undone', async () => {
   const database = await createMigratedDatabase()
   const comments = () =>
     rows<{ column: string; comment: string | null }>(
@@ -250,7 +250,7 @@ test('gives every column of the views a comment, which stays when Poison is undo
   }
 })
 
-test('writes nothing a second time, and corrects a comment that differs', async () => {
+test('writes nothing when it runs again, and corrects a comment that differs', async () => {
   const database = await createMigratedDatabase()
   const written = () =>
     rows(

@@ -56,7 +56,7 @@ beforeAll(async () => {
 const figures = async (url: string) => (await fetch(`${url}/metrics`)).text()
 const both = async () => [await figures(world.url), await figures(`http://127.0.0.1:${indexerPort}`)]
 
-test('the service has every metric that rules and dashboards name', async () => {
+test('the service exports every metric that rules and dashboards name', async () => {
   const told = new Set((await both()).flatMap((text) => text.match(/^[a-z0-9_]+(?=[{ ])/gm) ?? []))
   for (const name of ['up', ...(process.env.TEST_REDIS_URL ? [] : ['geospatial_redis_up'])]) told.add(name)
   // No request has been limited yet.

@@ -24,7 +24,7 @@ const revokeOffchain = async (uid: string, account: number, slug = 'base-sepolia
 
 describe.each(SLUGS)('on %s', (slug) => {
   test.each([0, 1, 2] as const)(
-    'accepts version %i until its signer revokes it, whatever another account revokes',
+    'accepts version %i until its signer revokes it, regardless of revocations by another account',
     async (version) => {
       const attestation = await offchain(BRANDENBURG_GATE, { slug, version, time: seconds() - version })
       const { uid } = attestation.sig
@@ -130,7 +130,7 @@ test('accepts offchain inputs in a batch', async () => {
   ])
 })
 
-test('accepts inputs of different forms: two inline ones, or one with an onchain UID', async () => {
+test('accepts inputs of different forms: two inline inputs, or one together with an onchain UID', async () => {
   const v1 = await offchain(BRANDENBURG_GATE, { version: 1 })
   const lp = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
   expect(await distance({ attestation: v1 }, 'base-sepolia', { attestation: lp })).toMatchObject({
@@ -196,7 +196,7 @@ test('rejects an attestation that is for another chain, has expired or is dated 
   ).toBe(200)
 })
 
-test("rejects a location_type that names another geometry type than the location's, and accepts one that names none", async () => {
+test("rejects a location_type that names a geometry type other than the location's, and accepts one without a geometry type", async () => {
   const status = async (locationType: string, location: string) => {
     const data = AbiCoder.defaultAbiCoder().encode(
       ['string', 'string', 'string', 'string'],
@@ -228,7 +228,7 @@ test("rejects a location_type that names another geometry type than the location
   ).toEqual(Array(4).fill(400))
 })
 
-test('rejects an input in two forms, and a URI if URIs are not fetched', async () => {
+test('rejects an input that mixes two forms, and a URI if URIs are not fetched', async () => {
   const attestation = await offchain(EIFFEL_TOWER)
   const { uid } = attestation.sig
   expect(await distance({ attestation, uid })).toMatchObject({

@@ -221,7 +221,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
       )
     }
   })
-  test('/req/queryables/get-queryables-op, get-queryables-response: each property with its type; the geometry is known by its role', async () => {
+  test('/req/queryables/get-queryables-op, get-queryables-response: each property has its type, and the geometry is known by its role', async () => {
     const { status, type, json } = await ask(QUERYABLES, { accept: 'application/schema+json' })
     expect([status, type]).toEqual([200, 'application/schema+json'])
     expect(json).toMatchObject({
@@ -870,7 +870,7 @@ describe('A.2 Core', () => {
     const { features, numberMatched } = await pages(`limit=150&${query}`)
     expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
   })
-  test('the extent of a collection is never older than its ETag: otherwise a client would keep the old one permanently', async () => {
+  test('the extent of a collection is never older than its ETag, because otherwise a client would keep the old extent permanently', async () => {
     const changing = await createMigratedDatabase()
     const place = (i: number): Place => ({ uid: uidOf(i), timestamp: i * 1000, geometry: null })
     await insertRecords(changing.url, [place(1)])
@@ -1128,7 +1128,7 @@ describe('A.3 OpenAPI 3.0', () => {
 })
 
 describe('A.4 GeoJSON', () => {
-  test('/req/geojson/definition: application/geo+json for features, application/json for the rest', async () => {
+  test('/req/geojson/definition: application/geo+json for features, application/json for all other documents', async () => {
     for (const path of DOCUMENTS) {
       const expected = path.startsWith(ITEMS)
         ? 'application/geo+json'

@@ -82,7 +82,7 @@ describe('drawings', () => {
     })
     expect(wrong).toEqual([])
   })
-  test('show the overlap of two polygons inside both, or the shared position if they only touch', () => {
+  test('show the overlap of two polygons, or the shared position if they only touch', () => {
     const [one, other] = [square(179.5, 0), square(-180, 0.5)]
     const moved: Polygon = {
       type: 'Polygon',
@@ -348,7 +348,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('removes a record of another chain when the chain is known, even if its tile was loading', async () => {
+  test('removes a record of another chain once the chain is known, even if its tile was loading', async () => {
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-50.5, -20.25) }], 2)
     await attest(world.chain, locationRequest(at(-50.5, -20.25)))
     await world.caughtUp()
@@ -365,7 +365,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('sends only the salted hash of a private place in the answer, writes it into no link, and can save it', async () => {
+  test('puts only the salted hash of a private place into the answer, writes the place into no link, and can save it', async () => {
     await using browser = await open({ a: '-60.5, -30.25', b: '0, 0' })
     const { page, complaints } = browser
     await page.getByRole('button', { name: 'Make private: From' }).click()
@@ -392,7 +392,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(await page.evaluate<string>('location.href')).not.toMatch(/60\.5|[?&]a=/)
   })
 
-  test('accepts a record by its UID', async () => {
+  test('accepts a record that is named by its UID', async () => {
     const record = await attested()
     await using browser = await open({ op: 'distance', a: record, b: '0, 0' })
     const { page, complaints } = browser
@@ -418,7 +418,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
   })
 
-  test('lands by one click on the local chain, reads the answer there, and links it', async () => {
+  test('lands an answer by one click on the local chain, reads it there, and links to it', async () => {
     await using browser = await open({ a: '0, 0', b: '1, 1' })
     const { page, complaints } = browser
     await ask(browser)
@@ -434,7 +434,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('lands through a wallet that was on another chain', async () => {
+  test('lands an answer through a wallet that was on another chain', async () => {
     const wallet = new StandIn(world.chain, { chainId: 1 })
     await using browser = await openWith(wallet)
     const { page, complaints } = browser

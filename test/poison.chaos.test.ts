@@ -139,7 +139,7 @@ test('withholds and marks rows that Postgres refuses, writes the rest of the bat
   expect(await replay()).toEqual([])
 })
 
-test('stores an event without a body that cannot be stored, and writes no record for it at a replay', async () => {
+test('stores an event without its body if the body cannot be stored, and writes no record for it at a replay', async () => {
   await sql(`ALTER TABLE attestation_event ADD CONSTRAINT refused CHECK (withheld = false OR data IS NULL)`)
   await sql(
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.memo = 'poison' THEN RAISE EXCEPTION 'no poison'; END IF; RETURN NEW; END $$`,
@@ -169,16 +169,19 @@ test.each([
     `CREATE TRIGGER refuse BEFORE INSERT ON location_record FOR EACH ROW EXECUTE FUNCTION full_disk()`,
     'DROP TRIGGER refuse ON location_record',
   ],
-])('withholds nothing for %s: the whole batch fails, and is written later', async (_, fault, cure) => {
-  await sql(
-    `CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$`,
-  )
-  await sql(fault)
-  const batch = [place('a'), place('b')]
-  await expect(write(batch)).rejects.toThrow()
-  await sql(cure)
-  expect(await write(batch)).toMatchObject({ withheld: 0, records: 2 })
-})
+])(
+  'withholds no event because of %s: the whole batch fails, and is written later',
+  async (_, fault, cure) => {
+    await sql(
+      `CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$`,
+    )
+    await sql(fault)
+    const batch = [place('a'), place('b')]
+    await expect(write(batch)).rejects.toThrow()
+    await sql(cure)
+    expect(await write(batch)).toMatchObject({ withheld: 0, records: 2 })
+  },
+)
 
 test('writes a batch of large texts in parts', async () => {
   // Two of these rows exceed the size of one statement.

@@ -79,7 +79,7 @@ const proxyContract = (chain: LocalChain) =>
   )
 
 describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
-  test('lands an answer for the proxy as its transaction, with the contract in it', async () => {
+  test('lands an answer for the proxy by the transaction that the answer contains', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
     expect(answer.delegatedAttestation).toEqual({
@@ -184,7 +184,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(await verify({ ...again, delegatedAttestation: disguised })).toMatchObject({ ours: false })
   })
 
-  test('lands a batch in one transaction, or one by one in any order', async () => {
+  test('lands a batch in one transaction, or its answers one by one in any order', async () => {
     const chain = local(slug)
     const operations = [
       { operation: 'distance', from: GATE, to: TOWER },
@@ -474,7 +474,7 @@ describe('the service rejects', () => {
   })
 })
 
-test('/ready and the metrics report the proxy', async () => {
+test('/ready and the metrics report the state of the proxy', async () => {
   const { chains } = (await world.get('/ready')).body
   expect(chains['base-sepolia'].proxy).toEqual({ address: local('base-sepolia').proxy, status: 'ready' })
   const metrics = await (await fetch(`${world.url}/metrics`)).text()

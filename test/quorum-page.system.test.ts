@@ -90,7 +90,7 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
     },
   )
 
-  test('has no answer below the number of signatures, and names the operators that did not sign', async () => {
+  test('shows no answer with too few signatures, and names the operators that did not sign', async () => {
     const urls = [operators[0]!.url, operators[1]!.url, 'http://127.0.0.1:9']
     const address = new URLSearchParams({
       op: 'distance',

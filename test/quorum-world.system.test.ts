@@ -79,7 +79,7 @@ describe.runIf(process.platform === 'linux')('five operators', () => {
   }, 180_000)
   afterAll(cleanUp)
 
-  test('answers the steps of docs/guide/quorum.md', async () => {
+  test('responds to the steps of docs/guide/quorum.md as documented', async () => {
     const page = 'docs/guide/quorum.md'
     const here = (text: string) =>
       text

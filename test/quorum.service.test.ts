@@ -222,7 +222,7 @@ describe('refuses', () => {
       await limited.close()
     }
   })
-  test('a request whose body arrives too slowly, as one to send again', async () => {
+  test('a request whose body arrives too slowly, and asks the client to send it again', async () => {
     const hasty = await operatorWith(KEYS[0]!, { timeouts: { request: 1_000, answer: 30_000 } })
     try {
       const head = 'POST /quorum/v0/sign HTTP/1.1\r\nhost: x\r\ncontent-type: application/json'
@@ -232,7 +232,7 @@ describe('refuses', () => {
       await hasty.close()
     }
   })
-  test('everything while its RPC endpoint does not answer', async () => {
+  test('every request while its RPC endpoint does not respond', async () => {
     const cut = await operatorWith(KEYS[0]!, { rpcUrl: 'http://127.0.0.1:1' })
     try {
       expect(await refusalOf(question(), cut)).toBe('not-indexed-yet')
@@ -324,7 +324,7 @@ describe('a coordinator', () => {
     expect(landed.attestation.attester).toBe(quorum.target)
   })
 
-  test('asks an operator again that cannot read the contract yet', async () => {
+  test('repeats a request to an operator that cannot read the contract yet', async () => {
     for (const { lie } of proxies.slice(0, 3)) {
       let isFirst = true
       lie((body) => {
@@ -470,7 +470,7 @@ describe('a coordinator', () => {
     }
   })
 
-  test('rejects a k that is not possible', async () => {
+  test('rejects an impossible k', async () => {
     for (const k of [0, 6, 1.5, undefined])
       await expect(quorumOf({ k })).rejects.toMatchObject({ name: 'InvalidInputError' })
   })

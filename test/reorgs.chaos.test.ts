@@ -99,7 +99,7 @@ test('follows reorgs that drop an answer, its revocation, and an attestation tha
   expect(await query('SELECT FROM attestation_event WHERE uid = $1', [noAnswer])).toEqual([])
 })
 
-test('reads the answers of an attester that is added later: new ones at once, its history by the audit', async () => {
+test('reads the answers of an attester that is added later: new answers at once, earlier answers by the audit', async () => {
   const { chain } = world
   const [late, address] = [6, testAccount(6).address.toLowerCase()]
   const count = async () =>
@@ -246,7 +246,7 @@ test('audits the history of a location schema that is added to the settings late
   await world.caughtUp()
 })
 
-test('loses nothing if it is killed when it requests payloads, in history and at the head', async () => {
+test('loses no event if it is killed when it requests payloads, in history and at the head', async () => {
   await asProcess()
   const { chain, proxy, caughtUp } = world
   let kills = 0
@@ -293,7 +293,7 @@ const cutConnections = () =>
   )
 
 test.skipIf(!TEST_DATABASE_URL)(
-  'loses nothing if it is killed during a transaction (Postgres only)',
+  'loses no event if it is killed during a transaction (Postgres only)',
   async () => {
     await asProcess()
     expect(await records(await inTheMiddleOfABatch(kill))).toEqual(['valid', 'valid'])
@@ -301,7 +301,7 @@ test.skipIf(!TEST_DATABASE_URL)(
 )
 
 test.skipIf(!TEST_DATABASE_URL)(
-  'loses nothing if all database connections are cut, during a transaction and while idle (Postgres only)',
+  'loses no event if all database connections are cut, during a transaction and while idle (Postgres only)',
   async () => {
     const uids = await inTheMiddleOfABatch(cutConnections)
     for (let i = 0; i < 3; i++) {
@@ -313,7 +313,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('exits with status 2 for a reorg below the last final block, logs why, and corrupts nothing', async () => {
+test('exits with status 2 for a reorg below the last final block, logs the reason, and leaves the data intact', async () => {
   await asProcess()
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])

@@ -65,29 +65,32 @@ test.each([
   ['longer', 'head'],
   ['shorter', 20],
   ['shorter', 'head'],
-] as const)('exits with status 2 on a %s chain, at request %s for logs of history', async (length, when) => {
-  const other = others[length]!
-  const replaced: Fault = ({ method, params }) => ({ ask: () => other.provider.send(method, params) })
-  let requests = 0
-  indexer = startIndexerProcess(world, [
-    (call) => {
-      if (call.method === 'eth_getLogs' && !narrow(call) && ++requests === when) {
-        world.proxy.misbehave(narrow, replaced)
-        return replaced(call)
-      }
-      return narrow(call)
-    },
-  ])
-  if (when === 'head') {
-    await world.caughtUp()
-    world.proxy.misbehave(narrow, replaced)
-  }
-  expect(await indexer.refused).toMatch(/"level":"fatal".*empty database/)
-  expect(indexer.exits).toEqual([2])
-  expect(await strangers()).toEqual([])
-  // The next start of the indexer ends in the same way.
-  await indexer.stop()
-  indexer = startIndexerProcess(world, [replaced])
-  expect(await indexer.refused).toMatch(/"level":"fatal".*empty database/)
-  expect(await strangers()).toEqual([])
-})
+] as const)(
+  'exits with status 2 if it finds a %s chain, at request %s for logs of history',
+  async (length, when) => {
+    const other = others[length]!
+    const replaced: Fault = ({ method, params }) => ({ ask: () => other.provider.send(method, params) })
+    let requests = 0
+    indexer = startIndexerProcess(world, [
+      (call) => {
+        if (call.method === 'eth_getLogs' && !narrow(call) && ++requests === when) {
+          world.proxy.misbehave(narrow, replaced)
+          return replaced(call)
+        }
+        return narrow(call)
+      },
+    ])
+    if (when === 'head') {
+      await world.caughtUp()
+      world.proxy.misbehave(narrow, replaced)
+    }
+    expect(await indexer.refused).toMatch(/"level":"fatal".*empty database/)
+    expect(indexer.exits).toEqual([2])
+    expect(await strangers()).toEqual([])
+    // The next start of the indexer ends in the same way.
+    await indexer.stop()
+    indexer = startIndexerProcess(world, [replaced])
+    expect(await indexer.refused).toMatch(/"level":"fatal".*empty database/)
+    expect(await strangers()).toEqual([])
+  },
+)

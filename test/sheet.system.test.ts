@@ -131,7 +131,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await check(page, 'standing', 'bad').waitFor()
   })
 
-  test("reads the chain by the service's node if the browser knows none", async () => {
+  test("reads the chain through the service's RPC endpoint if the browser has no node", async () => {
     await using browser = await openPage()
     const { page } = browser
     await page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
@@ -192,7 +192,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     }
   })
 
-  test('explains a place that is not indexed', async () => {
+  test('explains what to do about a place that is not indexed', async () => {
     await using browser = await openPage()
     const { page } = browser
     await page.goto(pageOf(`0x${'1'.repeat(64)}`))

@@ -333,7 +333,7 @@ describe('npm run restore rejects a snapshot', () => {
     expect([code, output]).toEqual([2, expect.stringMatching(message)])
     await nothingWritten(other)
   })
-  test('after it read some parts, without leaving any of them', async () => {
+  test('after it has read some parts, and leaves none of them in the database', async () => {
     const damaged = copyOf('late')
     rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
     const other = await emptied()
@@ -365,7 +365,7 @@ describe('npm run restore rejects a snapshot', () => {
     ])
     await nothingWritten(other)
   })
-  test('is not continued if its final block is not on the chain', async () => {
+  test('is not resumed if its final block is not on the chain', async () => {
     const foreign = copyOf('foreign')
     changeChain(foreign, { finalHash: `0x${'ab'.repeat(32)}` })
     rewrite(foreign, 'events', (lines) =>

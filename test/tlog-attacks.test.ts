@@ -372,7 +372,7 @@ describe('an honest log', () => {
     }
   })
 
-  test('is read up to its checkpoint if only larger files are left', async () => {
+  test('is read up to its checkpoint if only larger files remain', async () => {
     const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
     const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
     const entries = Array.from({ length: 600 }, (_, at) => Buffer.from(`entry ${at}`))

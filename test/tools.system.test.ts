@@ -41,7 +41,7 @@ const command = (...args: string[]) =>
     ...args,
   )
 
-test('replay repairs records that differ from the log; --check only reports them', async () => {
+test('replay repairs records that differ from the log, and with --check only reports them', async () => {
   expect(await command('replay')).toEqual({
     code: 0,
     output: expect.stringContaining('base-sepolia: 6 attestations replayed, every record matches the log'),

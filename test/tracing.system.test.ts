@@ -68,7 +68,7 @@ async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
   }
 }
 
-test('traces a request with its statements and calls, and with endpoints without path and query', async () => {
+test('traces a request with its statements and calls, and shows endpoints without path and query', async () => {
   const { chain } = world
   const from = await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   await world.caughtUp()

@@ -33,7 +33,7 @@ test('the sources are found and read', () => {
   expect(files.length).toBeGreaterThan(20)
   expect(imports('api/main.ts')).toContain('src/config')
 })
-test('every file of api and src is in a room, except files that wire the rooms or serve them all', () => {
+test('every file of api and src is in a room, except files that connect the rooms or serve them all', () => {
   expect(
     files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
   ).toEqual([
@@ -67,7 +67,7 @@ test('rooms import each other in one direction only, and through their doors', (
   )
   expect(wrong).toEqual([])
 })
-test('an import against an arrow, or of a file behind a door, has a problem', () => {
+test('an import against an arrow, or of a file behind a door, is reported', () => {
   expect(problemOf('src/geodesy/area.ts', 'src/location')).toContain(
     'src/geodesy may not import src/location.',
   )
@@ -156,7 +156,7 @@ test('src never imports api or dev; api never imports dev', () => {
   expect(crossings(under('src/'), /^(api|dev|test|bench)\//)).toEqual([])
   expect(crossings(under('api/'), /^(dev|test|bench)\//)).toEqual([])
 })
-test('packages import nothing else of src and api, which have another licence', () => {
+test('packages import no other files of src and api, which have another licence', () => {
   expect(inPackages.length).toBeGreaterThan(10)
   expect(
     inPackages.flatMap((file) =>

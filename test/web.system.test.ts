@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 const get = (path: string, accept: string) => fetch(world.url + path, { headers: { accept } })
 
-test('GET / is a page for browsers and JSON for programs; ?format=json is always JSON', async () => {
+test('GET / returns a page to browsers and JSON to programs, and ?format=json always returns JSON', async () => {
   const types = async (path: string, accept: string) => (await get(path, accept)).headers.get('content-type')
   const browser = 'text/html,application/xhtml+xml,*/*;q=0.8'
   expect(await types('/', browser)).toBe('text/html; charset=utf-8')
@@ -39,7 +39,7 @@ test('compresses assets and caches them permanently, and requests the page itsel
 })
 
 describe.skipIf(!CHROMIUM)('in a browser', () => {
-  test('the map shows land, and loads nothing from elsewhere', async () => {
+  test('the map shows land, and loads nothing from other hosts', async () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser
     await page.goto(world.url)

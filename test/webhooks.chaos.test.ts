@@ -146,7 +146,7 @@ hunt(
   },
 )
 
-test('continues in order and without loss at the other API instance after the delivering one is killed', async () => {
+test('resumes in order and without loss at the other API instance after the delivering one is killed', async () => {
   const { chain, caughtUp } = world
   receiver.answer = () => answers.ok
   const attested: string[] = []

@@ -75,7 +75,7 @@ test('does not store a proxy with another owner', async () => {
   expect(found.refusals[0]).toMatch(/^the owner of the proxy, 0x\w+, is not an attester of this service$/)
 })
 
-test('does not store a test account on a public chain, whose key is public', async () => {
+test('does not store a test account, whose key is public, for a public chain', async () => {
   const found = await noted(await served(UNUSED.privateKey, { host: '0.0.0.0' }), 0, 1)
   expect(found.refusals[0]).toMatch(/publicly known test account/)
 })

@@ -86,7 +86,7 @@ test('finds an answer by its content alone, among other attestations', async () 
     })
 })
 
-test('shrinks a range that the RPC endpoint refuses and keeps its size; returns unknown if every range is refused', async () => {
+test('shrinks a range that the RPC endpoint refuses and remembers the size, and returns unknown if every range is refused', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(300)
   proxy.misbehave(atMost(40))
@@ -114,7 +114,7 @@ test('does not shrink the range of blocks when a client disconnects', async () =
   expect(reader.logs.span).toBe(Infinity)
 })
 
-test('reads the time of a log without blockTimestamp from its block; searches further back on a chain faster than its blockMs', async () => {
+test('reads the time of a log without blockTimestamp from its block, and searches further back on a chain that is faster than its blockMs', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(200)
   proxy.misbehave(({ method, params }) =>

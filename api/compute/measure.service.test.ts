@@ -84,7 +84,7 @@ describe('measuring', () => {
     expect(error).toBeInstanceOf(GeometryError)
     expect(error.message).toEqual(sentence())
   })
-  test('moves few positions that take long to measure to a worker too', async () => {
+  test('moves a geometry of few positions to a worker if it takes long to measure', async () => {
     const parallel = (lat: number) =>
       input({
         type: 'LineString',
@@ -110,7 +110,7 @@ describe('measuring', () => {
     [0.4, undefined, /overloaded/],
     [0, 200, /overloaded/],
   ])(
-    'ends a measurement that takes too long at %d of a processor with the reason, and runs the next one',
+    'ends a measurement that takes too long, with a reason for %d of a processor, and runs the next one',
     async (share, budgetMs, names) => {
       let calls = 0
       // The second call starts when the time of the batch is used up.
@@ -283,7 +283,7 @@ describe('reading bodies in a worker', () => {
   })
 })
 
-test('a geometry that does not fit into the cache evicts none in use', async () => {
+test('a geometry that does not fit into the cache evicts no geometry in use', async () => {
   const measurer = new Measurer()
   const readingOf = (i: number) => readGeometry(ring(19_000 + i, 1), 'geometry')
   let kept = 0

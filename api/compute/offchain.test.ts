@@ -98,7 +98,7 @@ describe('vectors', () => {
   })
 })
 
-test('one resolver returns the same outcomes for all vectors a second time, despite its caches', async () => {
+test('a resolver returns the same results for all vectors a second time, despite its caches', async () => {
   let text = ''
   const resolver = new Resolver({
     store,
@@ -159,7 +159,7 @@ describe('forms of an input', () => {
 })
 
 describe('fetched documents', () => {
-  test('are fetched by URI and client; errors of the fetcher get the name of the input', async () => {
+  test('are fetched by URI and client, and errors of the fetcher name the input', async () => {
     const asked: string[][] = []
     const refusal = new ComputeError('rate-limited', 'uri: not now', 6)
     const fetcher: DocumentFetcher = {
@@ -218,7 +218,7 @@ test('two signers of the same content share a UID but have separate revocations'
   )
 })
 
-test('checks expiry and revocation later', async () => {
+test('a later check of the same attestation finds that it has expired or was revoked', async () => {
   const vector = vectors.find(({ id }) => id === 'public-valid-not-yet-expired')!
   const { ref, source } = await resolve(vector, { attestation: vector.document })
   const [uid, offchain] = [ref!, validityOf(source)!]

@@ -108,7 +108,7 @@ test('names the other chain that has a UID, and never its own', async () => {
   expect(elsewhere).toContain(unknown)
 })
 
-test('refuses an attestation without a geometry with the reason, truncated and without invisible characters', async () => {
+test('refuses an attestation without a geometry, and states the reason, truncated and without invisible characters', async () => {
   const [none] = await resolve({ row: { geometry: null, problem: null } })
   expect(none).toEqual(sentence('from'))
   expect(await resolve({ row: { geometry: null, problem: "srs 'x' is not known" } })).toEqual([

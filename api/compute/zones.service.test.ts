@@ -121,7 +121,7 @@ describe('POST /compute/v0/zones', () => {
     expect(containing(answer)).toEqual([row[0]])
     expect(answer.body).toMatchObject({ inputRef: aPoint, transaction: { value: 0 } })
   })
-  test('names zones that take too long to measure, and answers for the others', async () => {
+  test('names zones that take too long to measure, and signs answers about the others', async () => {
     const slow = row[1]!
     class SlowMeasurer extends Measurer {
       override async measure(...given: Parameters<Measurer['measure']>) {
@@ -160,7 +160,7 @@ describe('POST /compute/v0/zones', () => {
       complete: false,
     })
   })
-  test('answers for the polygons of a schema that has many records without a geometry', async () => {
+  test('signs answers about the polygons of a schema that has many records without a geometry', async () => {
     const attester = testAccount(8).address.toLowerCase()
     const insert = (count: number, first: number) =>
       insertRecords(
@@ -259,7 +259,7 @@ describe('refusals', () => {
       'attestation-not-found',
     ])
   })
-  test('apply to sets with too many candidates or answers, which are never answered in part', async () => {
+  test('apply to whole sets with too many candidates or answers, and never to a part of a set', async () => {
     const prover = testAccount(9).address
     const given = { chain: LOCAL_CHAIN.slug, prover: prover.toLowerCase(), geometry: polygon(square(80, 30)) }
     await insertRecords(

@@ -83,7 +83,7 @@ describe('an account', () => {
         problem: sentence('', account.toLowerCase()),
       })
   })
-  test('is called after its factory if it is not deployed yet, and without the factory once it is', async () => {
+  test('is called after its factory until it is deployed, and then without the factory', async () => {
     const [owner, other] = [newKey(), newKey()]
     const { address, wrap } = counterfactual(owner.address)
     expect(await refusal(address, signed(owner))).toMatchObject({ isContract: false })
@@ -146,7 +146,7 @@ describe('a chain that is not local', () => {
   const remote = () => reader(chain.url.replace('127.0.0.1', '0.0.0.0'))
   const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 
-  test('is called at a final block and at the head: both must accept', async () => {
+  test('is called at a final block and at the head, and must accept at both', async () => {
     const [owner, next] = [newKey(), newKey()]
     const account = await deploy(Account, owner.address)
     expect(await refusal(account, signed(owner), remote())).toMatchObject({
@@ -437,7 +437,7 @@ describe('a request of an account', () => {
     expect(await send(await request(address, owner, { wrap }))).toMatchObject(answered)
     expect(await send(await request(address, newKey(), { wrap }))).toMatchObject({ status: 401 })
   })
-  test('counts for the account on its chain; a request of a key counts for the key, with or without a chain', async () => {
+  test('counts for the account on its chain, while a request of a key counts for the key, with or without a chain', async () => {
     const limited = await serve({ wallet: { perHour: 1 } })
     try {
       const owner = newKey()

@@ -53,7 +53,7 @@ test('leaves slots to other clients while one waits for many calls', async () =>
   expect(sentBy(node, 'hostile')).toBe(16)
 })
 
-test('serves a client that waits before further calls of the clients that have all slots', async () => {
+test('serves a waiting client before further calls of the clients that occupy all slots', async () => {
   const node = held()
   const clients = ['a', 'b', 'c', 'd'].map((client) => callsOf(node, client))
   for (const { calls } of clients) void calls(50)
@@ -107,7 +107,7 @@ test('checks the signatures of smart accounts for each client in its share', asy
   await expect.poll(atHead).toBe(7)
 })
 
-test('shares what it learns for a client with the other clients, without the work of that client', async () => {
+test('shares results that it reads for one client with other clients, without charging that client again', async () => {
   const node = held()
   const own = node.of({ ...OWN_WORK, client: 'first' })
   const local = own.isLocal()

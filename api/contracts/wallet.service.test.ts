@@ -154,7 +154,7 @@ describe('a signed request', () => {
       }),
     ).toMatchObject({ ...LET_IN, limit: [100, 99, RESET] })
   })
-  test('accepts any letter case and 64-byte signatures (EIP-2098), but no incorrect checksum', async () => {
+  test('accepts any letter case and 64-byte signatures (EIP-2098), but rejects an incorrect checksum', async () => {
     const request = async (address: string, change = (signature: string) => signature) => {
       const sent = await sign(wallet)
       return send(api, {
@@ -310,7 +310,7 @@ describe('a signed request', () => {
       'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _',
     ],
     ['x-wallet-address', '0x12', sentence('X-Wallet-Address')],
-  ])('is refused with the header %s: %s', async (name, value, detail) => {
+  ])('is refused if the header %s is %s', async (name, value, detail) => {
     expect(await send(api, await sign(wallet, {}, { headers: { [name]: value } }))).toMatchObject(
       refused(detail),
     )
@@ -408,7 +408,7 @@ for (const [where, redisUrl] of [
       headers: { ...sent.headers, 'x-forwarded-for': address },
     })
 
-    test('apply to a wallet at all its addresses; 429 has the usual form', async () => {
+    test('apply to a wallet at all its addresses, with the usual form of 429', async () => {
       const api = await serve({ ...options, wallet: { perHour: 2, perHourByAddress: 100 } })
       const wallet = newWallet()
       expect((await send(api, from(await sign(wallet), client('a1')))).limit.slice(0, 2)).toEqual([2, 1])
@@ -480,7 +480,7 @@ for (const [where, redisUrl] of [
       ).toMatchObject({ status: 400, detail: sentence() })
       expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
     })
-    test('admit a request once: repetitions, also from another address or twenty at once, are refused', async () => {
+    test('admit a request once, and refuse repetitions, also from another address or twenty at once', async () => {
       const copies = redisUrl === undefined ? [await serve()] : [await serve(options), await serve(options)]
       const wallet = newWallet()
       const sent = await sign(wallet)
@@ -503,7 +503,7 @@ for (const [where, redisUrl] of [
   })
 
 describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => {
-  test('refuse signed requests at once and serve unsigned ones; used nonces stay used', async () => {
+  test('refuse signed requests at once and serve unsigned ones, while used nonces stay used', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     closing.push(() => proxy.close())
     // The first request without a response from Redis waits for this timeout. The others do not wait.

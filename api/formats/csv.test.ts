@@ -40,7 +40,7 @@ function check(text: string): void {
   expect([text, cellsOf(line).filter((cell) => isFormula(cell))]).toEqual([text, []])
 }
 
-describe('guards every cell that could be a formula', () => {
+describe('guards every cell that a spreadsheet could read as a formula', () => {
   test.each([
     ...[
       '=1+1',
@@ -187,7 +187,7 @@ test('leaves other texts unchanged: coordinates over several lines, WKT, lists, 
   )
 })
 
-test('takes time linear in the length', () => {
+test('takes time proportional to the length of the text', () => {
   for (const part of ['\t', ';', ' ', '\u200b', "'", ';"', '\n-1', '-1 ', '9', '\n9', ' ;= ']) {
     const text = `\n-${part.repeat(1_000_000 / part.length)}x`
     const started = performance.now()

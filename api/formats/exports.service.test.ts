@@ -120,7 +120,7 @@ test('sends a slow client the whole export, beyond the timeout of other response
   expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
 })
 
-test('holds one page and no database connection for a client that stops reading, and finally disconnects it', async () => {
+test('holds one page and no database connection for a client that stops reading, and disconnects it in the end', async () => {
   const before = process.memoryUsage()
   const response = await start('?format=ndjson', undefined, { of: hasty })
   response.pause()

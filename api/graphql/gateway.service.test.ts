@@ -203,7 +203,7 @@ describe('results', () => {
       expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
   })
 
-  test('finds the same records in a bbox as the Records API: across the antimeridian, at the poles, without width', async () => {
+  test('finds the same records in a bbox as the Records API, also across the antimeridian, at the poles and without width', async () => {
     const seed = 20_261_121
     const random = seededRandom(seed)
     const corner = (range: number, round: number) => Math.round((random() * 2 - 1) * range * round) / round
@@ -309,7 +309,7 @@ describe('results', () => {
   })
 
   test.each(['first', 'last'] as const)(
-    'returns each record once in pages by %s, in order, also if many have the same time',
+    'returns each record once in pages by %s, in order, even if many have the same time',
     async (way) => {
       const filter = `filter: { prover: { in: [${[1, 2, 3].map((i) => `"${proverOf(i)}"`).join(', ')}] } }`
       const seen: string[] = []
@@ -988,7 +988,7 @@ describe('database failures', () => {
     await gone.close()
   })
 
-  test('becomes ready once the database is migrated; masks an internal error, and reuses its connection', async () => {
+  test('becomes ready once the database is migrated, masks an internal error, and reuses its connection', async () => {
     const own = await createMigratedDatabase()
     const client = new Client({ connectionString: own.url })
     await client.connect()
@@ -1130,7 +1130,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     run.mockRestore()
   })
 
-  test('starts no more statements after a disconnect', async () => {
+  test('starts no further statements after a client disconnects', async () => {
     const own = await serve()
     await own.listen({ port: 0, host: '127.0.0.1' })
     const { port } = own.server.address() as { port: number }

@@ -48,7 +48,7 @@ test('passes arguments by the names of the REST parameters, and omits null and t
   expect((await ask('{ recordGroups(format: "csv") }')).errors).toHaveLength(1)
 })
 
-test('reads as work of the client that asks, so that clients do not share one share', async () => {
+test('runs as work of the requesting client, so that each client has its own share', async () => {
   await ask('{ a: recordGroups(by: "day") b: recordGroups(by: "day") }')
   expect(works.slice(-2)).toEqual([WORK, WORK])
 })

@@ -127,7 +127,7 @@ test('shares one read of the state among waiting requests, which starts after th
   expect(asked.answers).toBe(1)
 })
 
-test('stays within its bytes, evicts the oldest response first, and caches none above an eighth of them', async () => {
+test('stays within its size, evicts the oldest response first, and caches no response above an eighth of that size', async () => {
   const { app, asked, freshness } = await counted(100_000)
   for (let length = 5_000; length < 5_050; length++) {
     await app.inject(`/${length}`)

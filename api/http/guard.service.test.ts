@@ -222,7 +222,7 @@ describe('incomplete requests', () => {
     await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON, 400, hasty)
     await expectProblem('', REASON, 400, hasty)
   })
-  test('get no second response after the first; the connection is closed', async () => {
+  test('get no second response, and the connection is closed', async () => {
     const started = performance.now()
     const got = await ask(
       `${JSON_HEAD}content-encoding: gzip\r\ncontent-length: 100\r\n\r\n{`,
@@ -240,7 +240,7 @@ describe('incomplete requests', () => {
 })
 
 describe('pipelining', () => {
-  test('answers each request in order, and invalid HTTP after them last', async () => {
+  test('answers requests in order, and invalid HTTP after them last', async () => {
     const got = await ask(
       Buffer.concat([
         withBody('{}'),
@@ -264,7 +264,7 @@ describe('pipelining', () => {
       [400, problem(sentence())],
     ])
   })
-  test('sends the error for invalid HTTP after the slow response before it', async () => {
+  test('sends the error for invalid HTTP after a slow response to the request before it', async () => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const slow = await startApi({
@@ -415,7 +415,7 @@ describe('methods and targets', () => {
 })
 
 describe('bodies', () => {
-  test('follow 100-continue; another expectation, and an upgrade, are ignored', async () => {
+  test('follow 100-continue, and ignore any other expectation and an upgrade', async () => {
     expect(await exchange(api.url, withBody('{}', `${JSON_HEAD}expect: 100-continue\r\n`))).toMatch(
       /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/,
     )

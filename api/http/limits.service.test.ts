@@ -162,7 +162,7 @@ describe('long work', () => {
   })
 })
 
-test('estimates of one request at the same moment share a reservation, and none remains', async () => {
+test('simultaneous estimates of one request share a reservation, of which nothing remains', async () => {
   const counter = new RequestCounter(() => 0)
   const { get, works } = await serveWork(counter, 100, async () => {
     const foresee = () => works.at(-1)!.foresee(5000)
@@ -194,7 +194,7 @@ describe('a request that ends before its work', () => {
     work.spend(300)
     await expect.poll(() => count(counter)).toBe(9)
   })
-  test('ends a reservation that was still being made when it was answered', async () => {
+  test('ends a reservation that was still in progress when the request was answered', async () => {
     let reserve = () => {}
     const reserving = new Promise<void>((resolve) => (reserve = resolve))
     class SlowCounter extends RequestCounter {
@@ -268,7 +268,7 @@ describe('limits in this process', () => {
     now = 3_600_001
     expect((await get()).statusCode).toBe(200)
   })
-  test('count clients by address, IPv6 by /64; a forwarded address counts only from a trusted proxy', async () => {
+  test('count clients by address (IPv6 by /64), and trust a forwarded address only from a trusted proxy', async () => {
     const get = await serve(new RequestCounter(() => 0), 1)
     expect((await get()).statusCode).toBe(200)
     expect((await get({}, '192.0.2.2')).statusCode).toBe(200)
@@ -295,7 +295,7 @@ describe('limits in this process', () => {
     expect((await behindProxy({ 'x-forwarded-for': 'unknown' })).statusCode).toBe(200)
     expect((await behindProxy({ 'x-forwarded-for': 'anything else' })).statusCode).toBe(429)
   })
-  test('are off at 0', async () => {
+  test('are disabled by the value 0', async () => {
     const get = await serve(new RequestCounter(() => 0), 0)
     for (let i = 0; i < 5; i++) expect((await get()).headers['ratelimit-limit']).toBeUndefined()
   })
@@ -341,7 +341,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     expect((await waiting)[0]).toBe(200)
     await expect.poll(async () => (await there!.get('?foreseen=3000'))[0]).toBe(200)
   })
-  test('give no credit for a reservation that ends after its minute', async () => {
+  test('do not credit a reservation that ends after its minute', async () => {
     const redis = await connect()
     const key = newKey()
     await redis.reserve(key, -5)
@@ -408,7 +408,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     ])
     expect((await ask(0, '/api/v0/config'))[1]).toBe('2')
   })
-  test('delay only the first requests while Redis hangs, count all, and share the count again afterwards', async () => {
+  test('delay only the first requests while Redis hangs, count all requests, and share the count again afterwards', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
@@ -453,7 +453,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     proxy.thaw()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
   })
-  test('continue to count while Redis is down; no count restarts if Redis returns empty', async () => {
+  test('continue to count while Redis is down, and restart no count if Redis returns empty', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
@@ -468,7 +468,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     expect((await counter.count(key, hour)).current).toBe(7)
     expect((await redis.count(key, hour))!.current).toBe(2)
   })
-  test('include counts of other API instances, also while Redis is down; a window ends for all of them', async () => {
+  test('include counts of other API instances, also while Redis is down, and end a window for all of them', async () => {
     const { proxy, redis } = await flaky()
     let now = 0
     const [here, there] = [

@@ -43,7 +43,7 @@ hunt(
   },
 )
 
-test('frees the place of an aborted waiter; a client at its own limit does not block others', async () => {
+test('frees the place of an aborted waiter, and does not let a client at its limit block others', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()

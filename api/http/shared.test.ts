@@ -48,7 +48,7 @@ function slowReads(milliseconds: number, clock = () => 0) {
 test.each([
   ['get with no time to share', 0, (shared: SharedRead<number>) => shared.get()],
   ['fresh', 250, (shared: SharedRead<number>) => shared.fresh()],
-])('returns a read exactly to the callers that asked before it started: %s', async (_, milliseconds, ask) => {
+])('returns a read only to the callers that asked before it started: %s', async (_, milliseconds, ask) => {
   const { shared, underWay } = slowReads(milliseconds)
   const first = ask(shared)
   const others = [ask(shared), ask(shared), ask(shared)]

@@ -16,7 +16,7 @@ test("does not apply another client's limit to a client that joins its work", as
   expect(await joined(() => undefined, own)).toBe('own')
 })
 
-test('does not wait long for work in the queue of another client, and joins what others begin meanwhile', async () => {
+test("does not wait long for work in another client's queue, and joins work that others begin in the meantime", async () => {
   vi.useFakeTimers()
   const [slow, newer] = [new Promise<string>(() => {}), Promise.resolve('newer')]
   let begun = slow
@@ -38,7 +38,7 @@ test('does not wait long for work in the queue of another client, and joins what
   expect([await two, vi.getTimerCount()]).toEqual(['newer', 0])
 })
 
-test('ends the work of a request with its connection, also if that closed before', () => {
+test('ends the work of a request with its connection, even if the connection has already closed', () => {
   const begun = (destroyed: boolean) => {
     const [request, raw] = [{} as FastifyRequest, Object.assign(new EventEmitter(), { destroyed })]
     beginWork(request, { raw } as unknown as FastifyReply, 'client')

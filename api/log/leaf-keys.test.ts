@@ -17,7 +17,7 @@ describe('the keys of a tile', () => {
     2 ** 24 - 1,
     2 ** 30,
     2 ** 40,
-  ])('find each of its hashes, at index %i', (index) => {
+  ])('find each hash of the tile, at index %i', (index) => {
     // A view whose offset in its buffer is not aligned, as in a part of a larger buffer.
     const hashes = randomBytes(256 * 32 + 3).subarray(3)
     hashes.fill(0xff, 0, 32)

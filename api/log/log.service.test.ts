@@ -270,7 +270,7 @@ describe('the write path', () => {
     expect((await again.log.append(entryOf(3))).origin).toBe('geo.example/v1/log/v0')
   })
 
-  test('commits nothing with the key of another log', async () => {
+  test('commits no entry with the key of another log', async () => {
     const first = processOf()
     await first.log.append(entryOf(0))
     await first.stop()
@@ -290,7 +290,7 @@ describe.runIf(TEST_DATABASE_URL)('readers whose statements do not end', () => {
       )
     ).rows[0]!.count
 
-  test('delay neither signatures nor readiness, and stop when their clients leave', async () => {
+  test('delay neither signatures nor readiness checks, and stop when their clients disconnect', async () => {
     const { log } = processOf()
     const { leaf } = await log.append(entryOf(0))
     await publishedWith(1)

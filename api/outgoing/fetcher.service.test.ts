@@ -710,7 +710,7 @@ describe('all other refusals', () => {
 })
 
 describe('a connection after the check', () => {
-  test('is closed before a byte is sent if it leads to a private address', async () => {
+  test('is closed before a byte is sent if its address is private', async () => {
     let connections = 0
     let bytes = 0
     const port = await listen(
@@ -737,7 +737,7 @@ describe('a connection after the check', () => {
 })
 
 describe('concurrency limits', () => {
-  test('allow two per client; a refused fetch counts until its response, so that timing reveals nothing', async () => {
+  test('allow two per client, and count a refused fetch until its response, so that timing reveals nothing', async () => {
     let known = 0
     const { fetcher } = makeFetcher({ refusalMs: 6_000, onKnown: () => known++ })
     const refused = serve(answer('', {}, '404 Not Found'))
@@ -843,7 +843,7 @@ describe('DNS look-ups', () => {
   test('return all A and AAAA addresses, private ones included', async () => {
     expect(await resolve('both.example')).toEqual([PUBLIC, '10.0.0.1', '2001:4860:4860::88'])
   })
-  test('need only A or AAAA; without either the list is empty', async () => {
+  test('need only A or AAAA records, and return an empty list without either', async () => {
     expect(await resolve('four.example')).toEqual(['1.1.1.1'])
     expect(await resolve('none.example')).toEqual([])
   })
@@ -852,7 +852,7 @@ describe('DNS look-ups', () => {
     expect(await resolve('localhost.localdomain')).toEqual([])
     expect(asked - before).toBe(2)
   })
-  test('end when the fetch is aborted', async () => {
+  test('end when their fetch is aborted', async () => {
     const signal = AbortSignal.timeout(300)
     let aborted = Infinity
     signal.addEventListener('abort', () => (aborted = performance.now()))
@@ -1420,7 +1420,7 @@ describe('ipfs', () => {
       )
       expect(refused.map(({ reason }) => reason)).toEqual(headers.map(() => sentence()))
     })
-    test('do not include one with extra blocks that have correct hashes', async () => {
+    test('do not include an answer with extra blocks that have correct hashes', async () => {
       expect((await get(store(document(), carOf(other(), [other(), document(), document()])))).text).toBe(
         DOCUMENT,
       )

@@ -32,7 +32,7 @@ test('centres a single point, with a margin of some kilometres', () => {
   for (const coordinates of positions('180 90, -180 -90'))
     expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
 })
-test('draws areas below lines, lines below points, large ones below small ones, each linked to its feature', () => {
+test('draws areas below lines, lines below points, and large areas below small ones, each linked to its feature', () => {
   const { svg } = draw(
     { type: 'Point', coordinates: [5, 5] },
     polygon([4, 4], [6, 4], [6, 6]),
@@ -137,7 +137,7 @@ describe('a feature with more positions than are drawn', () => {
   const extentOf = (some: readonly string[]) =>
     [some.flatMap(xsOf), some.flatMap(ysOf)].flatMap((each) => [Math.min(...each), Math.max(...each)])
 
-  test.each(Object.keys(FAMILIES))('is coarser, or a box: %s', (name) => {
+  test.each(Object.keys(FAMILIES))('is drawn more coarsely, or as a box: %s', (name) => {
     const some = drawn(FAMILIES[name]!(9_000) as Geometry)
     expect(some.length).toBeGreaterThan(0)
     // A shape across the edge of the picture is drawn at both edges.
@@ -167,7 +167,7 @@ describe('a feature with more positions than are drawn', () => {
     for (const [i, edge] of extentOf(coarse).entries()) expect(Math.abs(edge - land[i]!)).toBeLessThan(4)
     expect(countIn(coarse[0]!)).toBeGreaterThan(100)
   })
-  test('is a box if its edges are long, and is complete below the limit', () => {
+  test('is drawn as a box if its edges are long, and in full below the limit', () => {
     const star = FAMILIES['a star whose edges all cross']!
     const [full, box] = [drawn(star(9_000) as Geometry, Infinity), drawn(star(9_000) as Geometry)]
     expect(box.map(countIn)).toEqual([5])

@@ -162,7 +162,7 @@ describe('errors', () => {
       length(page.headers),
     ])
   })
-  test('chooses the format by f and format, and returns JSON for methods other than GET and HEAD', async () => {
+  test('chooses the format by the parameters f and format, and returns JSON for methods other than GET and HEAD', async () => {
     expect((await ask(`${LIST}?bbox=1&format=html`)).type).toMatch(/^text\/html/)
     expect((await ask('/ogc/collections/location-records/items?bbox=1&f=html', '*/*')).type).toMatch(
       /^text\/html/,

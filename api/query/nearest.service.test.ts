@@ -179,7 +179,7 @@ test('finds the fifty nearest records thousands of kilometres away, though a den
   expect(listed(await ask(query))).toEqual(byDistance(at, placed, 50))
 })
 
-test('ends its search if a dense town lies in the corner of the box, outside the circle', async () => {
+test('finishes if a dense town lies in the corner of the box, outside the circle', async () => {
   const own = await createMigratedDatabase()
   const of = await startApi({ databaseUrl: own.url })
   try {
@@ -253,7 +253,7 @@ test('pages through all records by cursor, each once, also at equal distances', 
   expect(other.detail).toEqual(sentence())
 })
 
-test('ends at the last page of a radius', async () => {
+test('stops at the last page of a radius', async () => {
   const radius = EFFORT < 2 ? 6_000 : 3_000
   const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= radius)
   const query = { near: '13.4,52.5', radius: String(radius), sort: 'distance', limit: '20' }

@@ -122,7 +122,7 @@ hunt(
   },
 )
 
-test('boxes of a geometry contain everything within the radius: across the antimeridian, around a pole, along a geodesic bulge', () => {
+test('boxes of a geometry contain all positions within the radius: across the antimeridian, around a pole, along a geodesic bulge', () => {
   const boxes = (geometry: Geometry, meters = 0) =>
     reachOf(readGeometry(geometry, 'geometry'), meters).map((box) =>
       box.map((degrees) => Math.round(degrees * 1000) / 1000 + 0),

@@ -29,7 +29,7 @@ describe('a box that is refused and at least 180 degrees wide', () => {
         )
     }
   })
-  test('is refused without a bbox if it is no box, or has a hole', () => {
+  test('is refused without the hint to use bbox if it is not a box, or has a hole', () => {
     const ring = [
       [-180, 10],
       [180, 10],

@@ -276,7 +276,7 @@ describe('groups', () => {
       }
     },
   )
-  test('come from the records while the older ones are not counted yet, and equal the counts afterwards', async () => {
+  test('are computed from the records until older records are counted, and equal the counts afterwards', async () => {
     const each: Case = { by: ['prover', 'chain'], top: 100, sum: ['area'], filters: [] }
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     await sql(
@@ -322,7 +322,7 @@ describe('groups', () => {
       ),
     ])
   })
-  test('are decided and read in one snapshot, whatever is counted between two statements', async () => {
+  test('choose their source and read it in one snapshot, whatever is counted between two statements', async () => {
     const store = new Store(database.url, () => {})
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     const states = [
@@ -481,7 +481,7 @@ describe('groups', () => {
 })
 
 describe('refusals', () => {
-  test('name the parameter and the rule', async () => {
+  test('name the parameter and the rule that it breaks', async () => {
     for (const [query, name] of [
       ['?chain=celo', 'by'],
       ['?by=', 'by'],

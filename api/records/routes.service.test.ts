@@ -488,7 +488,7 @@ describe('formats', () => {
     ['text/csv;q=2', 'csv'],
     [',;,=;q', 'json'],
     ['a'.repeat(100_000), 'json'],
-  ])('are chosen by Accept: %s', (accept, expected) => {
+  ])('are chosen by the header Accept: %s', (accept, expected) => {
     expect(
       chooseFormat(undefined, accept, [
         'json',
@@ -501,7 +501,7 @@ describe('formats', () => {
       ]),
     ).toBe(expected)
   })
-  test('follow format rather than Accept; responses have their Content-Type and Vary: Accept', async () => {
+  test('follow the parameter format rather than Accept, with their Content-Type and Vary: Accept', async () => {
     const csv = await ask('?format=csv&limit=1', { accept: 'application/json' })
     expect(
       Object.fromEntries(
@@ -682,7 +682,7 @@ describe('formats', () => {
     afterAll(async () => {
       await rows(database.url, `DELETE FROM location_record WHERE uid = '${uid}'`)
     })
-    test('follows the record in every format if requested', async () => {
+    test('is added to the record in every format if requested', async () => {
       const plain = (await ask(`/${uid}`)).body as object
       const wanted = { ...plain, ...expected }
       const names = Object.keys(wanted)
@@ -727,7 +727,7 @@ describe('formats', () => {
       const { body } = await ask(`/${named.fiji!.uid}?include=provenance`)
       expect([body.expiration_time, body.revocation_time]).toEqual([null, null])
     })
-    test('works with a cursor, and other values of include are rejected', async () => {
+    test('is available with a cursor, and other values of include are rejected', async () => {
       const first = (await ask('?include=provenance&limit=1')).body
       const second = (await ask(`?include=provenance&limit=1&cursor=${first.next_cursor}`)).body.data[0]
       expect(second.transaction_hash).toMatch(/^0x/)
@@ -765,7 +765,7 @@ describe('formats', () => {
     const { status, body } = await ask(`?intersects=${encodeURIComponent(wkt)}`)
     expect([status, body.detail]).toEqual([400, sentence('', `bbox=${[west, south, east, north].join()}`)])
   })
-  test('moves positions beyond 180 by rounding only to 180, in every parameter', async () => {
+  test('moves a position that exceeds 180 only by rounding to 180, in every parameter', async () => {
     const at = (lng: string) => [
       `?bbox=170,-18,${lng},-16`,
       `?near=${lng},-17&radius=100000`,
@@ -1035,7 +1035,7 @@ describe('HTTP', () => {
 })
 
 describe('large records', () => {
-  test('end a page early, and start the next one after its last record, in every format', async () => {
+  test('end a page early, and the next page starts after its last record, in every format', async () => {
     const own = await createMigratedDatabase()
     // With 120,000 characters each, 33 records have about four million characters, without their other
     // fields.

@@ -73,7 +73,7 @@ describe('pages for browsers', () => {
     }
   })
 
-  test('return no section for a word that no page contains, and show the words escaped', async () => {
+  test('find no section for a word that no page contains, and show the searched words escaped', async () => {
     const body = await bodyOf(`/manual?q=${encodeURIComponent('<b>"xyzzy"')}`)
     expect(body).toContain('No section contains all words of “&#60;b&#62;&#34;xyzzy&#34;”')
     expect(body).not.toContain('<b>')

@@ -713,7 +713,7 @@ test('returns the recorded examples', async () => {
 })
 
 describe('the document', () => {
-  test('has the types of packages/client', async () => {
+  test('generates the types of packages/client', async () => {
     // The client has no use for /admin, so this is the document of a deployment without an admin key.
     const plain = await serve()
     const types = astToString(await openapiTS((await plain.inject(get('/openapi.json'))).json()))
@@ -874,7 +874,7 @@ describe('examples', () => {
     for (const { of, name, summary, response } of examples)
       expect(shown.includes(JSON.stringify({ summary, value: response })), `${of}: ${name}`).toBe(true)
   })
-  test("contain the deployment's own address, which may have a path", async () => {
+  test("contain the deployment's own address, even if it has a path", async () => {
     const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
     const { body } = await other.inject(get('/openapi.json'))
     expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
@@ -930,7 +930,7 @@ describe('pages', () => {
   const page = (url: string, accept?: string) =>
     app.inject({ url, headers: accept === undefined ? {} : { accept } })
   test.each(Object.entries(COMPUTE_ERRORS))(
-    'exist at %s, for a browser and for a program',
+    'exist at %s, for browsers and for programs',
     async (slug, { status, title }) => {
       const html = await page(
         `/errors/${slug}`,
@@ -1000,7 +1000,7 @@ describe('pages', () => {
     expect(await found('no such words')).toEqual([])
     expect((await page('/docs?q=%3Cscript%3E')).body).not.toContain('<script')
   })
-  test.each(['/docs/nothing'])('do not exist at %s: 404 in the form of the Records API', async (url) => {
+  test.each(['/docs/nothing'])('return 404 at %s, in the form of the Records API', async (url) => {
     const answer = await page(url)
     expect(answer.statusCode).toBe(404)
     expect(answer.json()).toMatchObject({ status: 'error', message: 'Not found' })

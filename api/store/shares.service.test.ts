@@ -93,7 +93,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'closes a connection whose client leaves as its statement ends, because the cancellation may arrive later',
+  'closes a connection whose client leaves as its statement ends, since the cancellation may arrive later',
   async () => {
     const open = () => store.connections().reduce((sum, [, { idle = 0, busy = 0 }]) => sum + idle + busy, 0)
     const { work, leave } = workOf('late')

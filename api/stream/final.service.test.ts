@@ -191,7 +191,7 @@ test('advances a position past changes of the other finality, and sends each lat
   expect(told(back)).toEqual(['new 2', 'new 3'])
 })
 
-test('applies filters, and has the documented values', async () => {
+test('applies filters, and sends the documented values', async () => {
   const final = await follow(`?finality=final&bbox=-1,-1,1,1`)
   await insertRecords(
     client,

@@ -165,7 +165,7 @@ describe('the stream', () => {
       chain: 'sepolia',
     })
   })
-  test('reports a record removed before its first event as reorged, once, and one revoked in its first batch as new and revoked', async () => {
+  test('reports a record that is removed before its first event as reorged, once, and a record that is revoked in its first batch as new and revoked', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2, revoked: true })
     await remove(1)
@@ -218,7 +218,7 @@ describe('a resumed stream', () => {
         expect(byChain(told(each))).toEqual(byChain([...missed.slice(i + 1), 'new celo 100']))
       }
   })
-  test('sends all changes in pages from the beginning, then new ones', async () => {
+  test('sends all changes from the beginning in pages, then new changes', async () => {
     const api = await start()
     for (let from = 0; from < 1_000; from += 250)
       await insert(
@@ -336,7 +336,7 @@ test('escapes characters in a memo that some parsers treat as line ends', () => 
 })
 
 describe('filters', () => {
-  test('match those of the list, alone and combined; reorged events pass all but chain', async () => {
+  test('match those of the list, alone and combined, while reorged events pass all filters but chain', async () => {
     const api = await start()
     const random = seededRandom(7)
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -568,7 +568,7 @@ describe('concurrent clients', () => {
     },
   )
 
-  test('open 50 streams per address; a closed one frees its slot; the process has a limit, too', async () => {
+  test('open at most 50 streams per address and a limited number per process, and a closed stream frees its slot', async () => {
     const api = await start({ trustProxy: ['127.0.0.1'], live: { maxListeners: 60 } })
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
     const fifty = await Promise.all(Array.from({ length: 50 }, () => follow(api, '', from('10.0.0.1'))))
@@ -617,7 +617,7 @@ describe('concurrent clients', () => {
       [429, '0'],
     ])
   })
-  test('are not delayed by a client that does not read; it is disconnected and can resume', async () => {
+  test('are not delayed by a client that does not read, which is disconnected and can resume', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { patienceMs: 5_000 } })
     await insert({ chain: 'celo', n: 0 })
@@ -656,7 +656,7 @@ describe('concurrent clients', () => {
 })
 
 describe('outages', () => {
-  test('leave streams open and let new ones start while the database is down; all events follow when it recovers', async () => {
+  test('leave streams open and let new ones start while the database is down, and all events follow when it recovers', async () => {
     const proxy = await startRedisProxy(database.url)
     closing.push(() => proxy.close())
     const way = new URL(database.url)

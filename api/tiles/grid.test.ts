@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BUFFER, EXTENT, boxOf } from './grid'
 
-test('boxOf extends a tile by its buffer, over the antimeridian at both edges of the map', () => {
+test('boxOf extends a tile by its buffer, across the antimeridian at both edges of the map', () => {
   const buffer = (z: number) => (360 / 2 ** z) * (BUFFER / EXTENT)
   for (const z of [1, 2, 5, 22]) {
     const last = 2 ** z - 1

@@ -156,7 +156,7 @@ hunt('draws a line through every position of its geodesic in the tile', 40, ({ r
   expect(places).toBeGreaterThan(5 * cases)
 })
 
-test('draws no border of a ring around a pole but its own', () => {
+test('draws only the ring itself as the border of a ring around a pole', () => {
   const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
   const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
   // Range between the edges of the buffered tile.

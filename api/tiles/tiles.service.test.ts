@@ -255,7 +255,7 @@ test('shows the fields of a record that a map needs, with hostile text unchanged
   expect(await countAt(api, 0)).toBe(3)
 })
 
-test('draws a shape at the zooms that show it, as a point at others, on both sides of the antimeridian', async () => {
+test('draws a shape at zooms at which it is visible, and as a point at others, on both sides of the antimeridian', async () => {
   await insertRecords(database.url, [
     {
       geometry: {
@@ -440,7 +440,7 @@ test('requires revalidation by every cache, and compresses if the client accepts
   expect(await isKnown(api, tileAt(4, -100, -50), empty.etag)).toBe(true)
 })
 
-test('shows the records that a CQL2 filter finds, NOT and OR of places included', async () => {
+test('shows the records that a CQL2 filter finds, including NOT and OR of places', async () => {
   const given = someRecords(1_500, 3).map((each) => ({ ...each, geometry: point(...firstOf(each)) }))
   await insertRecords(database.url, given)
   const api = await start()
@@ -518,7 +518,7 @@ test('returns 404 for other addresses, and 405 for other methods', async () => {
   expect(await ask('/location-records/0/0/0.mvt', 'POST')).toBe(405)
 })
 
-test('returns 503 without its database, and never serves cached tiles then', async () => {
+test('returns 503 without its database, even for cached tiles', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const proxy = await startRedisProxy(database.url)
   closing.push(() => proxy.close())

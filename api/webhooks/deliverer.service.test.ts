@@ -227,7 +227,7 @@ const wantLetter = () =>
      VALUES ('one', 'msg_dead', '{}', 3, 'the receiver returned 503', now())`,
   )
 
-test('delivers a subscription by one of two deliverers; the other resumes when the first is cut off', async () => {
+test('delivers a subscription by one of two deliverers, and by the other when the first is cut off', async () => {
   const target = await receiver()
   const { cut } = await deliverUntilCut(
     range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
@@ -409,7 +409,7 @@ test('delivers to the receiver of docs/guide/streaming.md, which accepts each si
 })
 
 describe('failures', () => {
-  test('turn a message into a dead letter after three days, later ones at their own age; then delivery resumes', async () => {
+  test('turn each message into a dead letter at the age of three days, and then delivery resumes', async () => {
     let now = performance.now()
     const target = await receiver(() => answers.status(503))
     await deliver([subscription(target.url)], { elapsed: () => now })
@@ -456,7 +456,7 @@ describe('failures', () => {
     while ((await letters()).length > 1) await pause(10)
     expect(distinct(target.received).filter(({ id }) => id === dead[0]!.message)).toHaveLength(1)
   })
-  test('are retried as long and as often if the clock steps', async () => {
+  test('are retried for the same time and as often if the clock steps', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const start = Date.now()
     const target = await receiver(() => answers.status(503))
@@ -483,7 +483,7 @@ describe('failures', () => {
     for (const { headers } of target.received)
       expect(Math.abs(Number(headers['webhook-timestamp']) - start / 1000)).toBeLessThan(600)
   })
-  test("are retried as long and as often if the database's clock steps", async () => {
+  test("are retried for the same time and as often if the database's clock steps", async () => {
     const target = await receiver(() => answers.status(503))
     const deliverer = await deliver([subscription(target.url)], KEPT)
     await insert(1)
@@ -498,7 +498,7 @@ describe('failures', () => {
     while ((await state('failures = 0')).length === 0) await pause(10)
     expect(await letters()).toEqual([])
   })
-  test('include a redirect, which is not followed; 410 disables the subscription', async () => {
+  test('include a redirect, which is not followed, and 410, which disables the subscription', async () => {
     const elsewhere = await receiver()
     const gone = await receiver(() => answers.status(410))
     const moved = await receiver(() => answers.status(307, { location: elsewhere.url }))
@@ -554,7 +554,7 @@ describe('failures', () => {
 })
 
 describe('a changed subscription', () => {
-  test('sends nothing more once deleted during a request, and uses a new address and new secrets afterwards', async () => {
+  test('sends nothing more after it is deleted during a request, and uses a changed address and changed secrets from the next request', async () => {
     const [one, two] = [await receiver(() => answers.slow), await receiver()]
     await deliver([subscription(one.url), subscription(one.url, { id: 'two' })], KEPT)
     const store = new Store(database.url, () => {})

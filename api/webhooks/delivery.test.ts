@@ -39,7 +39,7 @@ test('waits after a failure, and forgets the failures once a message is accepted
   expect([isDue(state, 119), isDue(state, 120)]).toEqual([false, true])
   expect(step(step(state, begun!), taken!).trouble).toBeUndefined()
 })
-test('abandons a message that failed for too long; the next one has its own time limit', () => {
+test('abandons a message that has failed for too long, and gives the next one its own time limit', () => {
   const state = step(steps(located, read(1, 2), begun!), failed(5))
   expect([isOverdue(state, 104, 100), isOverdue(state, 105, 100)]).toEqual([false, true])
   const next = step({ ...state, items: [item(1), item(2, 50)] }, expired!)

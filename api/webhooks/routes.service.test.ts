@@ -159,7 +159,7 @@ test('reports a receiver without TLS with a clear message', async () => {
   expect(await failed()).toEqual(sentence())
 })
 
-test('disables a subscription after 410 and enables it by a replay; lists and resends dead letters', async () => {
+test('disables a subscription after 410, enables it by a replay, and lists and resends dead letters', async () => {
   receiver.answer = () => answers.status(410)
   const { id } = await added()
   const { position } = (await ask('GET', `/${id}`)).body
@@ -280,7 +280,7 @@ describe('the admin API', () => {
     expect((await ask('DELETE', `/${id}`)).status).toBe(409)
     expect((await ask('POST', `/${id}/rotate-secret`)).status).toBe(409)
   })
-  test('does not exist without the setting, nor in OpenAPI; with it, responses match their description', async () => {
+  test('exists, and is in OpenAPI, only with the setting, and its responses match their description', async () => {
     const without = await startApi({ databaseUrl: database.url })
     const answer = await fetch(`${without.url}/admin/v0/webhooks`, {
       headers: { authorization: `Bearer ${KEY}` },

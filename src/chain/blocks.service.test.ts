@@ -54,7 +54,7 @@ const wrongBody: Fault = ({ method, params }) =>
     ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) }
     : undefined
 
-test('returns the header with the requested number or hash, or null once all endpoints are queried', async () => {
+test('returns the header with the requested number or hash, or null after it has queried all endpoints', async () => {
   const alone = await reader([previous])
   expect(
     await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)]),
@@ -118,7 +118,7 @@ test('accepts only true receipts of a block after false ones, as from several no
 
 const LIES = ['logsEmpty', 'logsForged'] as const
 test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
-  'outvotes liar %i of three endpoints without receipts (%s), and queries it last',
+  'outvotes lying endpoint %i of three without receipts (%s), and queries it last',
   async (liar, lie) => {
     const behind = [0, 1, 2].map((each) => (each === liar ? [faults[lie], noReceipts] : [noReceipts]))
     for (const second of [false, true]) {

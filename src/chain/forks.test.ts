@@ -151,7 +151,7 @@ test('does not follow a fork while an endpoint is on the followed chain, below i
 test.each([
   ['longer', 3, CHAIN.finality + 6],
   ['as high as the final block', 1, 1],
-])('ends if a chain that is %s has another block instead of a final one', async (_, deeper, mined) => {
+])('ends if a chain that is %s has another block instead of a final block', async (_, deeper, mined) => {
   const { chain, mine, ended, pass, tip } = await start(1)
   const { hash } = tip()
   const outcome = ended.catch((error: Error) => error.name)
@@ -237,7 +237,7 @@ test.each([0, 1])(
   },
 )
 
-test('continues after the chain has left a fork and returned, both during a write', async () => {
+test('continues after the chain has left a fork and returned to it, both during a write', async () => {
   const { chain, mine, head, ended, pass, tip, gate, stop } = await start(1)
   const outcome = ended.catch((error: Error) => error.message)
   let reported = 0

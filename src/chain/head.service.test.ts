@@ -261,7 +261,7 @@ test.each([
   },
 )
 
-test('does not follow a fork that the second look at its endpoint does not report', async () => {
+test('does not follow a fork that the next poll of its endpoint does not report', async () => {
   const before = await chain.provider.send('evm_snapshot', [])
   await mine(chain, 1)
   const left: unknown = await chain.provider.send('eth_getBlockByNumber', ['latest', false])

@@ -154,7 +154,7 @@ test('numbers a log by its position in the receipts, because some nodes number l
   expect(logsOf(header, lying).map(place)).toEqual(truth.map(place))
 })
 
-test('passes the logs of a block by its bloom filter, and few others', async () => {
+test('accepts the logs of a block by its bloom filter, and few other logs', async () => {
   const filter = attestationFilter(chain.chain)
   const mayHold = bloomTest([filter])
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))

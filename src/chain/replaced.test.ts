@@ -19,7 +19,7 @@ function checkOf() {
   return { look, pass: (ms: number) => clock.pass(ms, () => {}) }
 }
 
-test('believes another block after four looks in which every endpoint reports it', async () => {
+test('believes another block after four polls in which every endpoint reports it', async () => {
   const { look } = checkOf()
   for (let i = 0; i < 3; i++) expect(await look(OTHER, OTHER)).toBe('doubted')
   expect(await look(OTHER, OTHER)).toEqual({ block: BLOCK, hash: OTHER })

@@ -182,7 +182,7 @@ test.each<[string, Fault]>([
   expect(faulty).toBe(3)
 })
 
-test('follows the stored block by its hash, and ends if the chain was replaced', async () => {
+test('resumes after the stored block by its hash, and ends if the chain was replaced', async () => {
   const height = blocks[1]!
   const { hash } = (await chain.provider.getBlock(height))!
   await start(undefined, { height, hash: hash! })

@@ -130,13 +130,13 @@ test('ends with a SettingsError if a shorter chain replaces one whose history is
   expect(await passes(30_000)).toBeInstanceOf(SettingsError)
 })
 
-test('ends, so that a new run can follow, once the chain has stayed shorter for a minute', async () => {
+test('ends once the chain has been shorter for a minute, so that a new run can follow it', async () => {
   const { passes } = await start({ laterLag: 15 })
   expect(await passes(55_000)).toBe('continues')
   expect(await passes(20_000)).toBeInstanceOf(ShorterChainError)
 })
 
-test('ends, so that a new run can follow, after the endpoints reported the head of a longer chain', async () => {
+test('ends after the endpoints reported the head of a longer chain, so that a new run can follow', async () => {
   const { endpoints, heights, passes } = await start()
   const longer = new SimulatedChain(CHAIN.eas, 1_000_000)
   for (let i = 0; i < 2 * LENGTH; i++) await longer.mine(1_700_000_000 + i, [])
@@ -185,23 +185,26 @@ test.each([
   ['read', 'replaced'],
   ['written', 'removed'],
   ['written', 'replaced'],
-])('waits before a doubt about a block that cannot be %s after a fork has %s another', async (how, left) => {
-  const { chain, doubt, endpoints, faults, passes, stop } = await start()
-  await passes(30_000)
-  faults.isIncomplete = how === 'written'
-  for (const { behaviour } of endpoints) behaviour.staleBy = how === 'read' ? 1 : 0
-  const mine = () => chain.mine(1_700_000_000 + LENGTH, [[topic(1)]])
-  await mine()
-  await passes(3_000)
-  chain.revert(1)
-  if (left === 'removed') await passes(60_000)
-  await mine()
-  await passes(4_000)
-  expect(doubt.reason()).toBeUndefined()
-  await passes(4_000)
-  expect(doubt.reason()).toBeDefined()
-  stop()
-})
+])(
+  'waits before it reports a doubt about a block that cannot be %s after a fork has %s another block',
+  async (how, left) => {
+    const { chain, doubt, endpoints, faults, passes, stop } = await start()
+    await passes(30_000)
+    faults.isIncomplete = how === 'written'
+    for (const { behaviour } of endpoints) behaviour.staleBy = how === 'read' ? 1 : 0
+    const mine = () => chain.mine(1_700_000_000 + LENGTH, [[topic(1)]])
+    await mine()
+    await passes(3_000)
+    chain.revert(1)
+    if (left === 'removed') await passes(60_000)
+    await mine()
+    await passes(4_000)
+    expect(doubt.reason()).toBeUndefined()
+    await passes(4_000)
+    expect(doubt.reason()).toBeDefined()
+    stop()
+  },
+)
 
 test.each([
   ['history', 0],

@@ -310,7 +310,7 @@ describe('UIDs', () => {
     refUID: `0x${'00'.repeat(32)}`,
     data: '0xabcd',
   }
-  test('commit to every field and to the bump, but not to the letter case of hex', async () => {
+  test('depend on every field and on the bump, but not on the letter case of hex', async () => {
     const uid = attestationUid(fields)
     expect(attestationUid({ ...fields, data: '0xABCD' })).toBe(uid)
     const others = [
@@ -371,7 +371,7 @@ describe('payload codecs', () => {
     expect(() => encodeNumericResult(-1n, '', context)).toThrow(TypeError)
     expect(() => encodeNumericResult(2n ** 256n, '', context)).toThrow(TypeError)
   })
-  test('decode no other payload as a result', () => {
+  test('do not decode any other payload as a result', () => {
     const numeric = encodeNumericResult(5n, 'centimeters', context)
     for (const other of [
       '0x',

@@ -203,7 +203,7 @@ describe('verifyOffchain', () => {
       sentence(),
     )
   })
-  test('rejects types in another order, with an addition or under another name', async () => {
+  test('rejects types in another order, with additional fields or under another name', async () => {
     const changes: ((types: Json) => void)[] = [
       (types) => types.Attest.reverse(),
       (types) => types.Attest.push({ name: 'nonce', type: 'uint64' }),
@@ -219,7 +219,7 @@ describe('verifyOffchain', () => {
         message: sentence(),
       })
   })
-  test('rejects a version that is lowered by leaving it out', async () => {
+  test('rejects a document whose version was lowered by leaving it out', async () => {
     await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow(
       sentence('sig.message.version'),
     )

@@ -388,7 +388,7 @@ describe('contains follows OGC', () => {
 })
 
 describe('area and length', () => {
-  test('areas are accurate to a double around and over poles, over the equator, and with holes that nearly fill their shells', () => {
+  test('areas are accurate to the precision of doubles around and over poles, over the equator, and with holes that nearly fill their shells', () => {
     // True values by an independent method, in 40 digits (test/vectors/areas.py).
     const cases = JSON.parse(readFileSync('test/vectors/areas.json', 'utf8')) as {
       ring?: number[][]
@@ -456,7 +456,7 @@ describe('area and length', () => {
       ),
     ).toThrow(sentence('g'))
   })
-  test('area is accurate for an edge over the equator whose ends are equally far from it, within rounding', () => {
+  test('area is accurate for an edge over the equator whose ends have the same distance from it, up to rounding', () => {
     const area = (lat: number) =>
       areaSquareMeters(
         geometry('Polygon', [
@@ -710,7 +710,7 @@ describe('geometries made to be expensive', () => {
     expect(() => contains(back(4_000), back(4_002))).toThrow(sentence('g'))
     expect(contains(back(4_000), back(4_000))).toBe(true)
   })
-  test('ends counted work at its limit', () => {
+  test('stops at the limit of counted work', () => {
     const ring = (lat: number) =>
       geometry(
         'LineString',

@@ -186,7 +186,7 @@ describe('a courtyard on a wall', () => {
       expect(refusal, JSON.stringify(given)).toBeDefined()
     }
   })
-  test('is rejected at 7 mm beyond the wall, with the position that the wall lacks', () => {
+  test('is rejected at 7 mm beyond the wall, with the position to insert into the wall', () => {
     const house = (y: number) =>
       polygon(
         closed(positions('10 0, 10.001 0, 10.001 0.001, 10 0.001')),

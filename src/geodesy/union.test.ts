@@ -261,7 +261,7 @@ describe('a tiling has the results of the whole', () => {
         areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing))),
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
-  test('measures it as a thousand parts', () => {
+  test('measures a thousand parts like the whole', () => {
     const side = 32
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]
@@ -342,7 +342,7 @@ describe('parts with T-junctions have the results of the whole', () => {
       ),
     )
   })
-  test('on an edge near a pole, whose pieces pass the pole on the other side', () => {
+  test('on an edge near a pole whose pieces pass the pole on its other side', () => {
     const [hub, far, west] = [
       [81.9151984155178, 89.84707218367204],
       [81.91519841551782, 89.84350070748387],
@@ -647,7 +647,7 @@ describe('parts with different longitudes near a pole', () => {
       ),
     ).toBe(true)
   })
-  test('have the sum of their areas if their meridians differ by a rounding', () => {
+  test('have the sum of their areas if their meridians differ by rounding', () => {
     const [hub, west, east]: Ring = positions(`
       138.4924405720085 -90, 65.65617465827658 -89.99992913451281,
       113.46159412991256 -89.99993707939575
@@ -662,7 +662,7 @@ describe('parts with different longitudes near a pole', () => {
     ]
     expect(both).toBeCloseTo(sum[0]! + sum[1]!, 4)
   })
-  test('are contained if an edge passes the pole by a rounding', () => {
+  test('are contained if rounding moves an edge past the pole', () => {
     const lat = -89.99999310556346
     const parts: Ring[] = [
       closed([

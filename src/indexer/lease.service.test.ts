@@ -87,7 +87,7 @@ test.each<[string, () => string]>([
   await own.release()
 })
 
-test('immediately replaces a process of this place that ends during the wait', async () => {
+test('immediately replaces a process of the same place that ends during the wait', async () => {
   await heldBy(`${place}/${livingPid()}/x`)
   const { lease: own, waits } = lease()
   const taken = own.take(() => {})
@@ -117,17 +117,20 @@ test.each([
   ['a newer version', `elsewhere/1/0a1b2c3d/reading-${READING + 1}`, 0],
   ['a version that names no projection', 'elsewhere/1/0a1b2c3d', 0],
   ['no version: a snapshot was restored', '', READING],
-])('stores which projection produced the records after a writer of %s', async (_, last, reading) => {
-  await query(
-    `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
+])(
+  'stores which version of the projection produced the records after a writer of %s',
+  async (_, last, reading) => {
+    await query(
+      `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)
      ON CONFLICT (chain) DO UPDATE SET reading = excluded.reading`,
-    [chain.slug, READING],
-  )
-  await query(`UPDATE chain_writer SET writer = $1, until = '-infinity'`, [last])
-  const { lease: own } = lease()
-  await own.take(() => {})
-  expect(await query('SELECT reading FROM chain_status WHERE chain = $1', [chain.slug])).toEqual([
-    { reading },
-  ])
-  await own.release()
-})
+      [chain.slug, READING],
+    )
+    await query(`UPDATE chain_writer SET writer = $1, until = '-infinity'`, [last])
+    const { lease: own } = lease()
+    await own.take(() => {})
+    expect(await query('SELECT reading FROM chain_status WHERE chain = $1', [chain.slug])).toEqual([
+      { reading },
+    ])
+    await own.release()
+  },
+)

@@ -138,7 +138,7 @@ test('fills lines while batches add and revoke records', async () => {
   await follow()
 })
 
-test('attestations that were not final when the process ended are replayed by the next one', async () => {
+test('attestations that were not final when the process ended are replayed by the next process', async () => {
   await forget()
   const position = { reading: READING, after: place(600).event.uid, height: place(6).event.blockNumber }
   await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])

@@ -68,7 +68,7 @@ test('treats a new database as one of this version', async () => {
   expect(await reading()).toBe(READING)
 })
 
-test('replays records of an older version like those of a new database, and others once they are final', async () => {
+test('replays records of an older version so that they equal those of a new database, and others once they are final', async () => {
   const { chain } = world
   const uids = [
     await attest(chain, ofType('DecimalDegrees<string>', '30.5, 60.25')),

@@ -119,7 +119,7 @@ const flood = async (accounts: number) => {
   return uids
 }
 
-test('keeps places free for later schemas despite many registrations, and replaces no used schema', async () => {
+test('keeps places free for later schemas despite many registrations, and does not replace a used schema', async () => {
   const someone = testAccount(1).address.toLowerCase()
   const [used] = await register(someone)
   await attestBy(used!)
@@ -152,7 +152,7 @@ test('removes a replaced schema from the database and the filters', async () => 
   expect(topics.length).toBe(MOST + locationSchemaUids().length)
 })
 
-test('reads the same schemas after a restart, and in a command next to the indexer', async () => {
+test('reads the same schemas after a restart, and in a command that runs next to the indexer', async () => {
   const before = watchedBy(registry)
   expect(watchedBy(await load(false))).toEqual(before)
   registry = await load(true)
@@ -174,7 +174,7 @@ test('keeps the place of a schema with stored records after a restart', async ()
   withRecords = used!
 })
 
-test('replaces no schema of the indexer in a command next to it', async () => {
+test('does not replace a schema of the indexer in a command that runs next to it', async () => {
   const before = await stored()
   const command = await load(false)
   const [hidden] = await register(testAccount(5).address)
@@ -183,7 +183,7 @@ test('replaces no schema of the indexer in a command next to it', async () => {
   expect(watchedBy(command)).not.toContain(hidden)
 })
 
-test('catches up with a replaced schema in a command next to the indexer', async () => {
+test('notices a replaced schema in a command that runs next to the indexer', async () => {
   const command = await load(false)
   const [watched, version] = [command.watched, command.version]
   const before = new Set(await stored())

@@ -121,7 +121,7 @@ test('lets the agreement with the chain age while the monotonic clock stands sti
   }
 })
 
-test('doubts blocks that an earlier process stored without proof, and a chain that has lost the EAS contract', async () => {
+test('reports a doubt about blocks that an earlier process stored without proof, and about a chain that has lost the EAS contract', async () => {
   const node = await startTestChain({ port: await freePort() })
   const { slug, eas } = node.chain
   const proxy = await startRpcProxy(node.url)

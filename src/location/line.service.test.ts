@@ -148,7 +148,7 @@ test('writes the same JSON for hostile records as Postgres writes from their col
   }
 })
 
-test('a revocation, its rollback and a new time of writing change the stored line and nothing else in it', async () => {
+test('a revocation, its rollback and a new time of writing change only their own fields of the stored line', async () => {
   for (const change of [
     `revoked = NOT revoked, revocation_time = now(), updated_at = '2031-02-03T04:05:06.007Z'`,
     `revoked = NOT revoked, revocation_time = NULL, updated_at = created_at`,
@@ -162,7 +162,7 @@ test('a revocation, its rollback and a new time of writing change the stored lin
 })
 
 test.each(RECORD_FIELD_LIST.filter(([name]) => !['revoked', 'created_at', 'updated_at'].includes(name)))(
-  'no stored line is older than a change of %s',
+  'the stored line is as new as the last change of %s',
   async (name) => {
     const [row] = await rows<{ id: string }>(
       database.url,

@@ -16,7 +16,7 @@ test('planeShape writes degrees that Postgres cannot divide as 0', () => {
   expect(planeOf({ type: 'Point', coordinates: [1e-300, -64] })).toMatchObject({ coordinates: [1e-300, -64] })
 })
 
-test('planeShape draws an edge the shorter way around, also if it spans half a turn or more', () => {
+test('planeShape draws an edge the shorter way around, even if it spans half a turn or more', () => {
   const kindOf = (degrees: number) =>
     planeOf({ type: 'LineString', coordinates: [[-90, 0], [-90 + degrees, 0]] }).type // prettier-ignore
   expect([179.999, 180, 180.001].map(kindOf)).toEqual(['LineString', 'LineString', 'MultiLineString'])

@@ -276,7 +276,7 @@ describe('a location', () => {
     ],
   ]
   test.each(ORDERS)(
-    'is not read for a GeoJSON or WKT type that names %s, and is read for the opposite order',
+    'is not read for a GeoJSON or WKT type that names %s, but is read for the opposite order',
     (order) => {
       const words = order.split(' ')
       const opposite: Record<string, string> = {
@@ -336,7 +336,7 @@ describe('a location', () => {
     ])
   })
 
-  test('has a longitude and a latitude as a point, and neither as a cell', () => {
+  test('has a longitude and a latitude if it is a point, and neither if it is a cell', () => {
     expect(decode('wkt', 'POINT(0 51.5)').geometry?.point).toEqual([0, 51.5])
     expect(decode('geohash', 'u4pruydqqvj').geometry?.point).toBeNull()
   })

@@ -29,7 +29,7 @@ test.each([
   [12, 1200],
   [99_999_999.995, 10_000_000_000],
   [100_000_000, 10_000_000_000],
-])('writes a radius of %d m as %d cm', (radius, centimeters) =>
+])('writes a radius of %d m as %d cm into a label', (radius, centimeters) =>
   expect(writeLabel('within', [radius])).toBe(`within:${centimeters}`),
 )
 hunt('rounds a radius half up, as the decimal number that was sent', 10_000, ({ cases, random }) => {

@@ -103,7 +103,7 @@ test('returns to the first endpoint after its pause', async () => {
   while ((await ask()) !== 'first') await new Promise((resolve) => setTimeout(resolve, 20))
 })
 
-test('throws a refusal of all endpoints, and a refusal of the size at once if the caller can split the request', async () => {
+test('throws if all endpoints refuse, and throws at once for a refused size if the caller can split the request', async () => {
   const refusing = (message: string) =>
     endpoint((method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message } }))
   const [first, second] = [await refusing('limited to a 5 range'), await refusing('limited to a 5 range')]
@@ -187,7 +187,7 @@ test('re-sends a call if the endpoint closed a kept-alive connection', async () 
   expect(requests).toBe(3)
 })
 
-test('uses an endpoint again after its chain id becomes correct', async () => {
+test('uses an endpoint again after its chain id has become correct', async () => {
   let chainId = '0x1'
   const one = await endpoint((method) =>
     method === 'eth_chainId' ? { result: chainId } : { result: 'right' },

@@ -233,7 +233,7 @@ describe('tiles', () => {
       expect([path, parseTilePath(path)]).toEqual([path, undefined])
   })
 
-  test('are as many for 70,000 entries as c2sp.org/tlog-tiles counts', () => {
+  test('are as many as c2sp.org/tlog-tiles counts for 70,000 entries', () => {
     const widths = (level: Tile['level']) =>
       newTiles(0, 70_000)
         .filter((tile) => tile.level === level)
@@ -512,7 +512,7 @@ describe('a policy', async () => {
     expect(fieldOf(() => parsePolicy(`${witness}\r\nquorum X1`))).toBe('policy')
   })
 
-  test('rejects signature lines without a newline in the response of a witness', async () => {
+  test("rejects signature lines without a newline in a witness's response", async () => {
     const checkpoint = await signed([keys[0]!])
     const line = formatSignature(checkpoint.note.signatures[1]!)
     expect(parseSignatures(line)).toEqual([checkpoint.note.signatures[1]])

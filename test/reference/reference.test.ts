@@ -33,7 +33,7 @@ describe('fixed point', () => {
     for (const x of [0, 1, -1, 0.1, -1 / 3, 180, 1e-20, 2 ** -60, 123456.789])
       expect(toNumber(from(x))).toBe(x)
   })
-  test('is exact at multiples of 90 degrees, and nearly so at 30 and 45 degrees', () => {
+  test('is exact at multiples of 90 degrees, and nearly exact at 30 and 45 degrees', () => {
     expect([0, 90, 180, 270, -90, -180, 360].map(sinCosDegrees)).toEqual([
       [0n, one],
       [one, 0n],
@@ -227,7 +227,7 @@ describe('the reference agrees with twice the bits or brute force on', () => {
       }
     },
   )
-  test('edges that cross 20,000 km from a start, near the line behind that start', () => {
+  test('edges that cross 20,000 km from the start of one, near the line behind that start', () => {
     expect(
       distance(
         edge([48.86283034, 71.63993798], [-154.88912199, -75.73906407]),

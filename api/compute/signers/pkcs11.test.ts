@@ -73,7 +73,7 @@ test('stops waiting for a hanging token at the timeout, and signs again once it 
   await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
   expect(signer.notReady()).toBeUndefined()
 })
-test('restarts a thread that ended', async () => {
+test("restarts the token's thread after it has ended", async () => {
   const { sign } = await tokenSigner(600_000)
   await expect(sign(DIES)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)

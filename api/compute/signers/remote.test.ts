@@ -164,7 +164,7 @@ describe('a remote signer', () => {
     expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
     expect(calls).toHaveLength(3)
   })
-  test('reports an outage, and its end', async () => {
+  test('reports the start and the end of an outage', async () => {
     const up = await service(v4())
     const told: (string | undefined)[] = []
     const signer = await remoteSigner(up.url, ADDRESS, {

@@ -329,7 +329,7 @@ describe('GeoParquet', () => {
     const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
     expect(around(polar)).toMatchObject({ ymax: 90 })
   })
-  test('version=2 has the native type of geography with geodesic edges, bounds per row group, and the same records', async () => {
+  test('version=2 has the native geography type with geodesic edges, bounds per row group, and the same records', async () => {
     const native = await saved('?format=geoparquet&version=2')
     const [before, after] = [await parquetFeatures(file), await parquetFeatures(native)]
     const plain = (read: Feature[]) =>
@@ -422,7 +422,7 @@ describe('FlatGeobuf', () => {
       )
     }
   })
-  test('finds the features of a box by the index', async () => {
+  test('the index finds the features of a box', async () => {
     for (const [west, south, east, north] of [
       [-10, -20, 60, 50],
       [-180, -90, -179.99, 90],

@@ -45,7 +45,7 @@ async function door(): Promise<{ url: string; batches: number; shutAfter: number
 }
 
 describe('answers', () => {
-  test('follow the order of the lines, with an error for each invalid line', async () => {
+  test('are in the order of the lines, with an error for each invalid line', async () => {
     const place = { type: 'Point', coordinates: [1, 2] }
     const wrong: [object | string, RegExp][] = [
       ['nonsense', /^The line is not a question: expected a JSON object such as/],

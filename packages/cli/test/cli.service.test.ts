@@ -132,7 +132,7 @@ describe('questions', () => {
     )
   })
 
-  test('takes the chain from --chain, by slug or id, or from GEO_CHAIN', async () => {
+  test('reads the chain from --chain, by slug or id, or from GEO_CHAIN', async () => {
     const recipient = testAccount(7).address
     const options = [
       '--recipient',
@@ -229,7 +229,7 @@ describe('landing and checking', () => {
     expect(JSON.parse(other.stdout)).toMatchObject({ valid: false, ours: true })
   })
 
-  test('reads a keystore with a passphrase from a file or the environment', async () => {
+  test('reads a keystore with a passphrase from a file or from the environment', async () => {
     const { address, privateKey } = testAccount(5)
     const keystore = encryptKeystoreJsonSync({ address, privateKey }, 'a phrase', {
       scrypt: { N: 1024, r: 8, p: 1 },

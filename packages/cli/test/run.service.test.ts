@@ -18,7 +18,7 @@ async function geo(argv: string[], more: { env?: NodeJS.ProcessEnv; cwd?: string
 }
 const NOWHERE = ['--url', 'http://127.0.0.1:9', '--timeout', '0.1']
 
-test('uses properties of the process in main.ts only', () => {
+test('uses properties of the process only in main.ts', () => {
   const folder = path.resolve('packages/cli/src')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !/\.test\.ts$|^main\.ts$/.test(file),
@@ -80,7 +80,7 @@ test('restores the state of the process', async () => {
 })
 
 test.each([true, false])(
-  'ends silently at Ctrl-C, also right after its start (%s)',
+  'ends silently at Ctrl-C, even right after its start (%s)',
   async (hasJustStarted) => {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
     const stop = new AbortController()

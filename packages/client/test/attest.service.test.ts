@@ -265,7 +265,7 @@ describe('a schema that the chain does not have', () => {
     expect(steps).toEqual(['checked', 'registering', 'sent', 'checked', 'sent'])
   })
 
-  test('is read from its chain, where its resolver may reject and it may forbid revocation', async () => {
+  test('is read from its chain, where its resolver may reject attestations and it may forbid revocation', async () => {
     const geo = geoOf('celo')
     const chain = local('celo')
     const signer = ethersOf('celo')

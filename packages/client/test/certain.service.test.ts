@@ -251,7 +251,7 @@ test('reports a damaged answer, and a value that is not an answer', async () => 
   expect(await sent()).toBe(before)
 })
 
-test('compares a pinned attester when a question is asked', async () => {
+test('compares the answer with a pinned attester as soon as a question is asked', async () => {
   const pinned = createGeo({ url: world.url, chain: 84532, attester: testAccount(1).address })
   await expect(pinned.distance(TOWER, GATE)).rejects.toThrow(sentence())
   expect(() => createGeo({ url: world.url, attester: 'foo' })).toThrow(sentence('attester'))

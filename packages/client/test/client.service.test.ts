@@ -201,7 +201,7 @@ describe('questions', () => {
 })
 
 describe('answers that landed', () => {
-  test('are listed page by page, and found by UID', async () => {
+  test('are listed page by page, and are found by UID', async () => {
     const signer = new Wallet(testAccount(6).privateKey, world.chain.provider)
     await answersAreRead(world)
     const uids: string[] = []
@@ -265,7 +265,7 @@ describe('records', () => {
     expect(first).toMatchObject({ total })
   })
 
-  test('finds one record, and throws for a missing one', async () => {
+  test('finds a single record, and throws for a missing record', async () => {
     const { data } = await geo.records.page({ limit: 1 })
     expect(await geo.records.get(data[0]!.uid, { chain: data[0]!.chain })).toEqual(data[0])
     const error = await caught(geo.records.get(`0x${'ab'.repeat(32)}`))

@@ -404,7 +404,7 @@ describe('check', () => {
     ])
   })
 
-  test('rejects an answer that another account attested, directly or past the proxy', async () => {
+  test('rejects an answer that another account attested, directly or by bypassing the proxy', async () => {
     const geo = geoOf('celo')
     const chain = local('celo')
     const { attestation } = await geo.distance(TOWER, GATE)

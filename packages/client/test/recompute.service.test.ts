@@ -306,7 +306,7 @@ describe('an attestation that', () => {
     ['time', { time: 1n }],
     ['schema', { schema: LOCATION_PROTOCOL_SCHEMA.uid }],
     ['revocable', { revocable: false }],
-  ])('is returned with another %s has wrong inputs', async (_, changes) => {
+  ])('the endpoint returns with another %s has wrong inputs', async (_, changes) => {
     const wrong = [{ index: 0, expected: uid, got: expect.stringMatching(/^0x[0-9a-f]{64}$/) }]
     expect(await judged(uid, { attestation: outdated(changes) })).toMatchObject({
       verdict: 'wrong inputs',
@@ -314,7 +314,7 @@ describe('an attestation that', () => {
     })
     expect(await judged({ ...plain(await content(uid)), ...changes })).toMatchObject({ wrong })
   })
-  test('is another one, or does not exist, has wrong inputs', async () => {
+  test('differs from the referenced one, or does not exist, has wrong inputs', async () => {
     const other = await attest(world.chain, locationRequest(TOWER), 4)
     expect(await judged(other)).toMatchObject({
       verdict: 'wrong inputs',

@@ -234,7 +234,7 @@ test('writes only messages over stdio, ignores garbage, and exits at the end of 
   expect(landed).toMatchObject({ id: 3, result: { structuredContent: { already: false } } })
   expect((await ended()).code).toBe(0)
 })
-test('counts places by group, and shows attested names as data', async () => {
+test('counts places by group, and returns attested names as data', async () => {
   await attest(world.chain, locationRequest({ type: 'Point', coordinates: GATE }), 3)
   await world.caughtUp()
   const type = `odd\u202e type ${'x'.repeat(90)}`
@@ -489,7 +489,7 @@ test('returns attested text as data: quoted, on one line, without hidden charact
     expect(line).toContain(`memo ${JSON.stringify(clean)}`)
   }
 })
-test('shortens long texts, and states that it did', async () => {
+test('shortens long texts, and reports that they are shortened', async () => {
   const uid = await attest(
     world.chain,
     locationRequest({ type: 'Point', coordinates: [-123.393, -48.9] }, { memo: '\u{1f5fa}'.repeat(3_000) }),

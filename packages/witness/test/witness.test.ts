@@ -72,7 +72,7 @@ const newLog = async (seed = 1) =>
   new MemoryLog(await seededKey(`log${seed}.example.org/log`, 'ed25519', seed))
 
 describe('geo-witness', () => {
-  test('creates a key that only its owner reads, once', async () => {
+  test('creates a key once, in a file that only its owner can read', async () => {
     const { status, printed } = await geoWitness('init', NAME)
     expect([status, parseVerifierKey(printed.trim())]).toEqual([
       0,
@@ -137,7 +137,7 @@ describe('geo-witness', () => {
     expect(metrics).toContain('geo_witness_requests_total{status="200"} 2')
   })
 
-  test('refuses with the status that c2sp.org/tlog-witness names, and changes nothing', async () => {
+  test('refuses with the status that c2sp.org/tlog-witness specifies, and changes nothing', async () => {
     await geoWitness('init', NAME)
     const [log, unknown] = [await newLog(1), await newLog(2)]
     const witness = await serve(log)
@@ -263,7 +263,7 @@ describe('geo-witness', () => {
     }
   })
 
-  test('cosigns nothing that it cannot store', async () => {
+  test('does not cosign a checkpoint that it cannot store', async () => {
     await geoWitness('init', NAME)
     const log = await newLog()
     const witness = await serve(log)

@@ -361,7 +361,7 @@ function movedTo(
 }
 
 test.each([1, 2, 3])(
-  'takes over a database of the previous version with hot blocks, rolls them back in reorgs, and vice versa (%i)',
+  'continues a database of the previous version with hot blocks and rolls them back in reorgs, and vice versa (%i)',
   async (seed) => {
     const own = await createDatabase()
     const before = await migrationTool(own.url, true)

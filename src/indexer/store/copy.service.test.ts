@@ -61,7 +61,7 @@ hunt('returns values of every type unchanged', 20, async ({ seed, cases }) => {
   )
 })
 
-test('rejects rows that Postgres cannot store with its reason, and accepts the next rows', async () => {
+test('rejects rows that Postgres cannot store, with the reason from Postgres, and accepts the next rows', async () => {
   const copy = copyOver(client)
   await client.query('CREATE TABLE texts (t text)')
   await expect(copy('texts', ['t'], copyTexts([{ t: 'a\0b' }], ['t']))).rejects.toMatchObject({

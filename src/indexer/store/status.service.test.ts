@@ -42,7 +42,7 @@ const named = (number: number, tipHeight: number) =>
     contradictions: 0,
   })
 
-test('returns the newest known block as the head, and an older one after an endpoint went back', async () => {
+test('returns the newest known block as the head, and an older block after the endpoint reports it', async () => {
   const head = async () =>
     (
       await database.query<{ height: number; seconds: number }>(
@@ -94,7 +94,7 @@ test('stores how long ago the last block agreed with the chain, and no agreement
   expect(await age()).toBeNull()
 })
 
-test('knows after a restart the blocks of the last batch that are not proven, final or not', async () => {
+test('remembers the unproven blocks of the last batch after a restart, whether they are final or not', async () => {
   const write = (unproven: number[]) =>
     noteIndexed(database.query, CHAIN, {
       ...{ height: 120, hash: '0x120', timestamp: TIME, agreementAgeMs: 0, unproven },
