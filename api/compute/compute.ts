@@ -365,7 +365,7 @@ export async function chosenSchema(
     )
   if (record.types !== RESULT_TYPES[fields])
     throw invalidInput(
-      `schema: ${uid} is "${record.schema.slice(0, 200)}", but the results of this operation need ` +
+      `schema: ${uid} has the fields "${record.schema.slice(0, 200)}", but the results of this operation need ` +
         `the fields "${fields}"`,
     )
   return { uid, revocable: record.revocable }

@@ -260,7 +260,7 @@ function tooManyLarge(): ComputeError {
 function machineBusy(milliseconds: number): ComputeError {
   return new ComputeError(
     'computation-error',
-    'This service is overloaded: measuring got less than half of a processor in its limit of ' +
+    'This service is overloaded: measuring got less than half of a processor within its limit of ' +
       `${seconds(milliseconds)}. The geometries are not the cause. Nothing was signed. Retry in a ` +
       'minute.',
     60,

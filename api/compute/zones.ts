@@ -99,7 +99,7 @@ export async function computeZones(
   }
   if (found.results.length > MAX_ANSWERS)
     throw invalidInput(
-      `zones: ${found.results.length} of them contain the geometry, more than the ${MAX_ANSWERS} answers of one response. Nothing was signed. Select fewer zones by uids, prover or schema.`,
+      `zones: ${found.results.length} of them contain the geometry, but a response has at most ${MAX_ANSWERS} answers. Nothing was signed. Select fewer zones by uids, prover or schema.`,
     )
   const results = found.results.sort(byUid).map(({ result }) => result)
   if (performance.now() - started > VALID_FOR_MS)
@@ -165,7 +165,7 @@ function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
 /** Reason why a zone is undecided; undefined for errors that concern the request or the service. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof TimeLimitError)
-    return `it could not be measured within the ${BATCH_BUDGET_MS / 1000} seconds of a request, which measures small zones first`
+    return `it could not be measured within the ${BATCH_BUDGET_MS / 1000} seconds of a request, in which small zones are measured first`
   const ofZone =
     error instanceof GeometryError
       ? !error.path.startsWith('geometry')

@@ -162,5 +162,5 @@ function literalOf(at: string, operand: Operand): Scalar {
 
 /** Error detail for parts of CQL2 that are not supported. */
 export function unsupported(name: string): string {
-  return `${name} is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, CASEI of texts, with AND, OR and NOT`
+  return `${name} is not supported: expected comparisons, LIKE, BETWEEN, IN, IS NULL or S_INTERSECTS, with CASEI for texts, joined by AND, OR and NOT`
 }

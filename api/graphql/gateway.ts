@@ -126,7 +126,7 @@ async function answered(
   const abort = new AbortController()
   const late = new GraphqlRequestError(
     503,
-    `The query did not finish within ${answerMs / 1000} seconds. Request less at once, or retry later.`,
+    `The query did not finish within ${answerMs / 1000} seconds. Request fewer fields or rows, or retry later.`,
     { 'retry-after': String(RETRY_AFTER_SECONDS) },
   )
   const timer = setTimeout(() => abort.abort(late), answerMs)

@@ -160,7 +160,7 @@ function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, Fragme
       // Every selection counts, because nested fragments without fields take time, too.
       if (++fields > QUERY_LIMITS.fields)
         throw new QueryError(
-          `The query selects more than ${QUERY_LIMITS.fields} fields, those of fragments included.`,
+          `The query selects more than ${QUERY_LIMITS.fields} fields, including those of fragments.`,
         )
       // PostGraphile stores fields in a plain object, in which names that objects inherit look like known
       // fields.
@@ -315,7 +315,7 @@ class CostCheck {
         throw new QueryError('Introspection fields must not have aliases.')
       const lists = LISTS_OF_TYPES.has(name) && parent.name === '__Type'
       if (lists && listed)
-        throw new QueryError(`Unsupported introspection field '${name}' inside fields of types.`)
+        throw new QueryError(`Unsupported introspection field '${name}' inside the fields of a type.`)
       const field = isObjectType(parent) ? parent.getFields()[name] : undefined
       const type = field && getNamedType(field.type)
       if (node.selectionSet && isCompositeType(type))

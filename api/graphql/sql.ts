@@ -216,7 +216,7 @@ function isTimeout({ code, message }: DatabaseError): boolean {
 
 function tooLongTogether(): QueryError {
   return new QueryError(
-    `The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds in total. Request less at once.`,
+    `The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds in total. Request fewer fields or rows.`,
   )
 }
 

@@ -73,7 +73,8 @@ export class SquidGraphql implements GraphqlBackend {
     const { openreader } = context
     const ask = openreader.executeQuery.bind(openreader)
     openreader.executeQuery = async (query) => {
-      if (signal.aborted) throw new QueryError('The request takes too long in total. Request less at once.')
+      if (signal.aborted)
+        throw new QueryError('The request takes too long in total. Request fewer fields or rows.')
       return ask(query)
     }
     try {

@@ -184,7 +184,7 @@ function objectProblem({ properties }: ObjectSchema): string {
     name,
     ...(rulesOf(property).aliases ?? []),
   ])
-  return `expected a JSON object with the fields ${names.join(', ')}`
+  return `expected a JSON object with the field${names.length === 1 ? '' : 's'} ${names.join(', ')}`
 }
 
 function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
@@ -198,7 +198,8 @@ function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
     )
     const problem = `expected ${inWords([...byName.keys()])}`
     return (value, label, prefix) => {
-      if (!isObject(value)) return { place: label, problem: `expected a JSON object with ${discriminator}` }
+      if (!isObject(value))
+        return { place: label, problem: `expected a JSON object with the field ${discriminator}` }
       const check = byName.get(value[discriminator])
       return check ? check(value, label, prefix) : { place: prefix + discriminator, problem }
     }

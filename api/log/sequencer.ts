@@ -195,7 +195,7 @@ export class Sequencer {
     if (round.ahead === undefined && !round.isConfirmed) {
       const silent = round.failures.map(({ witness, reason }) => `${witness} (${reason})`).join(', ')
       return this.refuse(
-        `too few witnesses have confirmed its size. No cosignature of ${silent}. Start them, or correct the policy of LOG.`,
+        `too few witnesses have confirmed its size. No cosignature was received from ${silent}. Start these witnesses, or correct the policy that LOG names.`,
       )
     }
     await this.publish(round, size)

@@ -65,7 +65,7 @@ function readFormat(text: string, name: string): Format {
 function readProfile(text: string, name: string): Profile {
   const wanted = text.replace(/^https?:\/\/www\.opengis\.net\/def\/profile\/ogc\/0\//i, '')
   const profile = PROFILES.find((each) => each === wanted)
-  if (!profile) throw invalid(name, `Expected ${PROFILES.join(' or ')}, or its URI`)
+  if (!profile) throw invalid(name, `Expected ${PROFILES.join(' or ')}, or the URI of one of them`)
   return profile
 }
 

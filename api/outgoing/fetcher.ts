@@ -111,7 +111,7 @@ export class SafeFetcher {
 
   /** Parses a URI. Throws a ComputeError that names the rule that it breaks. */
   private async readUri(uri: string): Promise<URL | IpfsPath> {
-    if (uri.length > MAX_URI_LENGTH) throw malformed(`at most ${MAX_URI_LENGTH} characters`)
+    if (uri.length > MAX_URI_LENGTH) throw malformed(`expected at most ${MAX_URI_LENGTH} characters`)
     // The URL class drops line breaks and tabs, and turns backslashes into slashes and circled digits into
     // digits.
     if (!/^[\x21-\x5b\x5d-\x7e]+$/.test(uri))

@@ -42,7 +42,7 @@ export async function readIpfsUri(uri: string): Promise<IpfsPath | { problem: st
   if (!cid || !isVerifiable(cid) || (cid.code !== DAG_PB && cid.code !== RAW))
     return { problem: 'expected ipfs:// and a CID of a file: dag-pb or raw, by sha2-256' }
   const path = rest ? rest.split('/').map(decodeName) : []
-  if (path.length > MAX_NAMES) return { problem: `at most ${MAX_NAMES} names in an ipfs path` }
+  if (path.length > MAX_NAMES) return { problem: `expected at most ${MAX_NAMES} names in an ipfs path` }
   if (
     path.some(
       (name) => name === undefined || ['', '.', '..'].includes(name) || /[/\\\x00-\x1f\x7f]/.test(name),

@@ -219,7 +219,7 @@ function comparison(
   const { type, column, named = asIs } = queryableOf(at, property)
   const compare = not ? NEGATED[given] : given
   if (casei && type !== 'text' && type !== 'lower')
-    throw new Cql2Error(at, `${property} is not a text: expected no CASEI`)
+    throw new Cql2Error(at, `${property} is not a text, so it cannot be used in CASEI`)
   switch (type) {
     case 'geometry':
       throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL with the property geometry')

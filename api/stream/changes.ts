@@ -134,7 +134,7 @@ export async function changesAfter(
   const known = states.filter(({ chain }) => from.ids[chain] !== undefined)
   if (epochOf(finality, known) !== from.epoch || known.length !== Object.keys(from.ids).length)
     throw new LostPositionError(
-      'The records were rebuilt since then, or this is not a position of this stream.',
+      'The records have been rebuilt since then, or this is not a position of this stream.',
     )
   const forgotten = states.find(({ chain, forgotten }) => (from.ids[chain] ?? 0) < forgotten)
   if (forgotten) throw new LostPositionError(`Changes on ${forgotten.chain} since then have been deleted.`)

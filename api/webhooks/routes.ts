@@ -155,7 +155,7 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
   )
   app.addHook('preHandler', (request, _reply, next) => {
     if (!request.routeOptions.schema?.body && JSON.stringify(request.body ?? {}) !== '{}')
-      throw new RecordsError('invalid-request', 'body: expected none')
+      throw new RecordsError('invalid-request', 'body: expected no body')
     next()
   })
   app.addHook('onSend', (_request, reply, _payload, next) => {

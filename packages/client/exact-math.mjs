@@ -69,7 +69,7 @@ export function exactMath({ math, treat }) {
         } else if (isPower(node)) {
           const power = constantPower(node)
           if (power === undefined)
-            refuse('engines differ in powers: expected 2 ** a whole literal, or a product')
+            refuse('engines differ in powers: expected 2 ** <integer literal>, or a product')
           edits.push([node, `(${power})`])
         } else for (const child of childrenOf(node)) visit(child, node)
       }

@@ -241,7 +241,8 @@ describe('parcels with corners in the middle of the sides of others', () => {
     report(`${refused} of ${cases} refused; largest error of an area ${worst.toExponential(1)} m2`)
   })
   hunt('are accepted after the positions that errors name are inserted', 10, ({ cases, random }) => {
-    const remedy = /insert \[([-\d.e]+), ([-\d.e]+)\] of .* after g\.coordinates\[(\d+)\]\[0\]\[(\d+)\]$/
+    const remedy =
+      /insert the position \[([-\d.e]+), ([-\d.e]+)\] of .* after g\.coordinates\[(\d+)\]\[0\]\[(\d+)\]$/
     for (let i = 0; i < cases; i++) {
       const rings = cadastre(random, 7)
       let refusal: GeometryError | undefined

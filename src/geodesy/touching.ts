@@ -248,5 +248,5 @@ const HINTED = 0.1
 export function remedy(shape: Shape, { at, edge, distance }: NearVertex): string {
   if (distance >= HINTED) return ''
   const [lon, lat] = [shape.lon[shape.from[at]!]!, shape.lat[shape.from[at]!]!]
-  return `; if they are meant to touch, insert [${lon}, ${lat}] of ${pathOf(shape, at)}, which is ${Number((distance * 1000).toPrecision(2))} mm away, after ${pathOf(shape, edge)}`
+  return `; if they are meant to touch, insert the position [${lon}, ${lat}] of ${pathOf(shape, at)}, which is ${Number((distance * 1000).toPrecision(2))} mm away, after ${pathOf(shape, edge)}`
 }

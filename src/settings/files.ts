@@ -42,7 +42,7 @@ function parseAnyJson(text: string): unknown {
     const position = faultPosition(error as Error)
     const lines = text.slice(0, position).split('\n')
     const where = `line ${lines.length}, column ${lines.at(-1)!.length + 1}`
-    throw new Error(`it is not valid JSON${position === undefined ? '' : ` at ${where}`}`)
+    throw new Error(`not valid JSON${position === undefined ? '' : ` at ${where}`}`)
   }
 }
 

@@ -63,7 +63,7 @@ export class Spool {
         from += (await this.file.write(bytes, from, bytes.length - from, at + from)).bytesWritten
     } catch (error) {
       throw new UnavailableError(
-        `The temporary file that sorts this export could not be written in ${tmpdir()} ` +
+        `The temporary file for sorting this export could not be written in ${tmpdir()} ` +
           `(${(error as NodeJS.ErrnoException).code}). Formats that are not sorted need no file.`,
         { cause: error },
       )

@@ -102,7 +102,7 @@ async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise
       ...(other ? [`it was signed by ${seen.attester}, not by ${attester}`] : []),
       ...(seen.landed?.revoked ? [`its attestation ${seen.landed.uid} was revoked`] : []),
       ...(log?.state === 'missing'
-        ? [`the transparency log does not prove that it includes it: ${log.reason}`]
+        ? [`the transparency log does not prove that it includes the answer: ${log.reason}`]
         : []),
     ]
     all.push({ valid: problems.length === 0, problems, ...seen, ...(log && { log }) })

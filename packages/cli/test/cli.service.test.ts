@@ -214,7 +214,7 @@ describe('landing and checking', () => {
     const attested = await shell.geo(['verify', place])
     expect(attested).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^not valid\n- It was signed by/),
+      stdout: expect.stringMatching(/^not valid\n- The attestation was signed by/),
     })
     const answer = await json(ANSWER)
     shell.write('altered.json', { ...answer, result: 1 })

@@ -108,25 +108,26 @@ export async function checkAnswer(
   const now = Date.now() / 1000
   const { revocationTime, expirationTime } = attestation
   const problems = [
-    !same(attester, expected) && `It was signed by ${attester}, not by ${expected}.`,
+    !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,
     !accepted.some((schema) => same(schema, attestation.schema)) &&
-      `Its schema is ${attestation.schema}, which is not accepted.`,
-    revocationTime !== 0n && `It was revoked at ${timeOf(Number(revocationTime))}.`,
+      `The schema of the attestation is ${attestation.schema}, which is not accepted.`,
+    revocationTime !== 0n && `The attestation was revoked at ${timeOf(Number(revocationTime))}.`,
     expirationTime !== 0n &&
       Number(expirationTime) <= now &&
-      `It expired at ${timeOf(Number(expirationTime))}.`,
-    !decoded && 'Its data is not the payload of an answer.',
+      `The attestation expired at ${timeOf(Number(expirationTime))}.`,
+    !decoded && 'The data of the attestation is not the payload of an answer.',
     decoded &&
       decoded.timestamp > now + SKEW_SECONDS &&
-      `The time of its computation, ${timeOf(decoded.timestamp)}, is in the future.`,
+      `The time of the computation, ${timeOf(decoded.timestamp)}, is in the future.`,
     decoded &&
       decoded.timestamp < now - maxAge &&
-      `It was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,
+      `The answer was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,
     answer &&
       (!same(answer.attestation.data, attestation.data) ||
         !same(answer.attestation.schema, attestation.schema)) &&
-      'Its data and schema are not those of the answer.',
-    log?.state === 'missing' && `The transparency log does not prove that it includes it: ${log.reason}`,
+      'The data and schema of the attestation are not those of the answer.',
+    log?.state === 'missing' &&
+      `The transparency log does not prove that it includes the answer: ${log.reason}`,
   ].filter((problem) => typeof problem === 'string')
   const common = { valid: problems.length === 0, problems, attester, attestation, ...(log && { log }) }
   if (!decoded) return common

@@ -114,7 +114,7 @@ async function findBefore(
   if (before.length === all) return { at: 'landed', landed: before }
   if (before.length > 0)
     throw new LandingError(
-      `${before.length} of the ${all} answers have already landed, as ` +
+      `${before.length} of the ${all} answers ${before.length === 1 ? 'has' : 'have'} already landed, as ` +
         `${before.map(({ uid }) => uid).join(', ')}. Land each of the others separately, as in ` +
         `land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf(refusal)}`,
       undefined,

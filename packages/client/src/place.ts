@@ -152,7 +152,7 @@ function detailsOf(place: Place, path: string): PlaceDetails {
   if (beside)
     throw invalidPlace(
       `${path}.${beside}`,
-      `is a member of GeoJSON, which is not attested. Write { location: <GeoJSON>, ${beside}: ... }`,
+      `members of GeoJSON other than its geometry are not attested. Write { location: <GeoJSON>, ${beside}: ... }`,
     )
   return { location: place }
 }

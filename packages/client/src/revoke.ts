@@ -49,7 +49,7 @@ export async function revokeOnchain(
   const common = { uid, chainId: chain.id }
   if (attestation.revocationTime !== 0n)
     return { ...common, revocationTime: Number(attestation.revocationTime), already: true }
-  await requireSame(wallet, attestation.attester, 'Its attester')
+  await requireSame(wallet, attestation.attester, 'The attester')
   if (!attestation.revocable)
     throw new LandingError(`The attestation ${uid} is not revocable. Nothing was sent.`, 'Irrevocable')
   const call = { to: chain.eas, data: revokeCall(attestation.schema, uid) }
@@ -92,7 +92,7 @@ export async function revokeSigned(
     throw new GeoError(
       `The attestation ${uid} was made for chain ${sig.domain.chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
     )
-  if (attestation) await requireSame(wallet, attestation.signer, 'Its signer')
+  if (attestation) await requireSame(wallet, attestation.signer, 'The signer')
   const revocationTime = async () => getRevokeOffchain(reader, chain.eas, await wallet.address(), uid)
   const common = { uid, chainId: chain.id }
   const before = await revocationTime()
@@ -117,7 +117,7 @@ async function requireSame(wallet: Wallet, maker: string, who: string): Promise<
   const address = await wallet.address()
   if (!same(address, maker))
     throw new SignerError(
-      `${who} is ${maker}, and only this account can revoke it, but the signer is ${address}. Nothing was sent.`,
+      `${who} of the attestation is ${maker}, and only this account can revoke it, but the given signer is ${address}. Nothing was sent.`,
     )
 }
 

@@ -85,7 +85,7 @@ test.each(['direct', 'proxy'] as const)(
     const first = await geo.land({ chainId: 84532, ...batch.results[0]! } as Answer, honest)
     const before = await sent()
     await expect(geo.land(batch, honest)).rejects.toThrow(
-      new RegExp(`^1 of the 2 answers have already landed, as ${first.uid}\\..*Nothing was sent`),
+      new RegExp(`^1 of the 2 answers has already landed, as ${first.uid}\\..*Nothing was sent`),
     )
     expect(await sent()).toBe(before)
     const second = await geo.land({ chainId: 84532, ...batch.results[1]! } as Answer, honest)

@@ -386,9 +386,10 @@ describe('check', () => {
     await expect(geo.check('0x12', { provider })).rejects.toThrow(sentence())
     expect(await geo.check(uid, { provider, maxAge: 0, schemas: [`0x${'12'.repeat(32)}`] })).toMatchObject({
       valid: false,
-      problems: [/^Its schema is 0x.*not accepted\.$/, /^It was computed at .*Z, more than 0 s ago\.$/].map(
-        (words) => expect.stringMatching(words) as string,
-      ),
+      problems: [
+        /^The schema of the attestation is 0x.*not accepted\.$/,
+        /^The answer was computed at .*Z, more than 0 s ago\.$/,
+      ].map((words) => expect.stringMatching(words) as string),
     })
     const stop = new AbortController()
     const hanging: Eip1193Provider = {

@@ -17,7 +17,7 @@ test('does not write statements that a failed transaction leaves pending', async
       .then(() => query('SELECT pg_sleep(0)'))
       .then(() => query(insert.replace('celo', 'base')))
     left.catch(() => {})
-    return Promise.reject(new Error('a line that is none'))
+    return Promise.reject(new Error('the work failed'))
   })
   await expect(failed).rejects.toThrow(sentence())
   await expect(left).rejects.toThrow(sentence())

@@ -55,7 +55,10 @@ export function readClaim({ operation: label, result, units, inputRefs }: Claim)
   const { inputs, units: unit } = rowOf(name)
   const refs = Array.isArray(inputRefs) ? inputRefs.map((ref) => String(ref).toLowerCase()) : []
   if (refs.length !== inputs.length)
-    throw invalid('answer.inputRefs', `${name} has ${inputs.length}, but this answer has ${refs.length}`)
+    throw invalid(
+      'answer.inputRefs',
+      `${name} has ${inputs.length} inputs, but this answer has ${refs.length}`,
+    )
   return { label, name, numbers, refs, claimed: readResult(result, units, unit) }
 }
 
