@@ -6,12 +6,11 @@ import type { BlockReader, CheckedHeader } from './blocks'
 import { ContradictionError, type Doubt } from './doubt'
 import { FollowedChain, parentOf, refOf, type BlockRef, type HeadBlock } from './followed'
 import { readLogs } from './head-logs'
-import { LATEST, headerByHash, headerCall } from './logs'
+import { headersAbove, LONGEST_STEP } from './head-path'
+import { LATEST, headerByHash } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
+import { UnwrittenBlocks } from './unwritten'
 
-/** Maximum number of blocks per poll and of headers per request: some endpoints fail on large batches. */
-const LONGEST_STEP = 100
-const HEADERS_AT_ONCE = 10
 /**
  * Milliseconds without a new block after which the endpoint may have stopped. It is then queried alternately
  * with the others.
@@ -24,8 +23,6 @@ const AGAIN_AFTER_MS = 200
  * revocations, and the next block, which would show the age of the database, may come much later.
  */
 const UNWRITTEN_PATIENCE_MS = 5_000
-/** Maximum number of forks for which the time of an unwritten block is tracked. */
-const FORKS_AWAITED = 100
 /**
  * Milliseconds after which the indexer follows a shorter fork that only one of several endpoints can confirm.
  */
@@ -102,11 +99,7 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Time at which polls began to report a fork that is not confirmed yet; undefined without such a fork. */
   private forkedAt: number | undefined
-  /**
-   * Times at which reading or writing the next block first failed, by its hash, because a fork may replace
-   * it; empty after a success.
-   */
-  private readonly unwrittenSince = new Map<string, number>()
+  private readonly unwrittenBlocks = new UnwrittenBlocks()
   /**
    * Start of the first of the last polls that all found a lower head, while no endpoint had the followed
    * head; undefined if the last poll found no lower head.
@@ -177,7 +170,7 @@ export class HeadReader {
         await this.clock.pause(error instanceof ContradictionError ? pollMs : AGAIN_AFTER_MS, signal)
         continue
       }
-      this.unwrittenSince.clear()
+      this.unwrittenBlocks.clear()
       written = [...written.slice(0, shared + 1), ...blocks].filter(({ height }) => height >= finalHeight)
       // A poll that reached its limit of blocks is continued immediately.
       if (this.seen && this.seen.number > tip.height) continue
@@ -287,23 +280,11 @@ export class HeadReader {
    */
   private async extend(chain: FollowedChain, latest: CheckedHeader, askedAt: number): Promise<void> {
     const { blocks } = this.options
-    const [{ tip }, { height }] = [chain, refOf(latest)]
-    const missing = Array.from(
-      { length: Math.max(0, Math.min(height - 1 - tip.height, LONGEST_STEP)) },
-      (_, i) => tip.height + 1 + i,
-    )
-    const requests: Promise<(CheckedHeader | null)[]>[] = []
-    for (let i = 0; i < missing.length; i += HEADERS_AT_ONCE)
-      requests.push(blocks.headers(missing.slice(i, i + HEADERS_AT_ONCE).map(headerCall)))
-    const read = (await Promise.all(requests)).flat()
-    if (height <= tip.height + missing.length + 1) read.push(latest)
-    const broken = read.findIndex(
-      (each, i) => !each || (i > 0 && parentOf(each) !== read[i - 1]!.header.hash),
-    )
-    const linked = (broken < 0 ? read : read.slice(0, broken)) as CheckedHeader[]
+    const { tip } = chain
+    const { linked, isBroken } = await headersAbove(blocks, tip.height, latest)
     const path = await this.linkedToChain(chain, linked)
     const complete = path.length > 0 ? await readLogs(path, chain, this.options) : []
-    if (complete.length < path.length || broken >= 0 || path.length === 0) blocks.turn()
+    if (complete.length < path.length || isBroken || path.length === 0) blocks.turn()
     if (complete.length > 0) {
       this.shorterSince = undefined
       const base = Number(complete[0]!.header.number) - 1
@@ -395,18 +376,14 @@ export class HeadReader {
 
   /** Records that the next block could not be read or written. */
   private unwritten({ height, hash }: BlockRef, problem: string): void {
-    const { unwrittenSince } = this
     const now = this.clock.now()
-    const since = unwrittenSince.get(hash) ?? now
-    unwrittenSince.delete(hash)
     const { seen, shorterSince } = this
     const isAbove = shorterSince !== undefined && seen !== undefined && height > seen.number
     // The chain no longer has this block, or one node that lags behind others at its URL does not have it
     // yet.
-    if (isAbove && now - shorterSince > FORK_PATIENCE_MS) return
-    unwrittenSince.set(hash, since)
-    if (unwrittenSince.size > FORKS_AWAITED) unwrittenSince.delete(unwrittenSince.keys().next().value!)
-    if (!isAbove && now - since > UNWRITTEN_PATIENCE_MS)
+    if (isAbove && now - shorterSince > FORK_PATIENCE_MS) return this.unwrittenBlocks.forget(hash)
+    const failedMs = this.unwrittenBlocks.failed(hash, now)
+    if (!isAbove && failedMs > UNWRITTEN_PATIENCE_MS)
       this.options.doubt.contradicted(`block ${height} ${problem}`)
   }
 
