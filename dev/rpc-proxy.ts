@@ -1,7 +1,7 @@
 // oxlint-disable typescript/no-explicit-any -- parameters and results of JSON-RPC differ by method
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { json } from 'node:stream/consumers'
 
 /** JSON-RPC proxy in front of a local node, which can inject faults. */
 
@@ -48,6 +48,57 @@ export interface RpcProxy {
   close(): Promise<void>
 }
 
+type Mangle = (answer: any) => unknown
+
+/**
+ * Response to a call: of the first fault that applies, otherwise of the node. Adds the functions that change
+ * the whole HTTP response to `mangles`. `onMet` is called if a fault applies.
+ */
+async function answerOf(
+  nodeUrl: string,
+  call: RpcCall,
+  faults: readonly Fault[],
+  mangles: Mangle[],
+  onMet = () => {},
+): Promise<Answer> {
+  for (const [i, fault] of faults.entries()) {
+    const faulty = fault(call)
+    if (!faulty) continue
+    onMet()
+    const next = (other: RpcCall) => answerOf(nodeUrl, other, faults.slice(i + 1), mangles)
+    if ('ask' in faulty) return asked(faulty.ask, call, next)
+    if (!('mangle' in faulty)) return { jsonrpc: '2.0', id: call.id, ...faulty }
+    mangles.push(faulty.mangle)
+    return next(call)
+  }
+  const response = await fetch(nodeUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(call),
+  })
+  return response.json() as Promise<Answer>
+}
+
+/** Response of a fault that may ask further: its result, or the refusal that it received. */
+async function asked(
+  answer: (ask: Ask) => Promise<unknown>,
+  call: RpcCall,
+  next: (call: RpcCall) => Promise<Answer>,
+): Promise<Answer> {
+  let refused: Answer | undefined
+  const ask: Ask = async (method, params) => {
+    const { result, ...other } = await next({ ...call, method, params })
+    if (!other.error && !other.status && !other.drop) return result
+    refused = other
+    throw new Error('refused')
+  }
+  const envelope = { jsonrpc: '2.0', id: call.id }
+  return answer(ask).then(
+    (result) => ({ ...envelope, result }),
+    (error: Error) => refused ?? { ...envelope, error: { code: -32000, message: error.message } },
+  )
+}
+
 /** Starts a proxy on a free port. `onCalls` is called with the calls of each HTTP request. */
 export async function startRpcProxy(
   nodeUrl: string,
@@ -55,63 +106,25 @@ export async function startRpcProxy(
 ): Promise<RpcProxy> {
   let faults: readonly Fault[] = []
   let met = 0
-  const answer = async (
-    call: RpcCall,
-    left: readonly Fault[],
-    mangles: ((answer: any) => unknown)[],
-  ): Promise<Answer> => {
-    for (const [i, fault] of left.entries()) {
-      const faulty = fault(call)
-      if (!faulty) continue
-      if (left === faults) met++
-      const rest = left.slice(i + 1)
-      if ('mangle' in faulty) {
-        mangles.push(faulty.mangle)
-        return answer(call, rest, mangles)
-      }
-      if (!('ask' in faulty)) return { jsonrpc: '2.0', id: call.id, ...faulty }
-      let refused: Answer | undefined
-      const ask: Ask = async (method, params) => {
-        const { result, ...other } = await answer({ ...call, method, params }, rest, mangles)
-        if (!other.error && !other.status && !other.drop) return result
-        refused = other
-        throw new Error('refused')
-      }
-      return faulty.ask(ask).then(
-        (result) => ({ jsonrpc: '2.0', id: call.id, result }),
-        (error: Error) =>
-          refused ?? { jsonrpc: '2.0', id: call.id, error: { code: -32000, message: error.message } },
-      )
-    }
-    return (
-      await fetch(nodeUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(call),
-      })
-    ).json() as Promise<Answer>
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const parsed = (await json(request)) as RpcCall | RpcCall[]
+    onCalls([parsed].flat())
+    const mangles: Mangle[] = []
+    const answer = (call: RpcCall) => answerOf(nodeUrl, call, faults, mangles, () => void met++)
+    const answers = Array.isArray(parsed) ? await Promise.all(parsed.map(answer)) : await answer(parsed)
+    const all = [answers].flat()
+    if (all.some((each) => each.drop)) return request.socket.destroy()
+    const status = all.find((each) => each.status !== undefined)?.status
+    if (status !== undefined) return response.writeHead(status).end()
+    const mangled = [...new Set(mangles)].reduce<unknown>((whole, mangle) => mangle(whole), answers)
+    return response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(typeof mangled === 'string' ? mangled : JSON.stringify(mangled))
   }
-  const server = createServer((request, response) => {
-    void text(request)
-      .then(async (body) => {
-        const parsed = JSON.parse(body) as RpcCall | RpcCall[]
-        onCalls([parsed].flat())
-        const mangles: ((answer: any) => unknown)[] = []
-        const answers = Array.isArray(parsed)
-          ? await Promise.all(parsed.map((call) => answer(call, faults, mangles)))
-          : await answer(parsed, faults, mangles)
-        const all = [answers].flat()
-        if (all.some((each) => each.drop)) return request.socket.destroy()
-        const status = all.find((each) => each.status !== undefined)?.status
-        if (status !== undefined) return response.writeHead(status).end()
-        const mangled = [...new Set(mangles)].reduce<unknown>((whole, mangle) => mangle(whole), answers)
-        response
-          .writeHead(200, { 'content-type': 'application/json' })
-          .end(typeof mangled === 'string' ? mangled : JSON.stringify(mangled))
-      })
-      // The client or the node closed the connection.
-      .catch(() => request.socket.destroy())
-  })
+  // If it fails, the client or the node closed the connection.
+  const server = createServer(
+    (request, response) => void respond(request, response).catch(() => request.socket.destroy()),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
