@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Service } from '../dev/services'
 
 /** Context of a benchmark. */
 export interface Bench {
@@ -11,7 +12,13 @@ export interface Bench {
   readonly folder: string
   /** Creates an empty database, which is dropped at the end, and returns its URL. */
   createDatabase: () => Promise<string>
-  /** Registers a clean-up for the end of the run, whatever its outcome. Clean-ups run in reverse order. */
+  /** Like createDatabase(), with the tables of the service. */
+  migratedDatabase: () => Promise<string>
+  /** Starts a process with these arguments of Node, and resolves once it is ready. It ends with the run. */
+  start: (name: string, args: readonly string[], environment: NodeJS.ProcessEnv) => Promise<Service>
+  /**
+   * Registers a clean-up for the end of the run, whatever its outcome. The last one registered runs first.
+   */
   atEnd: (cleanup: () => Promise<void>) => void
   report: (line: string) => void
   /** Reports progress. It is called often during long steps. */
@@ -45,4 +52,14 @@ export function processStatus(pid: number, field: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Smallest value that is not exceeded by this share of the values; 0 without values. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
+}
+
+export function rounded(value: number, decimals = 1): number {
+  return Math.round(value * 10 ** decimals) / 10 ** decimals
 }

@@ -1,15 +1,15 @@
 import { readdirSync } from 'node:fs'
 import type { Polygon } from 'geojson'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, locationRequest } from '../dev/chain'
-import { freePort, startService } from '../dev/services'
+import { freePort } from '../dev/services'
 import { waitForHead } from '../dev/indexed'
 import { startWorld, type World } from '../dev/world'
 import { seededRandom } from '../dev/random'
 import { ETHERS_CURVE, NATIVE_CURVE, type Curve } from '../src/eas/curve'
 import { SEED, attestPoints, randomPoint } from './points'
 import type { Load, Measured } from './load'
-import { run } from './load-thread'
-import { processMegabytes, processStatus, processorMs, type Bench, type Table } from './bench'
+import { run, warmUp } from './load-thread'
+import { processMegabytes, processStatus, processorMs, rounded, type Bench, type Table } from './bench'
 
 /**
  * Names of the loads to run, separated by semicolons; all loads if not set. Each sends 32 concurrent
@@ -18,7 +18,6 @@ import { processMegabytes, processStatus, processorMs, type Bench, type Table } 
 const KINDS = process.env.BENCH_KINDS?.split(';')
 const isAsked = (load: string) => !KINDS || KINDS.includes(load)
 const CONCURRENCIES = KINDS ? [32] : [1, 8, 32]
-const WARM_UP_SECONDS = 2
 const SECONDS = 8
 /** Number of points attested for the requests by UID. */
 const ATTESTED = 500
@@ -46,111 +45,130 @@ export async function compute(bench: Bench): Promise<Table[]> {
   const uids = await attestPoints(world.chain!, ATTESTED, bench.progress)
   const polygonUid = await attest(world.chain!, locationRequest(wobbly(random)))
   await waitForHead(world.settings, world.chain!, bench.progress)
-  const ask = (request: object) => JSON.stringify({ chainId: LOCAL_CHAIN.id, ...request })
-  const bodies = (input: () => unknown) =>
-    Array.from({ length: BODIES }, () => ask({ from: input(), to: input() }))
-  const byPoints = bodies(() => randomPoint(random))
-  const parsed = (body: string) => JSON.parse(body) as object
-  const withTransaction = byPoints.map((body) => ask({ ...parsed(body), include: ['transaction'] }))
-  const forProxy = byPoints.map((body) => ask({ ...parsed(body), submission: 'proxy' }))
-  const byUids = bodies(() => uids[Math.floor(random() * uids.length)])
-
-  const barePort = await freePort()
-  const bare = startService('bare', ['dist/bench/bare.js', String(barePort)], bench.environment, bench.folder)
-  bench.atEnd(() => bare.stop())
-  await bare.ready
-
-  const twoPort = String(await freePort())
-  const two = startService(
-    'api-two-processes',
-    ['dist/api/main.js'],
-    { ...environment, PORT: twoPort, API_PROCESSES: '2' },
-    bench.folder,
-  )
-  bench.atEnd(() => two.stop())
-  await two.ready
-  const twoUrl = `http://127.0.0.1:${twoPort}/compute/v0/distance`
-
-  const url = `${world.settings.publicBaseUrl}/compute/v0/`
-  const api = [...world.services.values()].find(({ name }) => name === 'api')!
-  /** Adds the API's processor time per request, which depends little on other processes of the machine. */
-  const charged = async (isOfApi: boolean, load: () => Promise<Measured>) => {
-    const before = processorMs(api.pid)
-    const measured = await load()
-    const ms = before === undefined ? undefined : processorMs(api.pid)! - before
-    const requests = measured.requestsPerSecond * SECONDS
-    return {
-      ...measured,
-      apiMicroseconds: isOfApi && ms !== undefined ? Math.round((1_000 * ms) / requests) : 'n/a',
-    }
+  const service: Measurable = {
+    bench,
+    url: `${world.settings.publicBaseUrl}/compute/v0/`,
+    pid: [...world.services.values()].find(({ name }) => name === 'api')!.pid,
   }
+  const pairs = (input: () => unknown) =>
+    Array.from({ length: BODIES }, () => ({ from: input(), to: input() }))
+  const points = pairs(() => randomPoint(random))
+  const byUids = pairs(() => uids[Math.floor(random() * uids.length)])
+  const tables = [
+    await rates(service, environment, points, byUids),
+    await containment(service, points.map(ask), polygonUid, random),
+    KINDS ? [] : await signing(),
+    memory(world),
+  ]
+  return tables.filter((table) => table.length > 0)
+}
+
+/** The service under test. */
+interface Measurable {
+  bench: Bench
+  /** base URL of its operations, ending with a slash */
+  url: string
+  /** its process */
+  pid: number
+}
+const ask = (request: object) => JSON.stringify({ chainId: LOCAL_CHAIN.id, ...request })
+
+/** Adds the API's processor time per request, which depends little on other work of the machine. */
+async function charged(pid: number, load: Load): Promise<Measured & { apiMicroseconds: number | 'n/a' }> {
+  const before = processorMs(pid)
+  const measured = await run(load)
+  const ms = before === undefined ? undefined : processorMs(pid)! - before
+  const requests = measured.requestsPerSecond * SECONDS
+  return { ...measured, apiMicroseconds: ms === undefined ? 'n/a' : Math.round((1_000 * ms) / requests) }
+}
+
+/** Distances per second of points and of UIDs, by one and two processes, and of the route that only signs. */
+async function rates(
+  { bench, url, pid }: Measurable,
+  environment: NodeJS.ProcessEnv,
+  points: readonly object[],
+  uids: readonly object[],
+): Promise<Table> {
+  const [barePort, twoPort] = await Promise.all([freePort(), freePort()])
+  await bench.start('bare', ['dist/bench/bare.js', String(barePort)], bench.environment)
+  const two = { ...environment, PORT: String(twoPort), API_PROCESSES: '2' }
+  await bench.start('api-two-processes', ['dist/api/main.js'], two)
+  const bare = `http://127.0.0.1:${barePort}/`
+  const one = `${url}distance`
+  const both = `http://127.0.0.1:${twoPort}/compute/v0/distance`
+  const loads: [load: string, url: string, requests: readonly object[], more?: object][] = [
+    ['bare signing route', `${bare}native`, points],
+    ['bare signing route, ethers', bare, points],
+    ['two GeoJSON points', one, points],
+    ['points, with transaction', one, points, { include: ['transaction'] }],
+    ['points, for the proxy', one, points, { submission: 'proxy' }],
+    ['two UIDs', one, uids],
+    ['points, two processes', both, points],
+    ['UIDs, two processes', both, uids],
+  ]
+  if (!loads.some(([load]) => isAsked(load))) return []
   const rows: Table[number][] = []
   for (const concurrency of CONCURRENCIES) {
-    const measure = async (load: string, urls: string[], bodies: string[]) => {
+    let ofBare: number | undefined
+    // The rates of all others are compared with that of the first.
+    for (const [load, url, requests, more] of loads.filter(([load], i) => i === 0 || isAsked(load))) {
       bench.report(`${load}, ${concurrency} at a time ...`)
-      await run({ urls, bodies, concurrency, seconds: WARM_UP_SECONDS })
-      const isOfApi = urls[0]!.startsWith(url)
-      const measured = await charged(isOfApi, () => run({ urls, bodies, concurrency, seconds: SECONDS }))
-      return { load, concurrency, ...measured }
+      const bodies = requests.map((request) => ask({ ...request, ...more }))
+      const sent = { urls: [url], bodies, concurrency, seconds: SECONDS }
+      await warmUp(sent)
+      const measured =
+        url === one ? await charged(pid, sent) : { ...(await run(sent)), apiMicroseconds: 'n/a' }
+      ofBare ??= measured.requestsPerSecond
+      rows.push({
+        load,
+        concurrency,
+        ...measured,
+        ofBareRate: rounded(measured.requestsPerSecond / ofBare, 2),
+      })
     }
-    const loads: [load: string, url: string, bodies: string[]][] = [
-      ['bare signing route', `http://127.0.0.1:${barePort}/native`, byPoints],
-      ['bare signing route, ethers', `http://127.0.0.1:${barePort}/`, byPoints],
-      ['two GeoJSON points', `${url}distance`, byPoints],
-      ['points, with transaction', `${url}distance`, withTransaction],
-      ['points, for the proxy', `${url}distance`, forProxy],
-      ['two UIDs', `${url}distance`, byUids],
-      ['points, two processes', twoUrl, byPoints],
-      ['UIDs, two processes', twoUrl, byUids],
-    ]
-    if (!loads.some(([load]) => isAsked(load))) continue
-    const measured: Awaited<ReturnType<typeof measure>>[] = []
-    for (const [i, [load, url, bodies]] of loads.entries())
-      if (i === 0 || isAsked(load)) measured.push(await measure(load, [url], bodies))
-    const ofBare = ({ requestsPerSecond }: Measured) =>
-      Math.round((requestsPerSecond / measured[0]!.requestsPerSecond) * 100) / 100
-    rows.push(...measured.map((each) => ({ ...each, ofBareRate: ofBare(each) })))
   }
+  return rows
+}
 
-  // Three cases: one polygon for many points, like a client with one zone; an attested polygon; and a new
-  // polygon in each request.
+/**
+ * Points in one polygon, like a client with one zone, in an attested polygon, and in a new polygon with each
+ * request, next to requests of others.
+ */
+async function containment(
+  { bench, url, pid }: Measurable,
+  bodiesOfOthers: readonly string[],
+  polygonUid: string,
+  random: () => number,
+): Promise<Table> {
   const zone = wobbly(random)
-  const point = () => ({ type: 'Point', coordinates: [10 + random(), 50 + random()] })
-  const polygons: Table[number][] = []
-  for (const [load, bodiesOf] of [
-    [
-      'one polygon, many points',
-      () => Array.from({ length: 50 }, () => ask({ container: zone, geometry: point() })),
-    ],
-    [
-      'an attested polygon',
-      () => Array.from({ length: 50 }, () => ask({ container: polygonUid, geometry: point() })),
-    ],
-    [
-      'another polygon each time',
-      () =>
-        Array.from({ length: POLYGONS }, () =>
-          ask({ container: numberedPolygon(random), geometry: point() }),
-        ),
-    ],
-  ] as const) {
+  const bodies = (count: number, container: () => unknown) =>
+    Array.from({ length: count }, () =>
+      ask({
+        container: container(),
+        geometry: { type: 'Point', coordinates: [10 + random(), 50 + random()] },
+      }),
+    )
+  const kinds: [load: string, bodies: () => string[], numbered?: string][] = [
+    ['one polygon, many points', () => bodies(50, () => zone)],
+    ['an attested polygon', () => bodies(50, () => polygonUid)],
+    ['another polygon each time', () => bodies(POLYGONS, () => numberedPolygon(random)), NUMBERED],
+  ]
+  const rows: Table[number][] = []
+  for (const [load, bodiesOf, numbered] of kinds) {
     if (!isAsked(load)) continue
     bench.report(`contains, ${load} ...`)
     // Each run needs new polygons, because each load numbers its requests from the start.
-    const question = (bodies = bodiesOf()): Load => ({
-      ...{ urls: [`${url}contains`], bodies, concurrency: 8, seconds: SECONDS },
-      ...(bodies.length === POLYGONS && { numbered: NUMBERED }),
+    const question = (): Load => ({
+      ...{ urls: [`${url}contains`], bodies: bodiesOf(), concurrency: 8, seconds: SECONDS },
+      ...(numbered !== undefined && { numbered }),
     })
     const [contains, others] = await Promise.all([
       run(question()),
-      run({ urls: [`${url}distance`], bodies: byPoints, concurrency: 4, seconds: SECONDS }),
+      run({ urls: [`${url}distance`], bodies: bodiesOfOthers, concurrency: 4, seconds: SECONDS }),
     ])
-    const alone = await charged(true, () => run(question()))
-    polygons.push({
-      contains: load,
-      vertices: VERTICES,
-      concurrency: 8,
-      ...contains,
+    const alone = await charged(pid, question())
+    rows.push({
+      ...{ contains: load, vertices: VERTICES, concurrency: 8, ...contains },
       apiMicrosecondsAlone: alone.apiMicroseconds,
       othersConcurrency: 4,
       othersPerSecond: others.requestsPerSecond,
@@ -158,7 +176,7 @@ export async function compute(bench: Bench): Promise<Table[]> {
       othersErrors: others.errors,
     })
   }
-  return [rows, polygons, KINDS ? [] : await signing(), memory(world)].filter((table) => table.length > 0)
+  return rows
 }
 
 /** A ring around 10 E, 50 N with a random outline. */
@@ -223,7 +241,7 @@ function microseconds(work: () => unknown): number {
     return n
   }
   count(300)
-  return Math.round((1_000_000 / count(1_000)) * 10) / 10
+  return rounded(1_000_000 / count(1_000))
 }
 
 /**

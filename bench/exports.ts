@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process'
 import { get } from 'node:http'
-import { promisify } from 'node:util'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import { processMegabytes, type Bench, type Table } from './bench'
-import { fill, startApi } from './records'
+import { percentile, processMegabytes, rounded, type Bench, type Table } from './bench'
+import { fill } from './generated-records'
+import { startApi } from './records'
 
 const COUNT = Number(process.env.BENCH_EXPORTS || 1_000_000)
 /** Name of a migrated database that already has this number of records. The benchmark does not change it. */
@@ -16,11 +15,8 @@ const FORMATS = ['ndjson', 'geojson', 'csv', 'geoparquet', 'flatgeobuf']
  * effect on other requests.
  */
 export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
-  const databaseUrl = FILLED || (await bench.createDatabase())
+  const databaseUrl = FILLED || (await bench.migratedDatabase())
   if (!FILLED) {
-    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-      env: { ...bench.environment, DATABASE_URL: databaseUrl },
-    })
     const client = new Client({ connectionString: databaseUrl })
     await client.connect()
     await fill(bench, client, 0, COUNT)
@@ -37,19 +33,19 @@ export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
     const { bytes, firstMs } = await download(`${url}/api/v0/location-records?format=${format}`)
     const seconds = (performance.now() - started) / 1000
     asking.abort()
-    const sorted = (await waits).sort((a, b) => a - b)
+    const times = await waits
     table.push({
       records: COUNT,
       format,
-      seconds: Math.round(seconds * 10) / 10,
-      secondsToFirst: Math.round(firstMs / 100) / 10,
+      seconds: rounded(seconds),
+      secondsToFirst: rounded(firstMs / 1000),
       megabytes: Math.round(bytes / 1e6),
-      megabytesPerSecond: Math.round(bytes / 1e5 / seconds) / 10,
+      megabytesPerSecond: rounded(bytes / 1e6 / seconds),
       recordsPerSecond: Math.round(COUNT / seconds),
       peakMegabytesBefore: before,
       peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'),
-      othersP99Ms: Math.round(sorted[Math.floor(sorted.length * 0.99)]! * 10) / 10,
-      othersMaxMs: Math.round(sorted.at(-1)! * 10) / 10,
+      othersP99Ms: rounded(percentile(times, 0.99)),
+      othersMaxMs: rounded(percentile(times, 1)),
     })
     await service.stop()
   }

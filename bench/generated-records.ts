@@ -1,5 +1,9 @@
 import type { Client } from 'pg'
 import { LINE_VERSION, recordLine, type RecordFields } from '../src/location'
+import type { Bench } from './bench'
+
+/** Records per statement of fill(). */
+const CHUNK = 100_000
 
 /**
  * Number of cities with records around them. Their sizes follow a power law: a tenth of the cities has half
@@ -79,6 +83,56 @@ export async function insertWrittenRecords(client: Client, first: number, last: 
   )
   await client.query('INSERT INTO location_record SELECT * FROM generated ORDER BY timestamp')
   await client.query('DROP TABLE generated')
+}
+
+/**
+ * Fills the table without its indexes and triggers, and then derives the triggers' tables by the statements
+ * of the migration.
+ */
+export async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
+  const indexes = (
+    await client.query<{ name: string; definition: string }>(
+      `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'location_record'::regclass AND NOT indisprimary`,
+    )
+  ).rows
+  await client.query('ALTER TABLE location_record DISABLE TRIGGER USER')
+  const [primary] = (
+    await client.query<{ conname: string }>(
+      `SELECT conname FROM pg_constraint WHERE conrelid = 'location_record'::regclass AND contype = 'p'`,
+    )
+  ).rows
+  await client.query(`ALTER TABLE location_record DROP CONSTRAINT "${primary!.conname}"`)
+  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
+  for (let first = from + 1; first <= to; first += CHUNK) {
+    const last = Math.min(to, first + CHUNK - 1)
+    await insertWrittenRecords(client, first, last)
+    bench.progress('records', last, to)
+  }
+  bench.report(`Indexing ${to} records ...`)
+  await client.query(`SET maintenance_work_mem = '1GB'`)
+  await client.query(`ALTER TABLE location_record ADD CONSTRAINT "${primary!.conname}" PRIMARY KEY (id)`)
+  for (const [i, { definition }] of indexes.entries()) {
+    await client.query(definition)
+    bench.progress('indexes', i + 1, indexes.length)
+  }
+  await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
+  await client.query('TRUNCATE record_state, record_hour, record_cell, record_count, record_uncounted')
+  await client.query(
+    `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
+  )
+  await client.query(
+    `INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`,
+  )
+  await client.query(
+    `INSERT INTO record_cell (level, x, y, chain, revoked, total, x_sum, y_sum)
+     SELECT level, x >> (31 - level), y >> (31 - level), chain, revoked, count(*), sum(x), sum(y)
+     FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record) AS placed, (VALUES (4), (9), (14)) AS kept (level)
+     WHERE x IS NOT NULL AND y IS NOT NULL GROUP BY 1, 2, 3, 4, 5`,
+  )
+  await client.query(
+    `INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state; SELECT count_records(chain, 2000000000) FROM record_state`,
+  )
+  await client.query('VACUUM (ANALYZE) location_record, record_cell, record_count')
 }
 
 /** Positions of the cities, the one with the most records first. */

@@ -1,8 +1,5 @@
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import { AbiCoder, ZeroAddress } from 'ethers'
 import type { Geometry } from 'geojson'
 import { Client } from 'pg'
@@ -20,9 +17,10 @@ import { seededRandom } from '../dev/random'
 import { fieldTypes, schemaUid } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import { processMegabytes, type Bench, type Table } from './bench'
+import { percentile, processMegabytes, rounded, type Bench, type Table } from './bench'
 import { attestPoints, ATTESTATIONS, GAS_LIMIT, PER_BLOCK, randomPoint, SEED } from './points'
 import { indexWithPonder } from './ponder'
+import { startSlowNode } from './slow-services'
 
 /**
  * Number of blocks mined beyond finality, so that all attestations are final and the indexer reads them
@@ -102,10 +100,18 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
     figure('plain SQL, indexes', Math.round(plain), 'ms'),
     figure('plain SQL, indexes and triggers', perSecond(plainTriggered), 'attestations/s'),
     figure('plain SQL, indexes and triggers', Math.round(plainTriggered), 'ms'),
-    figure('from process start : plain SQL, indexes', round(total / plain), 'times'),
-    figure('from process start : plain SQL, indexes and triggers', round(total / plainTriggered), 'times'),
-    figure('from first batch : plain SQL, indexes', round(batching / plain), 'times'),
-    figure('from first batch : plain SQL, indexes and triggers', round(batching / plainTriggered), 'times'),
+    figure('from process start : plain SQL, indexes', rounded(total / plain, 2), 'times'),
+    figure(
+      'from process start : plain SQL, indexes and triggers',
+      rounded(total / plainTriggered, 2),
+      'times',
+    ),
+    figure('from first batch : plain SQL, indexes', rounded(batching / plain, 2), 'times'),
+    figure(
+      'from first batch : plain SQL, indexes and triggers',
+      rounded(batching / plainTriggered, 2),
+      'times',
+    ),
     figure('indexer RSS at a quarter', indexed.megabytes[0]!, 'MB'),
     figure('indexer RSS at half', indexed.megabytes[1]!, 'MB'),
     figure('indexer RSS at the end', indexed.megabytes[2]!, 'MB'),
@@ -129,7 +135,7 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
       figure(`Ponder ${ponder.version}, from process start`, perSecond(ponder.ms), 'attestations/s'),
       figure(`Ponder ${ponder.version}, from process start`, ponder.ms, 'ms'),
       figure('Ponder peak RSS', ponder.peakMegabytes, 'MB'),
-      figure('Ponder : indexer, from process start', round(ponder.ms / total), 'times'),
+      figure('Ponder : indexer, from process start', rounded(ponder.ms / total, 2), 'times'),
     )
   return rows
 }
@@ -171,11 +177,11 @@ async function withAttributes(bench: Bench, without: LocalChain): Promise<Table>
       await client.end()
       times[i]!.push(ended - beginOf(batchesSince(bench, started)[0]!))
     }
-  const [bare, more] = times.map((each) => each.sort((a, b) => a - b)[each.length >> 1]!) as [number, number]
+  const [bare, more] = times.map((each) => percentile(each, 0.5)) as [number, number]
   return [
     figure('from first batch, without attributes, median', bare, 'ms'),
     figure('from first batch, three attributes, median', more, 'ms'),
-    figure('three attributes : without', round(more / bare), 'times'),
+    figure('three attributes : without', rounded(more / bare, 2), 'times'),
   ]
 }
 
@@ -195,9 +201,9 @@ async function sparse(bench: Bench): Promise<Table> {
     await chain.provider.send('anvil_mine', [`0x${(SPARSE_EVERY - 1).toString(16)}`])
   }
   await finalize(chain)
-  const late = await startLateEndpoint(chain.url, LATENCY_MS)
-  bench.atEnd(late.close)
-  const { started, ended, client } = await index(bench, late.url, count)
+  let requests = 0
+  const url = await startSlowNode(bench, { url: chain.url, ms: LATENCY_MS, onCalls: () => requests++ })
+  const { started, ended, client } = await index(bench, url, count)
   await client.end()
   return [
     figure(
@@ -210,7 +216,7 @@ async function sparse(bench: Bench): Promise<Table> {
       Math.round((SPARSE_BLOCKS * 1000) / (ended - started)),
       'blocks/s',
     ),
-    figure('requests to the endpoint', late.requests(), 'count'),
+    figure('requests to the endpoint', requests, 'count'),
   ]
 }
 
@@ -219,26 +225,20 @@ async function sparse(bench: Bench): Promise<Table> {
  * the resources used.
  */
 async function index(bench: Bench, rpcUrl: string, count: number) {
-  const databaseUrl = await bench.createDatabase()
-  const environment = {
-    ...bench.environment,
-    DATABASE_URL: databaseUrl,
-    [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: rpcUrl,
-  }
-  const migration = spawnSync(process.execPath, ['lib/migrate.js'], { env: environment, encoding: 'utf8' })
-  if (migration.status !== 0) throw new PlainError(`The database could not be migrated:\n${migration.stderr}`)
+  const databaseUrl = await bench.migratedDatabase()
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   bench.atEnd(() => client.end().catch(() => {}))
 
   bench.report('Indexing ...')
   const started = Date.now()
-  const indexer = startService(
-    'indexer',
-    ['lib/indexer/main.js', LOCAL_CHAIN.slug],
-    environment,
-    bench.folder,
-  )
+  const environment = {
+    ...bench.environment,
+    DATABASE_URL: databaseUrl,
+    [`RPC_URL_${settingSuffix(LOCAL_CHAIN)}`]: rpcUrl,
+  }
+  const args = ['lib/indexer/main.js', LOCAL_CHAIN.slug]
+  const indexer = startService('indexer', args, environment, bench.folder)
   bench.atEnd(() => indexer.stop())
   const megabytes: (number | 'n/a')[] = []
   for (const part of [0.25, 0.5, 1]) {
@@ -249,33 +249,6 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
   const peakMegabytes = processMegabytes(indexer.pid, 'VmHWM')
   await indexer.stop()
   return { started, ended, megabytes, peakMegabytes, client }
-}
-
-/** RPC endpoint that delays the node's responses by this number of milliseconds. */
-async function startLateEndpoint(nodeUrl: string, latencyMs: number) {
-  let requests = 0
-  const server = createServer((request, response) => {
-    requests++
-    void text(request).then(async (body) => {
-      const answer = await fetch(nodeUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body,
-      })
-      const content = await answer.text()
-      setTimeout(
-        () => response.writeHead(answer.status, { 'content-type': 'application/json' }).end(content),
-        latencyMs,
-      )
-    })
-  })
-  const port = await freePort()
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests: () => requests,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve()).closeAllConnections()),
-  }
 }
 
 function figure(name: string, value: number | string, unit: string) {
@@ -357,8 +330,4 @@ async function plainSqlMs(client: Client, withTriggers: boolean): Promise<number
   if (rows[0]!.count !== ATTESTATIONS)
     throw new Error(`plain SQL gave ${rows[0]!.count} records with a shape`)
   return ms
-}
-
-function round(value: number): number {
-  return Math.round(value * 100) / 100
 }

@@ -1,7 +1,7 @@
 import { Interface, Wallet, parseEther } from 'ethers'
 import { CHAINS, settingSuffix } from '../src/chains'
 import { LOCAL_SIGNER_KEY, localVersion, mined, startLocalChain, type LocalChain } from '../dev/chain'
-import { freePort, startService } from '../dev/services'
+import { freePort } from '../dev/services'
 import type { Bench, Table } from './bench'
 
 const ANSWERS = 1_000
@@ -25,25 +25,14 @@ export async function landing(bench: Bench): Promise<Table[]> {
     const chain = await startLocalChain({ chain: row, port: await freePort() })
     bench.atEnd(() => chain.stop())
     const port = await freePort()
-    const api = startService(
-      `api-${slug}`,
-      ['dist/api/main.js'],
-      {
-        ...bench.environment,
-        ...{
-          DATABASE_URL: await bench.createDatabase(),
-          PORT: String(port),
-          RATE_LIMIT_PER_HOUR: '0',
-          API_PROCESSES: '1',
-        },
-        ...{ SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY, CHAINS: slug },
-        [`RPC_URL_${settingSuffix(row)}`]: chain.url,
-        [`PROXY_${settingSuffix(row)}`]: chain.proxy,
-      },
-      bench.folder,
-    )
-    bench.atEnd(() => api.stop())
-    await api.ready
+    const api = await bench.start(`api-${slug}`, ['dist/api/main.js'], {
+      ...bench.environment,
+      ...{ DATABASE_URL: await bench.createDatabase(), PORT: String(port) },
+      ...{ RATE_LIMIT_PER_HOUR: '0', API_PROCESSES: '1' },
+      ...{ SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY, CHAINS: slug },
+      [`RPC_URL_${settingSuffix(row)}`]: chain.url,
+      [`PROXY_${settingSuffix(row)}`]: chain.proxy,
+    })
     for (const submission of ['direct', 'proxy'])
       rows.push({
         eas: localVersion(row),

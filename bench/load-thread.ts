@@ -10,3 +10,16 @@ export function run(load: Load): Promise<Measured> {
     worker.once('error', reject)
   })
 }
+
+const WARM_UP_SECONDS = 2
+
+/** Sends the requests of a load for two seconds, which are not measured. */
+export async function warmUp(load: Load): Promise<void> {
+  await run({ ...load, seconds: WARM_UP_SECONDS })
+}
+
+/** Runs one load after a warm-up. */
+export async function runWarm(load: Load): Promise<Measured> {
+  await warmUp(load)
+  return run(load)
+}

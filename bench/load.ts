@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
+import { percentile, rounded } from './bench'
 
 /**
  * Task of a worker thread: sends POST requests with these bodies in turn (GET requests without bodies), with
@@ -62,13 +63,10 @@ async function send({ urls, bodies, concurrency, seconds, headers = {}, numbered
   }
   await Promise.all(Array.from({ length: concurrency }, lane))
   const elapsed = performance.now() - started
-  times.sort((a, b) => a - b)
-  const percentile = (p: number) =>
-    Math.round((times[Math.ceil((times.length * p) / 100) - 1] ?? 0) * 100) / 100
   return {
     requestsPerSecond: Math.round((times.length * 1000) / elapsed),
-    p50Ms: percentile(50),
-    p99Ms: percentile(99),
+    p50Ms: rounded(percentile(times, 0.5), 2),
+    p99Ms: rounded(percentile(times, 0.99), 2),
     errors,
   }
 }

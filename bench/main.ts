@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, cpus, tmpdir } from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { PlainError } from '../dev/services'
+import { PlainError, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import type { Bench, Table } from './bench'
 import { compute } from './compute'
@@ -94,16 +96,30 @@ async function main(): Promise<void> {
 
 function benchOn(server: string, folder: string): Bench {
   let said = performance.now()
+  const environment = { ...process.env, ...blankSettings() }
+  const createDatabase = async () => {
+    const name = `bench_${randomBytes(6).toString('hex')}`
+    await onServer(server, `CREATE DATABASE ${name}`)
+    cleanups.push(async () => void (await onServer(server, `DROP DATABASE ${name} WITH (FORCE)`)))
+    const url = new URL(server)
+    url.pathname = `/${name}`
+    return url.toString()
+  }
   return {
-    environment: { ...process.env, ...blankSettings() },
+    environment,
     folder,
-    createDatabase: async () => {
-      const name = `bench_${randomBytes(6).toString('hex')}`
-      await onServer(server, `CREATE DATABASE ${name}`)
-      cleanups.push(async () => void (await onServer(server, `DROP DATABASE ${name} WITH (FORCE)`)))
-      const url = new URL(server)
-      url.pathname = `/${name}`
-      return url.toString()
+    createDatabase,
+    migratedDatabase: async () => {
+      const url = await createDatabase()
+      const env = { ...environment, DATABASE_URL: url }
+      await promisify(execFile)(process.execPath, ['lib/migrate.js'], { env })
+      return url
+    },
+    start: async (name, args, environment) => {
+      const service = startService(name, [...args], environment, folder)
+      cleanups.push(() => service.stop())
+      await service.ready
+      return service
     },
     atEnd: (cleanup) => void cleanups.push(cleanup),
     report: (line) => console.error(line),

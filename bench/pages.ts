@@ -4,7 +4,7 @@ import { CHROMIUM, launchOptions } from '../dev/chromium'
 import { freePort, PlainError } from '../dev/services'
 import { startWorld } from '../dev/world'
 import type { Bench, Table } from './bench'
-import { fill } from './records'
+import { fill } from './generated-records'
 
 const RECORDS = Number(process.env.BENCH_PAGES || 50_000)
 /**

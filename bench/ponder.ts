@@ -23,8 +23,6 @@ export interface PonderFigures {
   version: string
   /** from the start of the process until all records could be read */
   ms: number
-  /** from the start of the process until the first record could be read */
-  firstRecordMs: number
   peakMegabytes: number | 'n/a'
 }
 
@@ -43,7 +41,6 @@ export async function indexWithPonder(given: {
   folder: string
   report: Bench['report']
   progress: Bench['progress']
-  rpcCopies?: number
 }): Promise<PonderFigures> {
   const version = installPackages(given.report)
   const client = new Client({ connectionString: given.databaseUrl })
@@ -52,11 +49,9 @@ export async function indexWithPonder(given: {
   try {
     const port = await freePort()
     const started = Date.now()
-    ponder = startPonder({ ...given, rpcCopies: given.rpcCopies ?? RPC_COPIES, port })
-    let firstRecordMs: number | undefined
+    ponder = startPonder({ ...given, port })
     for (;;) {
       const count = await records(client)
-      if (count > 0) firstRecordMs ??= Date.now() - started
       given.progress('indexed by Ponder', count, given.count)
       if (count >= given.count) break
       if (ponder.ended()) throw new PlainError(`Ponder ended:\n${ponder.tail()}`)
@@ -66,7 +61,6 @@ export async function indexWithPonder(given: {
     return {
       version,
       ms: Date.now() - started,
-      firstRecordMs: firstRecordMs!,
       peakMegabytes: processMegabytes(ponder.pid, 'VmHWM'),
     }
   } finally {
@@ -122,13 +116,11 @@ function startPonder({
   rpcUrl,
   databaseUrl,
   folder,
-  rpcCopies,
   port,
 }: {
   rpcUrl: string
   databaseUrl: string
   folder: string
-  rpcCopies: number
   port: number
 }) {
   mkdirSync(folder, { recursive: true })
@@ -141,7 +133,7 @@ function startPonder({
     DATABASE_URL: databaseUrl,
     DATABASE_PRIVATE_URL: '',
     RPC_URL: rpcUrl,
-    RPC_COPIES: String(rpcCopies),
+    RPC_COPIES: String(RPC_COPIES),
     CHAIN_ID: String(LOCAL_CHAIN.id),
     EAS_ADDRESS: LOCAL_CHAIN.eas,
     START_BLOCK: String(LOCAL_CHAIN.firstBlock),

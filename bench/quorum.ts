@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { createGeo } from '@geospatial-attestation/client'
 import { deployQuorum, startLocalChain, testAccount } from '../dev/chain'
 import { inOrder, Operator } from '../dev/operators'
 import { seededRandom } from '../dev/random'
 import { freePort } from '../dev/services'
-import type { Bench, Table } from './bench'
+import { percentile, rounded, type Bench, type Table } from './bench'
 
 const OPERATORS = 5
 const THRESHOLD = 3
@@ -39,10 +37,7 @@ export async function quorum(bench: Bench): Promise<Table[]> {
   })
   const operators: Operator[] = []
   for (const wallet of wallets) {
-    const databaseUrl = await bench.createDatabase()
-    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-      env: { ...bench.environment, DATABASE_URL: databaseUrl },
-    })
+    const databaseUrl = await bench.migratedDatabase()
     const operator = await Operator.create({
       ...{ chain, quorum: contract, wallet, databaseUrl, port: await freePort(), folder: bench.folder },
     })
@@ -86,19 +81,14 @@ async function measure(bench: Bench, operators: readonly Operator[], contract: s
     }
     bench.progress('questions', Math.max(0, i), QUESTIONS)
   }
-  const [one, three] = [times.one, times.several].map((list) => list.sort((a, b) => a - b)) as [
-    number[],
-    number[],
-  ]
-  const at = (list: readonly number[], share: number) => list[Math.ceil(share * list.length) - 1]!
-  const ms = (value: number) => Math.round(value * 10) / 10
+  const ms = (name: keyof typeof times, share: number) => rounded(percentile(times[name], share))
   return {
     network: network ? 'delays' : 'none',
     questions: QUESTIONS,
-    oneP50Ms: ms(at(one, 0.5)),
-    oneP99Ms: ms(at(one, 0.99)),
-    quorumP50Ms: ms(at(three, 0.5)),
-    quorumP99Ms: ms(at(three, 0.99)),
-    p99Ratio: Math.round((at(three, 0.99) / at(one, 0.99)) * 100) / 100,
+    oneP50Ms: ms('one', 0.5),
+    oneP99Ms: ms('one', 0.99),
+    quorumP50Ms: ms('several', 0.5),
+    quorumP99Ms: ms('several', 0.99),
+    p99Ratio: rounded(percentile(times.several, 0.99) / percentile(times.one, 0.99), 2),
   }
 }

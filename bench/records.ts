@@ -1,27 +1,18 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
-import { freePort, startService, type Service } from '../dev/services'
+import { freePort, type Service } from '../dev/services'
 import { Store } from '../api/store/store'
 import { conditionIn } from '../api/query/filter'
 import type { RecordFilter, Statement } from '../api/store/model'
-import { processMegabytes, processStatus, processorMs, type Bench, type Table } from './bench'
-import {
-  CITIES_SQL,
-  FIRST_TIME,
-  PROVERS,
-  SECONDS_BETWEEN,
-  insertWrittenRecords,
-  proverAddress,
-} from './generated-records'
+import { processMegabytes, processStatus, processorMs, rounded, type Bench, type Table } from './bench'
+import { CITIES_SQL, FIRST_TIME, PROVERS, SECONDS_BETWEEN, fill, proverAddress } from './generated-records'
 import { runPgbench, statementsOf, type Page } from './pgbench'
 import { SEED } from './points'
-import { run } from './load-thread'
+import { run, runWarm, warmUp } from './load-thread'
 
 /**
  * Numbers of records; BENCH_RECORDS sets others, separated by commas. All are measured in one table, which
@@ -35,14 +26,11 @@ const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(N
 const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 /** Kinds of lists to measure, separated by semicolons; all kinds if not set. */
 const KINDS = process.env.BENCH_KINDS?.split(';')
-/** Records per generating statement. */
-const CHUNK = 100_000
 const CONCURRENCY = 32
 /** Concurrency at which response times include no queueing. */
 const FEW = 8
 const SECONDS = 8
 const LOAD = { concurrency: CONCURRENCY, seconds: SECONDS }
-const WARM_UP_SECONDS = 2
 /** Number of different requests of a kind, sent in turn. pgbench accepts at most 128 scripts. */
 const VARIANTS = 100
 /** Number of rows that a page's query reads: one more than the page, to detect a next page. */
@@ -61,11 +49,7 @@ interface City {
  * the same SQL, and with a minimal Node server.
  */
 export async function records(bench: Bench): Promise<Table[]> {
-  const databaseUrl = FILLED || (await bench.createDatabase())
-  if (!FILLED)
-    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-      env: { ...bench.environment, DATABASE_URL: databaseUrl },
-    })
+  const databaseUrl = FILLED || (await bench.migratedDatabase())
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   const tables: Table[] = []
@@ -83,14 +67,14 @@ export async function records(bench: Bench): Promise<Table[]> {
         const statements = await statementsOf(databaseUrl, pages)
         const pgbench = await runPgbench(bench, databaseUrl, statements, LOAD)
         const bare = await passedThrough(bench, databaseUrl, statements)
-        const urls = urlsOf(api.url, pages)
-        await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
+        const load = { urls: urlsOf(api.url, pages), bodies: [], ...LOAD }
+        await warmUp(load)
         const before = await processorTimes(client, api.service.pid)
-        const service = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+        const service = await run(load)
         const after = await processorTimes(client, api.service.pid)
         const perRequest = (part: 'api' | 'postgres') =>
-          Math.round(((after[part] - before[part]) * 1_000) / (service.requestsPerSecond * SECONDS)) / 1_000
-        const few = await run({ urls, bodies: [], concurrency: FEW, seconds: SECONDS })
+          rounded((after[part] - before[part]) / (service.requestsPerSecond * SECONDS), 3)
+        const few = await run({ ...load, concurrency: FEW })
         const smaller = measured.get(kind)
         measured.set(kind, pgbench)
         rows.push({
@@ -99,11 +83,11 @@ export async function records(bench: Bench): Promise<Table[]> {
           ...service,
           p99MsAt8: few.p99Ms,
           pgbenchPerSecond: Math.round(pgbench),
-          ofPgbench: ratio(service.requestsPerSecond, pgbench),
-          bareOfPgbench: ratio(bare, pgbench),
+          ofPgbench: rounded(service.requestsPerSecond / pgbench, 2),
+          bareOfPgbench: rounded(bare / pgbench, 2),
           apiMs: perRequest('api'),
           postgresMs: perRequest('postgres'),
-          costOfSizeBefore: smaller === undefined ? 'n/a' : ratio(smaller, pgbench),
+          costOfSizeBefore: smaller === undefined ? 'n/a' : rounded(smaller / pgbench, 2),
         })
       }
       tables.push(rows)
@@ -132,60 +116,6 @@ export async function processorTimes(
     processStatus(pid, 'Name') === 'postgres' ? (processorMs(pid) ?? NaN) : NaN,
   )
   return { api: processorMs(apiPid) ?? NaN, postgres: times.reduce((sum, time) => sum + time, 0) }
-}
-
-function ratio(a: number, b: number): number {
-  return Math.round((a / b) * 100) / 100
-}
-
-/**
- * Fills the table without its indexes and triggers, and then derives the triggers' tables by the statements
- * of the migration.
- */
-export async function fill(bench: Bench, client: Client, from: number, to: number): Promise<void> {
-  const indexes = (
-    await client.query<{ name: string; definition: string }>(
-      `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'location_record'::regclass AND NOT indisprimary`,
-    )
-  ).rows
-  await client.query('ALTER TABLE location_record DISABLE TRIGGER USER')
-  const [primary] = (
-    await client.query<{ conname: string }>(
-      `SELECT conname FROM pg_constraint WHERE conrelid = 'location_record'::regclass AND contype = 'p'`,
-    )
-  ).rows
-  await client.query(`ALTER TABLE location_record DROP CONSTRAINT "${primary!.conname}"`)
-  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
-  for (let first = from + 1; first <= to; first += CHUNK) {
-    const last = Math.min(to, first + CHUNK - 1)
-    await insertWrittenRecords(client, first, last)
-    bench.progress('records', last, to)
-  }
-  bench.report(`Indexing ${to} records ...`)
-  await client.query(`SET maintenance_work_mem = '1GB'`)
-  await client.query(`ALTER TABLE location_record ADD CONSTRAINT "${primary!.conname}" PRIMARY KEY (id)`)
-  for (const [i, { definition }] of indexes.entries()) {
-    await client.query(definition)
-    bench.progress('indexes', i + 1, indexes.length)
-  }
-  await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
-  await client.query('TRUNCATE record_state, record_hour, record_cell, record_count, record_uncounted')
-  await client.query(
-    `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
-  )
-  await client.query(
-    `INSERT INTO record_hour (chain, hour, total) SELECT chain, date_trunc('hour', timestamp, 'UTC'), count(*) FROM location_record GROUP BY 1, 2`,
-  )
-  await client.query(
-    `INSERT INTO record_cell (level, x, y, chain, revoked, total, x_sum, y_sum)
-     SELECT level, x >> (31 - level), y >> (31 - level), chain, revoked, count(*), sum(x), sum(y)
-     FROM (SELECT chain, revoked, location_x(geom) AS x, location_y(geom) AS y FROM location_record) AS placed, (VALUES (4), (9), (14)) AS kept (level)
-     WHERE x IS NOT NULL AND y IS NOT NULL GROUP BY 1, 2, 3, 4, 5`,
-  )
-  await client.query(
-    `INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state; SELECT count_records(chain, 2000000000) FROM record_state`,
-  )
-  await client.query('VACUUM (ANALYZE) location_record, record_cell, record_count')
 }
 
 /**
@@ -312,14 +242,7 @@ export async function startApi(
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
     ...more,
   }
-  const service = startService(
-    name,
-    ['dist/api/main.js'],
-    { ...bench.environment, ...settings },
-    bench.folder,
-  )
-  bench.atEnd(() => service.stop())
-  await service.ready
+  const service = await bench.start(name, ['dist/api/main.js'], { ...bench.environment, ...settings })
   return { url: `http://127.0.0.1:${port}`, service }
 }
 
@@ -338,13 +261,11 @@ async function kept(
     const api = await startApi(bench, databaseUrl, { API_PROCESSES: processes })
     for (const kind of ['newest', 'by bbox, a city']) {
       const urls = urlsOf(api.url, kinds[kind]!)
-      const load = { urls, bodies: [], concurrency: CONCURRENCY }
-      await run({ ...load, seconds: WARM_UP_SECONDS })
       rows.push({
         records: size,
         askedBefore: kind,
         processes: processes || 'default',
-        ...(await run({ ...load, seconds: SECONDS })),
+        ...(await runWarm({ urls, bodies: [], ...LOAD })),
       })
     }
     await api.service.stop()
@@ -360,17 +281,10 @@ async function passedThrough(bench: Bench, databaseUrl: string, pages: Statement
   const port = await freePort()
   const file = path.join(bench.folder, 'pages.json')
   writeFileSync(file, JSON.stringify(pages))
-  const service = startService(
-    'bare-records',
-    ['dist/bench/bare-records.js', String(port), databaseUrl, file],
-    bench.environment,
-    bench.folder,
-  )
-  bench.atEnd(() => service.stop())
-  await service.ready
+  const args = ['dist/bench/bare-records.js', String(port), databaseUrl, file]
+  const service = await bench.start('bare-records', args, bench.environment)
   const urls = pages.map((_, i) => `http://127.0.0.1:${port}/${i}`)
-  await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: WARM_UP_SECONDS })
-  const { requestsPerSecond } = await run({ urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS })
+  const { requestsPerSecond } = await runWarm({ urls, bodies: [], ...LOAD })
   await service.stop()
   return requestsPerSecond
 }
@@ -385,8 +299,7 @@ async function others(
   const stats = await run({
     urls: [`${url}/api/v0/location-records/stats`],
     bodies: [],
-    concurrency: CONCURRENCY,
-    seconds: SECONDS,
+    ...LOAD,
   })
   const before = processMegabytes(service.pid, 'VmHWM')
   const started = performance.now()
@@ -401,7 +314,7 @@ async function others(
       statsPerSecond: stats.requestsPerSecond,
       statsP99Ms: stats.p99Ms,
       exported: features,
-      seconds: Math.round(seconds * 10) / 10,
+      seconds: rounded(seconds),
       megabytes: Math.round(bytes / 1e6),
       peakMegabytesBefore: before,
       peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'),

@@ -1,13 +1,13 @@
 import { Client } from 'pg'
 import { MISSING_PACKAGES, startCluster } from '../test/cluster'
 import type { Bench, Table } from './bench'
-import { run } from './load-thread'
-import { fill, startApi } from './records'
+import { fill } from './generated-records'
+import { runWarm } from './load-thread'
+import { startApi } from './records'
 
 /** Number of records. Memory must hold two of the three copies of the data in addition to everything else. */
 const SIZE = Number(process.env.BENCH_SCALING || 200_000)
 const CONCURRENCY = 32
-const WARM_UP_SECONDS = 2
 const SECONDS = 6
 const KINDS = {
   newest: ['limit=20'],
@@ -50,9 +50,8 @@ export async function scaling(bench: Bench): Promise<Table[]> {
       for (const [kind, queries] of Object.entries(KINDS)) {
         bench.report(`${servers} database servers through ${through}, ${kind} ...`)
         const urls = queries.map((query) => `${api.url}/api/v0/location-records?${query}`)
-        const load = { urls, bodies: [], concurrency: CONCURRENCY }
-        await run({ ...load, seconds: WARM_UP_SECONDS })
-        rows.push({ databaseServers: servers, through, kind, ...(await run({ ...load, seconds: SECONDS })) })
+        const load = { urls, bodies: [], concurrency: CONCURRENCY, seconds: SECONDS }
+        rows.push({ databaseServers: servers, through, kind, ...(await runWarm(load)) })
       }
       await api.service.stop()
     }

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
-import type { Bench, Table } from './bench'
-import { FIRST_TIME, SECONDS_BETWEEN } from './generated-records'
-import { fill, startApi } from './records'
+import { percentile, rounded, type Bench, type Table } from './bench'
+import { fill, FIRST_TIME, SECONDS_BETWEEN } from './generated-records'
+import { startApi } from './records'
 
 /** Measures statistics by group over HTTP, compared with plain SQL over the records in the same run. */
 
@@ -15,10 +13,7 @@ const PLAIN_REQUESTS = 3
 const LEFT = 100_000
 
 export async function statistics(bench: Bench): Promise<Table[]> {
-  const databaseUrl = await bench.createDatabase()
-  await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-    env: { ...bench.environment, DATABASE_URL: databaseUrl },
-  })
+  const databaseUrl = await bench.migratedDatabase()
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   await client.query('SET max_parallel_workers_per_gather = 0; SET jit = off')
@@ -85,5 +80,5 @@ async function medianMs(times: number, work: () => Promise<void>): Promise<numbe
     await work()
     took.push(performance.now() - began)
   }
-  return Math.round(took.sort((a, b) => a - b)[times >> 1]! * 10) / 10
+  return rounded(percentile(took, 0.5))
 }

@@ -1,11 +1,12 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { type Bench, type Table } from './bench'
-import { run } from './load-thread'
-import { fill, startApi } from './records'
+import { percentile, rounded, type Bench, type Table } from './bench'
+import { fill } from './generated-records'
+import { runWarm } from './load-thread'
+import { startApi } from './records'
 
 const SIZE = Number(process.env.BENCH_TILES || 1_000_000)
+/** Name of a migrated database that already has this number of records. The benchmark does not change it. */
+const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 const ZOOMS = [0, 4, 8, 12]
 /** Number of different tiles per zoom. They contain records that are picked at even intervals. */
 const VARIANTS = 100
@@ -30,16 +31,12 @@ type Tile = readonly [z: number, x: number, y: number]
  * Measures vector tiles of a million records, cold and warm, and the query that builds them in the database.
  */
 export async function tiles(bench: Bench): Promise<Table[]> {
-  const databaseUrl = process.env.BENCH_RECORDS_DATABASE_URL || (await bench.createDatabase())
+  const databaseUrl = FILLED || (await bench.migratedDatabase())
   const client = new Client({ connectionString: databaseUrl })
-  if (!process.env.BENCH_RECORDS_DATABASE_URL)
-    await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-      env: { ...bench.environment, DATABASE_URL: databaseUrl },
-    })
   await client.connect()
   try {
-    if (!process.env.BENCH_RECORDS_DATABASE_URL) await fill(bench, client, 0, SIZE)
-    // Applies the settings of the API's own connections, which make the plain query faster.
+    if (!FILLED) await fill(bench, client, 0, SIZE)
+    // Settings of the API's own connections, which make the plain query faster.
     await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
     const api = await startApi(bench, databaseUrl)
     const forgetful = await startApi(bench, databaseUrl, { CACHE_MB: '0' }, 'api-without-cache')
@@ -49,22 +46,18 @@ export async function tiles(bench: Bench): Promise<Table[]> {
       const some = await tilesOf(client, zoom)
       const urls = (base: string) =>
         some.map((tile) => `${base}/tiles/location-records/${tile.join('/')}.mvt`)
-      const load = { bodies: [], headers: HEADERS }
-      const cold = { ...load, urls: urls(forgetful.url), concurrency: 1 }
-      await run({ ...cold, seconds: WARM_UP_SECONDS })
+      const load = { bodies: [], headers: HEADERS, seconds: SECONDS }
+      const made = await runWarm({ ...load, urls: urls(forgetful.url), concurrency: 1 })
       await plain(client, some, WARM_UP_SECONDS)
-      const made = await run({ ...cold, seconds: SECONDS })
       const compared = await plain(client, some, SECONDS)
-      const warm = { ...load, urls: urls(api.url), concurrency: CONCURRENCY }
-      await run({ ...warm, seconds: WARM_UP_SECONDS })
-      const kept = await run({ ...warm, seconds: SECONDS })
+      const kept = await runWarm({ ...load, urls: urls(api.url), concurrency: CONCURRENCY })
       rows.push({
         records: SIZE,
         zoom,
         tiles: some.length,
         ...{ coldPerSecond: made.requestsPerSecond, coldP50Ms: made.p50Ms, coldP99Ms: made.p99Ms },
         ...compared,
-        coldTimeOfPlain: Math.round((compared.plainPerSecond / made.requestsPerSecond) * 100) / 100,
+        coldTimeOfPlain: rounded(compared.plainPerSecond / made.requestsPerSecond, 2),
         ...{ warmPerSecond: kept.requestsPerSecond, warmP50Ms: kept.p50Ms, warmP99Ms: kept.p99Ms },
         errors: made.errors + kept.errors,
       })
@@ -98,11 +91,9 @@ async function plain(client: Client, some: readonly Tile[], seconds: number) {
     times.push(performance.now() - sent)
   }
   const elapsed = performance.now() - started
-  times.sort((a, b) => a - b)
-  const percentile = (p: number) => Math.round(times[Math.ceil((times.length * p) / 100) - 1]! * 100) / 100
   return {
     plainPerSecond: Math.round((times.length * 1000) / elapsed),
-    plainP50Ms: percentile(50),
-    plainP99Ms: percentile(99),
+    plainP50Ms: rounded(percentile(times, 0.5), 2),
+    plainP99Ms: rounded(percentile(times, 0.99), 2),
   }
 }

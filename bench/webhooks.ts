@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { processMegabytes, type Bench, type Table } from './bench'
+import { percentile, processMegabytes, type Bench, type Table } from './bench'
 import { insertRecordsSql } from './generated-records'
 import { startApi } from './records'
 
@@ -24,10 +22,7 @@ const SINGLE = 20
  * process that responds at once.
  */
 export async function webhooks(bench: Bench): Promise<Table[]> {
-  const databaseUrl = await bench.createDatabase()
-  await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-    env: { ...bench.environment, DATABASE_URL: databaseUrl },
-  })
+  const databaseUrl = await bench.migratedDatabase()
   const arrived: number[] = []
   const server = createServer((request, response) => {
     request.resume().once('end', () => {
@@ -83,8 +78,7 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
     await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
     await service.kill()
     const takenOver = await deliver(1)
-    const at = (list: number[], share: number) =>
-      Math.round(list.sort((a, b) => a - b)[Math.floor(share * (list.length - 1))]!)
+    const at = (list: number[], share: number) => Math.round(percentile(list, share))
     return [
       [
         {
