@@ -130,8 +130,8 @@ const writingRows = (): CommandRow[] => [
   },
 ]
 
-/** Commands that check answers, and commands about the service and the program. */
-const otherRows = (): CommandRow[] => [
+/** Commands that check answers. */
+const checkRows = (): CommandRow[] => [
   {
     name: 'verify',
     summary: 'verify an attestation or an answer',
@@ -183,6 +183,10 @@ const otherRows = (): CommandRow[] => [
       ),
     ],
   },
+]
+
+/** Commands about the service and the program. */
+const otherRows = (): CommandRow[] => [
   {
     name: 'chains',
     summary: 'list the chains of the service, and how far each is indexed',
@@ -219,6 +223,7 @@ export const commandRows = (): CommandRow[] => [
   zonesRow(),
   ...recordRows(),
   ...writingRows(),
+  ...checkRows(),
   ...otherRows(),
 ]
 

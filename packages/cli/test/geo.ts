@@ -70,11 +70,8 @@ export interface Shell {
   terminal(command: string, env?: NodeJS.ProcessEnv): RunningProcess | undefined
 }
 
-/**
- * Creates a folder with the files of the examples, and with `geo` in the PATH. After the file's tests, it
- * fails if a key was written to any output.
- */
-export function openShell(world: TestWorld, environment: Record<string, string> = {}): Shell {
+/** Creates the folder and the environment of a shell. */
+function prepare(world: TestWorld, environment: Record<string, string>) {
   const folder = temporaryFolder()
   const write: Shell['write'] = (name, content, mode = 0o644) => {
     const file = path.join(folder, name)
@@ -99,52 +96,71 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
     ),
     ...environment,
   }
+  return { folder, write, env }
+}
+
+type Watched = Pick<Running, 'output' | 'ended' | 'until'>
+interface Streams {
+  stdout: Readable
+  stderr: Readable
+}
+
+/** Collects the output of two streams until `code` resolves. `onText` is called with each part of it. */
+function watch(
+  name: string,
+  streams: Streams,
+  code: Promise<number | null>,
+  onText: (text: string) => void,
+): Watched {
+  const output = { stdout: '', stderr: '' }
+  const looks = new Set<() => void>()
+  for (const stream of ['stdout', 'stderr'] as const) {
+    // A character may be split between two chunks.
+    const decoder = new StringDecoder()
+    streams[stream].on('data', (chunk: Buffer) => {
+      const text = decoder.write(chunk)
+      output[stream] += text
+      onText(text)
+      looks.forEach((look) => look())
+    })
+  }
+  let isOver = false
+  const ended = code.then((code) => {
+    isOver = true
+    looks.forEach((look) => look())
+    return { code, ...output }
+  })
+  return {
+    ...{ output, ended },
+    until: (stream, pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = pattern.exec(output[stream])
+          if (found) resolve(found[0])
+          else if (isOver) reject(new Error(`${name} ended without ${pattern}: ${JSON.stringify(output)}`))
+          else return
+          looks.delete(look)
+        }
+        looks.add(look)
+        look()
+      }),
+  }
+}
+
+/**
+ * Creates a folder with the files of the examples, and with `geo` in the PATH. After the file's tests, it
+ * fails if a key was written to any output.
+ */
+export function openShell(world: TestWorld, environment: Record<string, string> = {}): Shell {
+  const { folder, write, env } = prepare(world, environment)
   let written = ''
   atEnd(() => {
     removeFolder(folder)
     for (let account = 0; account < 10; account++)
       expect(written.toLowerCase()).not.toContain(testAccount(account).privateKey.slice(2).toLowerCase())
   })
-  /** Collects the output of two streams until `code` resolves. */
-  const watched = (
-    name: string,
-    streams: { stdout: Readable; stderr: Readable },
-    code: Promise<number | null>,
-  ): Pick<Running, 'output' | 'ended' | 'until'> => {
-    const output = { stdout: '', stderr: '' }
-    const looks = new Set<() => void>()
-    for (const stream of ['stdout', 'stderr'] as const) {
-      // A character may be split between two chunks.
-      const decoder = new StringDecoder()
-      streams[stream].on('data', (chunk: Buffer) => {
-        const text = decoder.write(chunk)
-        output[stream] += text
-        written += text
-        looks.forEach((look) => look())
-      })
-    }
-    let isOver = false
-    const ended = code.then((code) => {
-      isOver = true
-      looks.forEach((look) => look())
-      return { code, ...output }
-    })
-    return {
-      ...{ output, ended },
-      until: (stream, pattern) =>
-        new Promise((resolve, reject) => {
-          const look = () => {
-            const found = pattern.exec(output[stream])
-            if (found) resolve(found[0])
-            else if (isOver) reject(new Error(`${name} ended without ${pattern}: ${JSON.stringify(output)}`))
-            else return
-            looks.delete(look)
-          }
-          looks.add(look)
-          look()
-        }),
-    }
-  }
+  const watched = (name: string, streams: Streams, code: Promise<number | null>) =>
+    watch(name, streams, code, (text) => (written += text))
   const start: Shell['start'] = (args, more) => {
     const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() }
     const stop = new AbortController()
