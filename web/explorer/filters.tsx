@@ -1,8 +1,9 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
 import { FILTERS } from '../location'
+import type { Box } from '../map/area'
 import { say } from '../messages'
-import { clearFilters, filterQuery, filterValue, setFilters, type FilterName } from './state'
+import { boxText, clearFilters, filterQuery, filterValue, setFilters, type FilterName } from './state'
 
 /** Suggested location types; any other can be typed. */
 const TYPES = [
@@ -12,68 +13,76 @@ const TYPES = [
 ]
 const ADDRESS = /^0x[0-9a-f]{40}$/i
 
-/** Filters: chain, attester, type, memo, state, area. */
-export function Filters({
-  isDrawing,
-  onDraw,
-  onView,
-}: {
+/** Filters: chain, attester, type, memo, state, area. They are folded on a narrow page. */
+export function Filters(given: AreaActions) {
+  return (
+    <details class="filter-box" open={innerWidth > 700}>
+      <summary>{say.filters.titleOf(filterCount())}</summary>
+      <form class="filters" aria-label={say.filters.title} onSubmit={(event) => event.preventDefault()}>
+        <Choice
+          name="chain"
+          label={say.filters.chain}
+          any={say.filters.allChains}
+          options={SLUGS.map((slug) => [slug, chainName(slug)])}
+        />
+        <Choice
+          name="revoked"
+          label={say.filters.status}
+          any={say.filters.anyStatus}
+          options={[
+            ['false', say.filters.active],
+            ['true', say.filters.revoked],
+          ]}
+        />
+        <Text name="memo" label={say.filters.memo} placeholder={say.filters.memoExample} />
+        <Text
+          name="location_type"
+          label={say.filters.type}
+          placeholder={say.filters.typeExample}
+          options={TYPES}
+        />
+        <Text
+          name="prover"
+          label={say.filters.attester}
+          placeholder={say.filters.attesterExample}
+          refuse={(text) => (ADDRESS.test(text) ? undefined : say.filters.fullAddress)}
+        />
+        <AreaFilter {...given} />
+        <button type="button" class="clear" disabled={!filterQuery.value} onClick={clearFilters}>
+          {say.filters.clear}
+        </button>
+      </form>
+    </details>
+  )
+}
+
+interface AreaActions {
+  /** area that the map shows; undefined without a map */
+  box: Box | undefined
   isDrawing: boolean
   /** undefined if there is no map to draw on */
   onDraw: (() => void) | undefined
-  onView: (() => void) | undefined
-}) {
+}
+
+function AreaFilter({ box, isDrawing, onDraw }: AreaActions) {
   return (
-    <form class="filters" aria-label={say.filters.title} onSubmit={(event) => event.preventDefault()}>
-      <Choice
-        name="chain"
-        label={say.filters.chain}
-        any={say.filters.allChains}
-        options={SLUGS.map((slug) => [slug, chainName(slug)])}
-      />
-      <Choice
-        name="revoked"
-        label={say.filters.status}
-        any={say.filters.anyStatus}
-        options={[
-          ['false', say.filters.active],
-          ['true', say.filters.revoked],
-        ]}
-      />
-      <Text name="memo" label={say.filters.memo} placeholder={say.filters.memoExample} />
-      <Text
-        name="location_type"
-        label={say.filters.type}
-        placeholder={say.filters.typeExample}
-        options={TYPES}
-      />
-      <Text
-        name="prover"
-        label={say.filters.attester}
-        placeholder={say.filters.attesterExample}
-        refuse={(text) => (ADDRESS.test(text) ? undefined : say.filters.fullAddress)}
-      />
-      <fieldset class="area">
-        <legend>{say.filters.box}</legend>
-        {filterValue('bbox') ? (
-          <button type="button" onClick={() => setFilters({ bbox: undefined })}>
-            {say.filters.clearBox}
+    <fieldset class="area">
+      <legend>{say.filters.box}</legend>
+      {filterValue('bbox') ? (
+        <button type="button" onClick={() => setFilters({ bbox: undefined })}>
+          {say.filters.clearBox}
+        </button>
+      ) : (
+        <>
+          <button type="button" disabled={!onDraw} aria-pressed={isDrawing} onClick={onDraw}>
+            {isDrawing ? say.filters.dragBox : say.filters.drawBox}
           </button>
-        ) : (
-          <>
-            <button type="button" disabled={!onDraw} aria-pressed={isDrawing} onClick={onDraw}>
-              {isDrawing ? say.filters.dragBox : say.filters.drawBox}
-            </button>
-            <button type="button" disabled={!onView} onClick={onView}>
-              {say.filters.useView}
-            </button>
-          </>
-        )}
-      </fieldset>
-      <button type="button" class="clear" disabled={!filterQuery.value} onClick={clearFilters}>
-        {say.filters.clear}
-      </button>
-    </form>
+          <button type="button" disabled={!box} onClick={() => box && setFilters({ bbox: boxText(box) })}>
+            {say.filters.useView}
+          </button>
+        </>
+      )}
+    </fieldset>
   )
 }
 

@@ -124,14 +124,7 @@ export default function Places() {
       </div>
       {isExplorer && (
         <div class="side">
-          <details class="filter-box" open={innerWidth > 700}>
-            <summary>{say.filters.titleOf(filterCount())}</summary>
-            <Filters
-              isDrawing={isDrawing}
-              onDraw={isPlain ? undefined : draw}
-              onView={view?.box && (() => setFilters({ bbox: boxText(view.box!) }))}
-            />
-          </details>
+          <Filters box={view?.box} isDrawing={isDrawing} onDraw={isPlain ? undefined : draw} />
           <Chips onWatch={() => setWatched(filtersWatch())} />
           <RecordList list={list} query={query ?? ''} />
         </div>

@@ -58,9 +58,8 @@ export function addRecords(
   const layers = recordLayers(look)
   for (const layer of layers) map.addLayer(layer as unknown as AddLayerObject)
 
-  const marker = new Marker({ element: element('selected-place') })
-  let selectedUid: string | undefined
-  const removePointer = followPointer(map, () => selectedUid, onSelect)
+  const selection = selectionOn(map)
+  const removePointer = followPointer(map, selection.uid, onSelect)
   const { load, refresh, later, idle } = reloads(map)
   let looking: ReturnType<typeof setTimeout> | undefined
   const subscriptions = [
@@ -101,23 +100,34 @@ export function addRecords(
       const touched = touchedTiles(events)
       if (touched?.length !== 0) refresh(touched)
     },
-    /** marks the selected record; `at` is its position; undefined removes the mark */
-    select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
-      if (selectedUid !== undefined) setState(map, selectedUid, { selected: false })
-      selectedUid = uid
-      if (uid !== undefined) setState(map, uid, { selected: true })
-      if (at) marker.setLngLat([...at]).addTo(map)
-      else marker.remove()
-    },
+    select: selection.select,
     remove: () => {
       for (const subscription of subscriptions) subscription.unsubscribe()
       clearTimeout(looking)
       removePointer()
-      marker.remove()
+      selection.remove()
     },
   }
 }
 export type RecordsOnMap = ReturnType<typeof addRecords>
+
+/** Mark of the selected record. */
+function selectionOn(map: Map) {
+  const marker = new Marker({ element: element('selected-place') })
+  let selected: string | undefined
+  return {
+    uid: () => selected,
+    /** marks a record; `at` is its position; undefined removes the mark */
+    select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
+      if (selected !== undefined) setState(map, selected, { selected: false })
+      selected = uid
+      if (uid !== undefined) setState(map, uid, { selected: true })
+      if (at) marker.setLngLat([...at]).addTo(map)
+      else marker.remove()
+    },
+    remove: () => void marker.remove(),
+  }
+}
 
 /**
  * Shows a popup for the record under the pointer, and selects a record that is clicked. Returns a function

@@ -17,6 +17,8 @@ export interface View {
   zoom: number
 }
 
+type State = 'busy' | 'idle'
+
 /** Last view of the map, with which it starts again after a page without a map. */
 let lastView: View | undefined
 export const viewOr = (first: View): View => lastView ?? first
@@ -40,7 +42,7 @@ export function WorldMap({
   const element = useRef<HTMLDivElement>(null)
   const foot = useRef<HTMLDivElement>(null)
   const [failed, setFailed] = useState(false)
-  const [state, setState] = useState<'busy' | 'idle'>('busy')
+  const [state, setState] = useState<State>('busy')
   const [streetless, setStreetless] = useState<View>()
   useEffect(() => {
     if (failed || !element.current) return
@@ -60,26 +62,8 @@ export function WorldMap({
       maxTileCacheSize: 0,
     })
     performance.mark('map-made')
-    let looking: ReturnType<typeof setInterval> | undefined
-    const look = () => {
-      setState('busy')
-      looking ??= setInterval(() => map.triggerRepaint(), LOOK_MS)
-    }
-    const rest = () => {
-      clearInterval(looking)
-      looking = undefined
-    }
-    for (const event of ['dataloading', 'movestart'] as const) map.on(event, look)
-    map.on('idle', () => {
-      rest()
-      setState('idle')
-    })
-    const corner = document.dir === 'rtl' ? 'bottom-left' : 'bottom-right'
-    map.addControl(new NavigationControl({ visualizePitch: true }), corner)
-    map.addControl(new GlobeControl(), corner)
-    // These elements are outside the map, because as controls they would cover its buttons and places.
-    const below = [new ScaleControl(), new AttributionControl({ compact: false })]
-    foot.current?.append(...below.map((control) => control.onAdd(map)))
+    const rest = followState(map, setState)
+    const removeControls = addControls(map, foot.current)
     let streets: Streets | undefined
     const moved = () => {
       const center = map.getCenter().wrap()
@@ -93,12 +77,7 @@ export function WorldMap({
     })
     let leave: void | (() => void)
     map.once('style.load', () => {
-      const landed = map.on('sourcedata', ({ sourceId, isSourceLoaded }) => {
-        if (sourceId !== 'world' || !isSourceLoaded) return
-        landed.unsubscribe()
-        map.once('render', () => performance.mark('map-land'))
-      })
-      map.once('idle', () => performance.mark('map-idle'))
+      markTimes(map)
       leave = onReady(map)
       const first = map.getStyle().layers.find((layer) => 'source' in layer && layer.source !== 'world')
       void addStreets(map, first?.id).then((added) => {
@@ -109,7 +88,7 @@ export function WorldMap({
     return () => {
       leave?.()
       rest()
-      for (const control of below) control.onRemove()
+      removeControls()
       map.remove()
     }
   }, [failed])
@@ -122,6 +101,48 @@ export function WorldMap({
       {!failed && <div ref={foot} class="map-foot" />}
     </>
   )
+}
+
+/** Reports each state of the map. Returns a function that ends the checks. */
+function followState(map: Map, onState: (state: State) => void): () => void {
+  let looking: ReturnType<typeof setInterval> | undefined
+  const look = () => {
+    onState('busy')
+    looking ??= setInterval(() => map.triggerRepaint(), LOOK_MS)
+  }
+  const rest = () => {
+    clearInterval(looking)
+    looking = undefined
+  }
+  for (const event of ['dataloading', 'movestart'] as const) map.on(event, look)
+  map.on('idle', () => {
+    rest()
+    onState('idle')
+  })
+  return rest
+}
+
+/** Adds the controls, those of `foot` outside the map. Returns a function that removes the latter. */
+function addControls(map: Map, foot: HTMLElement | null): () => void {
+  const corner = document.dir === 'rtl' ? 'bottom-left' : 'bottom-right'
+  map.addControl(new NavigationControl({ visualizePitch: true }), corner)
+  map.addControl(new GlobeControl(), corner)
+  // Added to the map as controls, they would cover its buttons and places.
+  const below = [new ScaleControl(), new AttributionControl({ compact: false })]
+  foot?.append(...below.map((control) => control.onAdd(map)))
+  return () => {
+    for (const control of below) control.onRemove()
+  }
+}
+
+/** Marks the times at which the land is drawn and everything is, for performance measurements. */
+function markTimes(map: Map): void {
+  const landed = map.on('sourcedata', ({ sourceId, isSourceLoaded }) => {
+    if (sourceId !== 'world' || !isSourceLoaded) return
+    landed.unsubscribe()
+    map.once('render', () => performance.mark('map-land'))
+  })
+  map.once('idle', () => performance.mark('map-idle'))
 }
 
 function hasWebGL(): boolean {

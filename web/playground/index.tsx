@@ -14,7 +14,7 @@ import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
-import { namedQuorum, QuorumField } from './quorum'
+import { QuorumField, useDisclosure } from './quorum'
 import { problemOf, type Problem } from './words'
 import '../panel/panel.css'
 import './playground.css'
@@ -26,8 +26,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const [problem, setProblem] = useState<Problem>()
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
-  const hasPrivate = parsed.some((each) => 'isPrivate' in each && each.isPrivate)
-  const [discloses, setDiscloses] = useState(false)
+  const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
 
   const { chains, chain } = useChains('playground', onFailure)
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
@@ -47,11 +46,12 @@ export default function Playground({ map }: { map: Map | undefined }) {
     form.setText(index, text)
   }
   pickers.playground = ({ uid }) => change(active.current, uid)
-  const submit = async () => {
+  const submit = async (event: Event) => {
+    event.preventDefault()
     forget()
     const read = questionOf(form, chain)
     if ('problem' in read) return setProblem(read.problem)
-    if (hasPrivate && !discloses && namedQuorum())
+    if (disclosure.isMissing)
       return setProblem({ field: 'general', sentence: say.playground.quorum.undisclosed })
     form.shareAll(read.chain)
     await asking.ask(read.question)
@@ -60,13 +60,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
 
   return (
     <>
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void submit()
-        }}
-      >
+      <form noValidate onSubmit={(event) => void submit(event)}>
         <h1>{say.playground.title}</h1>
         <QuestionFields
           {...{ form, fields, map, problemAt, forget }}
@@ -82,8 +76,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
           onChange={forget}
         />
         <QuorumField
-          isInAddress={form.isShared && !hasPrivate}
-          {...{ hasPrivate, discloses, onDisclose: setDiscloses }}
+          isInAddress={form.isShared && !disclosure.hasPrivate}
+          disclosure={disclosure}
           onUse={() => chain && form.shareAll(chain)}
           onLeave={forget}
         />

@@ -45,20 +45,14 @@ export function signersOf({ signers }: QuorumAnswer): number[] {
  */
 export function QuorumField({
   isInAddress,
-  hasPrivate,
-  discloses,
-  onDisclose,
+  disclosure,
   onUse,
   onLeave,
 }: {
   /** false if the form has a place that is not in the address, and would be lost */
   isInAddress: boolean
-  /** true if the form has a private place */
-  hasPrivate: boolean
-  /** true if the reader has agreed to send it to the operators */
-  discloses: boolean
-  onDisclose: (discloses: boolean) => void
-  /** called before the page is reloaded */
+  disclosure: ReturnType<typeof useDisclosure>
+  /** called before the page is loaded again */
   onUse: () => void
   onLeave: () => void
 }) {
@@ -103,17 +97,7 @@ export function QuorumField({
           setProblem(undefined)
         }}
       />
-      {named && hasPrivate && (
-        <label>
-          <input
-            type="checkbox"
-            name="disclose"
-            checked={discloses}
-            onChange={({ currentTarget }) => onDisclose(currentTarget.checked)}
-          />{' '}
-          {quorum.disclose(named.operators.map((url) => new URL(url).host).join(', '))}
-        </label>
-      )}
+      {named && <Disclosure {...disclosure} operators={named.operators} />}
       <p class="actions">
         <button type="button" onClick={use}>
           {quorum.use}
@@ -132,6 +116,35 @@ export function QuorumField({
       </p>
     </details>
   )
+}
+
+/**
+ * Consent of the reader to send a private place to the operators of a quorum. `isMissing` is true if the
+ * question must not be asked without it.
+ */
+export function useDisclosure(hasPrivate: boolean) {
+  const [isGiven, setGiven] = useState(false)
+  const isMissing = hasPrivate && !isGiven && namedQuorum() !== undefined
+  return { hasPrivate, isGiven, setGiven, isMissing }
+}
+
+function Disclosure({
+  hasPrivate,
+  isGiven,
+  setGiven,
+  operators,
+}: ReturnType<typeof useDisclosure> & Pick<NamedQuorum, 'operators'>) {
+  return hasPrivate ? (
+    <label>
+      <input
+        type="checkbox"
+        name="disclose"
+        checked={isGiven}
+        onChange={({ currentTarget }) => setGiven(currentTarget.checked)}
+      />{' '}
+      {say.playground.quorum.disclose(operators.map((url) => new URL(url).host).join(', '))}
+    </label>
+  ) : null
 }
 
 /** Operators that did not sign an answer, with their reasons. */

@@ -72,28 +72,7 @@ export function Search() {
           event.preventDefault()
         }}
       />
-      <ul
-        id={`${id}-hits`}
-        role="listbox"
-        aria-label={say.search.results}
-        class="hits"
-        hidden={hits.length === 0}
-      >
-        {hits.map((hit, i) => (
-          <li
-            key={hit.key}
-            id={`${id}-${i}`}
-            role="option"
-            aria-selected={i === active}
-            data-kind={hit.kind}
-            onPointerDown={(event) => event.preventDefault()}
-            onClick={() => go(hit)}
-          >
-            <bdi>{hit.title}</bdi>
-            <span class="soft">{hit.detail}</span>
-          </li>
-        ))}
-      </ul>
+      <Hits {...{ id, hits, active }} onChoose={go} />
       <p role="status" class={isOpen && found && hits.length === 0 ? 'hits none' : 'unseen'}>
         {!isOpen || !found
           ? ''
@@ -101,6 +80,44 @@ export function Search() {
             (hits.length === 0 ? say.search.nothing(found.text) : say.search.found(hits.length)))}
       </p>
     </form>
+  )
+}
+
+/** The list of the combobox. A press keeps the focus in the field, whose loss would close the list. */
+function Hits({
+  id,
+  hits,
+  active,
+  onChoose,
+}: {
+  id: string
+  hits: readonly Hit[]
+  active: number
+  onChoose: (hit: Hit) => void
+}) {
+  return (
+    <ul
+      id={`${id}-hits`}
+      role="listbox"
+      aria-label={say.search.results}
+      class="hits"
+      hidden={hits.length === 0}
+    >
+      {hits.map((hit, i) => (
+        <li
+          key={hit.key}
+          id={`${id}-${i}`}
+          role="option"
+          aria-selected={i === active}
+          data-kind={hit.kind}
+          onPointerDown={(event) => event.preventDefault()}
+          onClick={() => onChoose(hit)}
+        >
+          <bdi>{hit.title}</bdi>
+          <span class="soft">{hit.detail}</span>
+        </li>
+      ))}
+    </ul>
   )
 }
 
