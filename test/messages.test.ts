@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
-import { claimOf, OPERATION_ROWS, TEXTS } from '../src/operations/table'
+import { claimOf, OPERATION_ROWS } from '../src/operations/table'
 import { en } from '../web/messages/en'
 import { pseudo } from '../web/messages/pseudo'
 
@@ -94,15 +94,7 @@ test('styles name neither left nor right, so that a language can run from right 
   expect(found).toEqual([])
 })
 
-test('names the inputs and numbers of each operation, with the summary that the API has', () => {
-  for (const [name, { inputs, parameters = [] }] of OPERATION_ROWS) {
-    expect(en.operations[name].inputs).toEqual(inputs.map(({ label }) => label))
-    expect(en.operations[name].summary).toBe(TEXTS[name].summary)
-    for (const { name, label, unit } of parameters) expect(en.numbers[name]).toEqual({ label, unit })
-  }
-})
-
-test('writes each result in the same words as the client', () => {
+test('writes each result in the words that the client has', () => {
   for (const [name, { inputs, parameters = [], units }] of OPERATION_ROWS)
     for (const result of units ? [0.01, 4109.53] : [true, false]) {
       const claims = en.claims[name]

@@ -1,53 +1,46 @@
 import type { Checked } from '@geospatial-attestation/client'
 import type { Recomputed } from '@geospatial-attestation/client/kernel'
-import type { OperationName } from '../../../src/operations/table'
+import { OPERATION_ROWS, TEXTS, type OperationName, type OperationRow } from '../../../src/operations/table'
 import { count } from './count'
 
 /** Writes a result as a sentence without a full stop. `value` is the result or the radius, with its unit. */
 type Claim = (names: { a: string; b: string }, value: string) => string
 
-/** Messages of the forms of the playground and of attesting. */
+/** Writes a claim of the table, in which the unit of a number follows its name. */
+const writer =
+  (claim: string): Claim =>
+  ({ a, b }, value) =>
+    claim.replace(/\{([01])\}|\{\w+\}(?: m)?/g, (_, input?: string) =>
+      input ? [a, b][Number(input)]! : value,
+    )
+
+const perOperation = <Text>(of: (name: OperationName, row: OperationRow) => Text) =>
+  Object.fromEntries(OPERATION_ROWS.map(([name, row]) => [name, of(name, row)])) as Readonly<
+    Record<OperationName, Text>
+  >
+
+/**
+ * Messages of the forms of the playground and of attesting. Those of operations are the English ones of
+ * src/operations/table.ts.
+ */
 export const forms = {
   /** Operations, with the labels of their inputs in the order of src/operations/table.ts. */
-  operations: {
-    distance: { name: 'Distance', summary: 'Distance between two geometries', inputs: ['From', 'To'] },
-    contains: {
-      name: 'Contains',
-      summary: 'Tests if a geometry is entirely inside another',
-      inputs: ['Container', 'Geometry'],
-    },
-    within: {
-      name: 'Within',
-      summary: 'Tests if two geometries are at most a radius apart',
-      inputs: ['Geometry', 'Target'],
-    },
-    intersects: {
-      name: 'Intersects',
-      summary: 'Tests if two geometries share a point',
-      inputs: ['First geometry', 'Second geometry'],
-    },
-    area: { name: 'Area', summary: 'Area of a polygon', inputs: ['Polygon'] },
-    length: { name: 'Length', summary: 'Length of a line', inputs: ['Line'] },
-  } as Readonly<Record<OperationName, { name: string; summary: string; inputs: readonly string[] }>>,
+  operations: perOperation((name, { inputs }) => ({
+    name: name[0]!.toUpperCase() + name.slice(1),
+    summary: TEXTS[name].summary,
+    inputs: inputs.map(({ label }) => label),
+  })),
   /** Numbers of operations by name, with their units. */
-  numbers: { radius: { label: 'Radius', unit: 'metres' } } as Readonly<
-    Record<string, { label: string; unit: string }>
-  >,
-  /**
-   * Results of operations as sentences without a full stop; for booleans one for true and one for false. In
-   * English, they are those of the client (src/operations/table.ts).
-   */
-  claims: {
-    distance: ({ a, b }, value) => `The distance between ${a} and ${b} is ${value}`,
-    contains: [({ a, b }) => `${a} contains ${b}`, ({ a, b }) => `${a} does not contain ${b}`],
-    within: [
-      ({ a, b }, value) => `${a} is within ${value} of ${b}`,
-      ({ a, b }, value) => `${a} is not within ${value} of ${b}`,
-    ],
-    intersects: [({ a, b }) => `${a} intersects ${b}`, ({ a, b }) => `${a} does not intersect ${b}`],
-    area: ({ a }, value) => `The area of ${a} is ${value}`,
-    length: ({ a }, value) => `The length of ${a} is ${value}`,
-  } as Readonly<Record<OperationName, Claim | readonly [yes: Claim, no: Claim]>>,
+  numbers: Object.fromEntries(
+    OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters).map(({ name, label, unit }) => [
+      name,
+      { label, unit },
+    ]),
+  ) as Readonly<Record<string, { label: string; unit: string }>>,
+  /** Results of operations as sentences without a full stop; for booleans one for true and one for false. */
+  claims: perOperation((_, { claim }): Claim | readonly [yes: Claim, no: Claim] =>
+    typeof claim === 'string' ? writer(claim) : [writer(claim[0]), writer(claim[1])],
+  ),
   ask: {
     privatePlace: 'your private place',
     position: (text: string) => `the position ${text}`,
