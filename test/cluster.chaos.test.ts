@@ -332,14 +332,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     const from = new Map(rounds)
     const last = attested.length + 2
     const clients = [
-      'attester',
-      'lists',
-      'pages',
-      'conditions',
-      'records',
-      'graphql',
-      'exports',
-      'computations',
+      ...['attester', 'lists', 'pages', 'conditions', 'records', 'graphql', 'exports', 'computations'],
     ]
     for (;;) {
       nothingIsWrong()

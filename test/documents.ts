@@ -77,20 +77,8 @@ export function shellWords(command: string): string[] {
  */
 const VARYING = new Set([
   ...['uid', 'id', 'timestamp', 'event_timestamp', 'created_at', 'updated_at', 'computed_at', 'timeStamp'],
-  ...[
-    'deadline',
-    'nonce',
-    'signature',
-    'data',
-    'resignToken',
-    'transactionHash',
-    'blockNumber',
-    'block_hash',
-    'block_number',
-    'transaction_hash',
-    'transaction_url',
-    'attestation_url',
-  ],
+  ...['deadline', 'nonce', 'signature', 'data', 'resignToken', 'transactionHash', 'blockNumber'],
+  ...['block_hash', 'block_number', 'transaction_hash', 'transaction_url', 'attestation_url'],
   ...['blockTimestamp', 'next_cursor', 'endCursor', 'cursor', 'href', 'version', 'signed', 'current'],
   ...['leaf', 'by', 'size'],
   ...['head_block', 'indexed_block', 'head_time', 'indexed_time', 'lag_seconds', 'lag_blocks'],

@@ -168,46 +168,10 @@ export function hostileShape(family: string, characters: number): { type: string
 }
 
 const CHARACTERS = [
-  'a',
-  ' ',
-  '\0',
-  '\n',
-  '\t',
-  '\\',
-  '"',
-  "'",
-  '\\u0000',
-  '{',
-  '}',
-  '[',
-  ']',
-  ',',
-  '%',
-  '$1',
-  '\u0001',
-  '\u007f',
-  '\u0085',
-  '\u00a0',
-  '\u00ad',
-  '\u0130',
-  '\u0131',
-  '\u0301',
-  '\u200b',
-  '\u200f',
-  '\u2028',
-  '\u202e',
-  '\ufeff',
-  '\ufffd',
-  '\ufffe',
-  '\uffff',
-  '\ud83d\ude00',
-  '\ud800\udc00',
-  '\udbff\udfff',
-  '\u1e9e',
-  '\ufb03',
-  '=1+1',
-  '<b>',
-  '\uff1d',
+  ...['a', ' ', '\0', '\n', '\t', '\\', '"', "'", '\\u0000', '{', '}', '[', ']', ',', '%', '$1'],
+  ...['\u0001', '\u007f', '\u0085', '\u00a0', '\u00ad', '\u0130', '\u0131', '\u0301', '\u200b', '\u200f'],
+  ...['\u2028', '\u202e', '\ufeff', '\ufffd', '\ufffe', '\uffff', '\ud83d\ude00', '\ud800\udc00'],
+  ...['\udbff\udfff', '\u1e9e', '\ufb03', '=1+1', '<b>', '\uff1d'],
 ]
 const NUMBERS = [
   '0',
@@ -236,19 +200,9 @@ const NUMBERS = [
   '{}',
 ]
 const TYPES = [
-  'geojson',
-  'GeoJSON-Point',
-  'geojson-polygon',
-  'wkt',
-  'wkt-point',
-  'coordinate-decimal+lon-lat',
-  'coordinate-decimal+lat-lon',
-  'scaledCoordinates',
-  'h3',
-  'geohash',
-  'address',
-  'DecimalDegrees',
-  '',
+  ...['geojson', 'GeoJSON-Point', 'geojson-polygon', 'wkt', 'wkt-point', 'coordinate-decimal+lon-lat'],
+  ...['coordinate-decimal+lat-lon', 'scaledCoordinates', 'h3', 'geohash', 'address', 'DecimalDegrees'],
+  ...[''],
 ]
 
 /**
@@ -278,26 +232,14 @@ export function hostile(n: number, random: Random): Attested {
   const nested = () =>
     one(
       [
-        '[',
-        '{"type":"GeometryCollection","geometries":[',
-        '{"a":',
-        'GEOMETRYCOLLECTION(',
-        '((',
-        '[[[[[1,2]',
+        ...['[', '{"type":"GeometryCollection","geometries":[', '{"a":', 'GEOMETRYCOLLECTION(', '(('],
+        ...['[[[[[1,2]'],
       ].map((part) => part.repeat(upTo(random() < 0.9 ? 12 : 20_000))),
     )
   const json = (): string => {
     const type = one([
-      'Point',
-      'MultiPoint',
-      'LineString',
-      'MultiLineString',
-      'Polygon',
-      'MultiPolygon',
-      'Feature',
-      'FeatureCollection',
-      '__proto__',
-      'Curve',
+      ...['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon', 'Feature'],
+      ...['FeatureCollection', '__proto__', 'Curve'],
     ])
     return random() < 0.5
       ? `{"type":"${type}","coordinates":${one([position, positions, () => `[${positions()}]`, nested])()}}`

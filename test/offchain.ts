@@ -15,13 +15,8 @@ import { LOCATION_SCHEMA } from '../src/location'
 export const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 export const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const COMMON = [
-  'bytes32 schema',
-  'address recipient',
-  'uint64 time',
-  'uint64 expirationTime',
-  'bool revocable',
-  'bytes32 refUID',
-  'bytes data',
+  ...['bytes32 schema', 'address recipient', 'uint64 time', 'uint64 expirationTime', 'bool revocable'],
+  ...['bytes32 refUID', 'bytes data'],
 ]
 const FIELDS = [COMMON, ['uint16 version', ...COMMON], ['uint16 version', ...COMMON, 'bytes32 salt']]
 /** Current time, Unix seconds. */

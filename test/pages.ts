@@ -2,24 +2,8 @@
 const ELEMENTS = [
   ...['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'header', 'main', 'nav', 'a', 'h1', 'h2'],
   ...['p', 'ul', 'li'],
-  ...[
-    'dl',
-    'dt',
-    'dd',
-    'bdi',
-    'pre',
-    'code',
-    'span',
-    'div',
-    'details',
-    'summary',
-    'b',
-    'svg',
-    'g',
-    'path',
-    'text',
-    'circle',
-  ],
+  ...['dl', 'dt', 'dd', 'bdi', 'pre', 'code', 'span', 'div', 'details', 'summary', 'b', 'svg', 'g'],
+  ...['path', 'text', 'circle'],
 ]
 
 /** The common header of all pages. */

@@ -276,12 +276,8 @@ describe('results', () => {
     expect(a.totalCount).toBe(COUNT / 300)
     expect(b.nodes.map(({ uid }: Json) => uid)).toEqual([uidOf(255), uidOf(3)])
     expect(c.nodes.map(({ timestamp }: Json) => timestamp)).toEqual([
-      '2026-01-02T00:01:00.000Z',
-      '2026-01-02T00:01:00.000Z',
-      '2026-01-02T00:01:00.000Z',
-      '2026-01-02T00:00:00.000Z',
-      '2026-01-02T00:00:00.000Z',
-      '2026-01-02T00:00:00.000Z',
+      ...['2026-01-02T00:01:00.000Z', '2026-01-02T00:01:00.000Z', '2026-01-02T00:01:00.000Z'],
+      ...['2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
     ])
     expect(d.nodes).toEqual([
       {
@@ -794,40 +790,15 @@ describe('responses', () => {
         'locationRecords',
       ])
       expect(fields('LocationRecordFilter').sort()).toEqual([
-        'attributes',
-        'bbox',
-        'chain',
-        'id',
-        'locationType',
-        'memoWords',
-        'prover',
-        'revoked',
-        'schemaUid',
-        'subject',
-        'timestamp',
-        'uid',
+        ...['attributes', 'bbox', 'chain', 'id', 'locationType', 'memoWords', 'prover', 'revoked'],
+        ...['schemaUid', 'subject', 'timestamp', 'uid'],
       ])
       expect(fields('AnswerFilter').sort()).toEqual([
-        'attester',
-        'chain',
-        'id',
-        'input',
-        'operation',
-        'recipient',
-        'revoked',
-        'schemaUid',
-        'timestamp',
-        'uid',
+        ...['attester', 'chain', 'id', 'input', 'operation', 'recipient', 'revoked', 'schemaUid'],
+        ...['timestamp', 'uid'],
       ])
       expect(fields('AttestationEventFilter').sort()).toEqual([
-        'attester',
-        'blockTimestamp',
-        'chain',
-        'id',
-        'kind',
-        'schemaUid',
-        'transactionHash',
-        'uid',
+        ...['attester', 'blockTimestamp', 'chain', 'id', 'kind', 'schemaUid', 'transactionHash', 'uid'],
       ])
       expect(
         Object.fromEntries(
@@ -925,14 +896,10 @@ describe('database permissions', () => {
     expect(await under('SELECT * FROM published.location_record LIMIT 1')).toBe('done')
     expect(await under('SELECT * FROM published.attestation_event LIMIT 1')).toBe('done')
     for (const sql of [
-      'SELECT FROM location_record',
-      'SELECT FROM attestation_event',
-      'SELECT FROM chain_status',
-      'INSERT INTO published.attestation_event (id) VALUES (1)',
-      'UPDATE published.location_record SET memo = memo',
-      'DELETE FROM published.location_record',
-      'CREATE TABLE mine ()',
-      'CREATE VIEW published.mine AS SELECT 1',
+      ...['SELECT FROM location_record', 'SELECT FROM attestation_event', 'SELECT FROM chain_status'],
+      ...['INSERT INTO published.attestation_event (id) VALUES (1)'],
+      ...['UPDATE published.location_record SET memo = memo', 'DELETE FROM published.location_record'],
+      ...['CREATE TABLE mine ()', 'CREATE VIEW published.mine AS SELECT 1'],
     ])
       expect([sql, await under(sql)]).toEqual([sql, '42501'])
     const [role] = await rows<Json>(

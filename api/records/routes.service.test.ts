@@ -954,12 +954,7 @@ describe('HTTP', () => {
       const { headers } = await ask(path, { origin })
       expect(headers.get('access-control-allow-origin'), path).toBe('*')
       for (const name of [
-        'Link',
-        'ETag',
-        'Retry-After',
-        'RateLimit-Limit',
-        'RateLimit-Remaining',
-        'X-RateLimit-Reset',
+        ...['Link', 'ETag', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'X-RateLimit-Reset'],
       ])
         expect(headers.get('access-control-expose-headers')).toContain(name)
       expect(headers.get('access-control-allow-credentials')).toBeNull()
@@ -987,13 +982,7 @@ describe('HTTP', () => {
       ).toEqual([204, '*', 'GET, HEAD, POST', 'if-none-match', '86400'])
     }
     for (const path of [
-      '/api/nothing',
-      '/nothing',
-      '/compute/v0/nothing',
-      '/',
-      '/health',
-      '/openapi.json',
-      '/ogc',
+      ...['/api/nothing', '/nothing', '/compute/v0/nothing', '/', '/health', '/openapi.json', '/ogc'],
     ])
       expect((await fetch(`${api.url}${path}`)).headers.get('access-control-allow-origin'), path).toBe('*')
     expect((await fetch(`${api.url}/metrics`)).headers.get('access-control-allow-origin')).toBeNull()

@@ -593,13 +593,10 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
   ]
   /** Rings whose error names an edge by the position that it starts at. */
   const edges = [
-    'a ring that crosses itself',
-    'rings that cross',
-    'an edge between antipodes',
-    'an edge between antipodes after positions that repeat, one of them at a pole',
-    'an edge along the equator that is not a shortest path',
-    'crossing edges among turns at a pole',
-    'a crossing among long edges side by side, after turns at a pole',
+    ...['a ring that crosses itself', 'rings that cross', 'an edge between antipodes'],
+    ...['an edge between antipodes after positions that repeat, one of them at a pole'],
+    ...['an edge along the equator that is not a shortest path', 'crossing edges among turns at a pole'],
+    ...['a crossing among long edges side by side, after turns at a pole'],
   ]
   test('all rings with an error at an edge are among the cases', () =>
     expect(refuse.filter(([name]) => edges.includes(name))).toHaveLength(edges.length))

@@ -72,35 +72,12 @@ const LOCATIONS: Record<LocationType, string[]> = {
   DecimalDegrees: PAIRS,
 }
 const SUFFIXES = [
-  '',
-  'point',
-  'polygon',
-  'string',
-  'lon-lat',
-  'lat-lon',
-  'yx',
-  'xy',
-  'y x',
-  'northing-easting',
-  'v2',
+  ...['', 'point', 'polygon', 'string', 'lon-lat', 'lat-lon', 'yx', 'xy', 'y x', 'northing-easting'],
+  ...['v2'],
 ]
 const SRS_WORDS = [
-  ...[
-    'EPSG',
-    'SRID',
-    'OGC',
-    'CRS',
-    'CRS84',
-    'CRS84h',
-    'WGS',
-    'WGS84',
-    '84',
-    '1984',
-    '4326',
-    '3857',
-    '1.3',
-    '0',
-  ],
+  ...['EPSG', 'SRID', 'OGC', 'CRS', 'CRS84', 'CRS84h', 'WGS', 'WGS84', '84', '1984', '4326', '3857'],
+  ...['1.3', '0'],
   ...['GPS', 'GCS', 'World Geodetic System', 'urn:ogc:def:crs', 'http://www.opengis.net/def/crs'],
 ]
 

@@ -51,21 +51,8 @@ const json = (depth: number): unknown => {
   return object(depth + 1)
 }
 const NAMES = [
-  '',
-  'a',
-  'b',
-  'aa',
-  'B',
-  'ä',
-  '東',
-  '10',
-  '9',
-  'length',
-  '\ud83d\uddfc',
-  '\uffff',
-  '"',
-  '\n',
-  '__proto__',
+  ...['', 'a', 'b', 'aa', 'B', 'ä', '東', '10', '9', 'length', '\ud83d\uddfc', '\uffff', '"', '\n'],
+  ...['__proto__'],
 ]
 const object = (depth: number) =>
   Object.fromEntries(Array.from({ length: Math.floor(random() * 5) }, () => [pick(NAMES), json(depth)]))

@@ -120,18 +120,8 @@ describe('a location', () => {
     'epsg:4326',
     'WGS84',
     'WGS 84',
-    ...[
-      'CRS84',
-      'OGC:CRS84',
-      'CRS84h',
-      'gps',
-      '4326',
-      'EPSG4326',
-      'EPSG: 4326',
-      'epsg_4326',
-      'WGS-84',
-      'WGS 1984',
-    ],
+    ...['CRS84', 'OGC:CRS84', 'CRS84h', 'gps', '4326', 'EPSG4326', 'EPSG: 4326', 'epsg_4326', 'WGS-84'],
+    ...['WGS 1984'],
     ...[
       ' EPSG:4326\n',
       'SRID=4326',
@@ -197,14 +187,8 @@ describe('a location', () => {
     },
   )
   test.each([
-    ...[
-      'geojson_point',
-      'GeoJSON Point',
-      'geo-json',
-      'GEO_JSON/Polygon',
-      'geojson[Point]',
-      'geojson<string>',
-    ],
+    ...['geojson_point', 'GeoJSON Point', 'geo-json', 'GEO_JSON/Polygon', 'geojson[Point]'],
+    ...['geojson<string>'],
     ...[
       'application/vnd.geo+json',
       'application/geo+json; charset=utf-8',
@@ -240,40 +224,17 @@ describe('a location', () => {
     }
   })
   test.each([
-    ...[
-      'json',
-      'point',
-      'topojson',
-      'geo',
-      'jsongeo',
-      'lp.geojson.v2',
-      'community.geojson.v1',
-      'ge\u00f6json',
-      'wkb',
-      'twkt',
-    ],
-    ...[
-      'geohash-36',
-      'h3o',
-      'coordinate-decimal+utm',
-      'coordinate-decimal+lat',
-      'DecimalDegrees<number>',
-      '',
-    ],
+    ...['json', 'point', 'topojson', 'geo', 'jsongeo', 'lp.geojson.v2', 'community.geojson.v1'],
+    ...['ge\u00f6json', 'wkb', 'twkt'],
+    ...['geohash-36', 'h3o', 'coordinate-decimal+utm', 'coordinate-decimal+lat'],
+    ...['DecimalDegrees<number>', ''],
   ])('is not read for type %s', (type) => {
     expect(locationTypeOf(type)).toBeUndefined()
   })
   const ORDERS = [
     ...['lat lon', 'lat lng', 'lat long', 'latitude longitude', 'y x', 'northing easting', 'north east'],
-    ...[
-      'lat then lon',
-      'y before x',
-      'y axis x axis',
-      'lat first',
-      'latitude first',
-      'y first',
-      'northing first',
-    ],
+    ...['lat then lon', 'y before x', 'y axis x axis', 'lat first', 'latitude first', 'y first'],
+    ...['northing first'],
   ]
   test.each(ORDERS)(
     'is not read for a GeoJSON or WKT type that names %s, but is read for the opposite order',
@@ -288,12 +249,7 @@ describe('a location', () => {
       const right = words.at(-1) === 'first' ? [opposite[words[0]!]!, 'first'] : words.toReversed()
       const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1)
       for (const base of [
-        'geojson',
-        'GeoJSON:Point',
-        'application/geo+json',
-        'wkt',
-        'wkt-point',
-        'wkt geometry',
+        ...['geojson', 'GeoJSON:Point', 'application/geo+json', 'wkt', 'wkt-point', 'wkt geometry'],
       ])
         for (const around of ['', '-', ':', ' ', '(', '+', '_'])
           for (const separator of ['', '-', '_', ' ', ', ', '/', '\u2013', '+']) {
@@ -422,13 +378,8 @@ describe('a location that is ambiguous or malformed has no geometry, but a reaso
   })
 
   const types = [
-    'geojson',
-    'wkt',
-    'coordinate-decimal+lon-lat',
-    'coordinate-decimal+lat-lon',
-    'scaledCoordinates',
-    'h3',
-    'geohash',
+    ...['geojson', 'wkt', 'coordinate-decimal+lon-lat', 'coordinate-decimal+lat-lon'],
+    ...['scaledCoordinates', 'h3', 'geohash'],
   ]
   test.each(
     [
@@ -492,15 +443,9 @@ test('readWkt returns the geometry that writeWkt wrote', () => {
 describe('an H3 cell', () => {
   const centre = (cell: string) => prepare(point(...(cellToLatLng(cell).reverse() as [number, number])))
   test.each([
-    '89283082837ffff',
-    '89283082837FFFF',
-    '0x89283082837ffff',
-    '"89283082837ffff"',
-    '089283082837ffff',
-    '0x089283082837ffff',
-    '617700169958293503',
-    '"617700169958293503"',
-    ' 89283082837ffff\n',
+    ...['89283082837ffff', '89283082837FFFF', '0x89283082837ffff', '"89283082837ffff"'],
+    ...['089283082837ffff', '0x089283082837ffff', '617700169958293503', '"617700169958293503"'],
+    ...[' 89283082837ffff\n'],
   ])('%s', (text) => {
     const cell = polygon('h3', text)
     expect(cell.coordinates[0]).toHaveLength(7)

@@ -78,12 +78,8 @@ const SPECIAL: Geometry[] = [
   },
 ]
 const TEXTS = [
-  '=1+1',
-  'Zürich, 東京, 🗺️ \u{1F3F4}',
-  '"quoted"\tand\nlines\r\n',
-  '',
-  "it's; -- a 'memo'",
-  '\u200f\ufeff',
+  ...['=1+1', 'Zürich, 東京, 🗺️ \u{1F3F4}', '"quoted"\tand\nlines\r\n', '', "it's; -- a 'memo'"],
+  ...['\u200f\ufeff'],
 ]
 const ATTRIBUTES = [
   {

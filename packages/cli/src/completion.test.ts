@@ -69,13 +69,7 @@ describe.runIf(has('bash'))('bash', () => {
     // Bash splits this text into three words.
     expect(complete(['geo', 'records', '--format', '=', 'geoj'])).toEqual(['geojson'])
     expect(complete(['geo', 'records', '--format', '='])).toEqual([
-      'table',
-      'json',
-      'ndjson',
-      'csv',
-      'geojson',
-      'geoparquet',
-      'flatgeobuf',
+      ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'flatgeobuf'],
     ])
   })
   test('does not execute the words on the command line', () => {

@@ -361,12 +361,7 @@ describe('attesting', () => {
     })
     expect((await json(['area', uid, '--chain', 'celo'])).result).toBe(10199.3273)
     const { code, stdout } = await shell.geo([
-      'attest',
-      '-0.1278,51.5074',
-      '--schema',
-      'location-protocol',
-      '--key-file',
-      'key.txt',
+      ...['attest', '-0.1278,51.5074', '--schema', 'location-protocol', '--key-file', 'key.txt'],
     ])
     expect([code, stdout]).toEqual([
       0,
@@ -405,15 +400,8 @@ describe('attesting', () => {
     const answer = await json(['distance', 'tower.offchain.json', '13.3777,52.5163'])
     expect([answer.result, answer.inputRefs[0]]).toEqual([881329.94, uid])
     const { sig, signer } = await json([
-      'attest',
-      '--location-type',
-      'h3',
-      '8a1f1d48985ffff',
-      '--offchain',
-      '--key-file',
-      'key.txt',
-      '--schema',
-      'location-protocol',
+      ...['attest', '--location-type', 'h3', '8a1f1d48985ffff', '--offchain', '--key-file', 'key.txt'],
+      ...['--schema', 'location-protocol'],
     ])
     expect([sig.message.revocable, signer]).toEqual([true, testAccount(4).address])
     expect(await world.chain.provider.getBlockNumber()).toBe(before)
@@ -421,15 +409,7 @@ describe('attesting', () => {
 
   test('revokes an offchain attestation by its file, once', async () => {
     const made = [
-      'attest',
-      '5,6',
-      '--offchain',
-      '--key-file',
-      'key.txt',
-      '--chain',
-      'celo',
-      '-o',
-      'five.json',
+      ...['attest', '5,6', '--offchain', '--key-file', 'key.txt', '--chain', 'celo', '-o', 'five.json'],
     ]
     expect((await shell.geo(made)).code).toBe(0)
     // The revocation is sent on the chain that the file names.
@@ -449,13 +429,7 @@ describe('attesting', () => {
 
   test('does not verify an attested place as an answer, and names the command that shows it', async () => {
     const { uid } = await json([
-      'attest',
-      '7,9',
-      '--key-file',
-      'key.txt',
-      '--memo',
-      'Unverified lighthouse',
-      '--wait',
+      ...['attest', '7,9', '--key-file', 'key.txt', '--memo', 'Unverified lighthouse', '--wait'],
     ])
     const { code, stderr } = await shell.geo(['verify', uid])
     expect([code, stderr]).toEqual([1, expect.stringContaining(`geo record ${uid}`)])

@@ -187,15 +187,7 @@ describe('the key', () => {
     // The question is unique, because an equal answer of this second may already have landed, and then
     // nothing would be sent.
     const args = [
-      'distance',
-      '4,4',
-      '5,5',
-      '--chain',
-      'base-sepolia',
-      '--land',
-      '--key-file',
-      'poor.txt',
-      '-q',
+      ...['distance', '4,4', '5,5', '--chain', 'base-sepolia', '--land', '--key-file', 'poor.txt', '-q'],
     ]
     expect(await shell.geo(args)).toMatchObject({
       ...{ code: 5, stdout: '' },

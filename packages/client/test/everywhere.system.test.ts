@@ -83,19 +83,8 @@ test('bundles no mathematics that differs between engines', () => {
   const withoutComments = script.replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
   const used = new Set([...withoutComments.matchAll(/\bMath\.(\w+)/g)].map(([, name]) => name))
   expect([...used].sort()).toEqual([
-    'PI',
-    'abs',
-    'ceil',
-    'clz32',
-    'floor',
-    'fround',
-    'imul',
-    'max',
-    'min',
-    'round',
-    'sign',
-    'sqrt',
-    'trunc',
+    ...['PI', 'abs', 'ceil', 'clz32', 'floor', 'fround', 'imul', 'max', 'min', 'round', 'sign', 'sqrt'],
+    ...['trunc'],
   ])
 })
 test('bundles the kernel in less than 55 kB compressed, without viem, and loads H3 on demand', async () => {
