@@ -14,6 +14,7 @@ import {
 import {
   hasKnownType,
   hashesToItself,
+  lacksLogs,
   logsOf,
   receiptsRoot,
   SelectionTest,
@@ -212,7 +213,7 @@ export class BlockReader {
     }
     if (!proven && !wrong.length && !receipts.refused && this.mayStillCome(header.hash)) return null
 
-    if (wrong.length > 0) this.note(header.hash, this.isFormKnown(isValid, wrong))
+    if (wrong.length > 0) this.note(header.hash, this.areFalse(header, isValid, wrong))
     const contradicted = this.falsified.has(header.hash)
     if (contradicted) {
       distrustWrong()
@@ -318,13 +319,22 @@ export class BlockReader {
   }
 
   /**
-   * True if receipts in this form must hash to the root of their header, so that these are false: the header
-   * hashes to its own hash, and proof.ts supports the types of the transactions. Receipts in any other form
-   * must do so if receipts of the chain have hashed to their root within FORM_PATIENCE_MS.
+   * True if receipts that do not hash to the root of their header are false:
+   *
+   * - Receipts of the chain have hashed to their root within FORM_PATIENCE_MS.
+   * - The header hashes to its own hash, and proof.ts supports the types of the transactions, or the receipts
+   *   lack a log that the header's bloom filter announces.
+   *
+   * Otherwise their form may be unknown.
    */
-  private isFormKnown(isValid: boolean, wrong: readonly Answered<RpcReceipt[][]>[]): boolean {
-    const unknown = wrong.some(({ answer }) => !answer[0]!.every(hasKnownType))
-    return (isValid && !unknown) || this.receiptsForm.isKnown()
+  private areFalse(
+    { logsBloom }: FullHeader,
+    isValid: boolean,
+    wrong: readonly Answered<RpcReceipt[][]>[],
+  ): boolean {
+    if (this.receiptsForm.isKnown()) return true
+    if (!isValid) return false
+    return wrong.every(({ answer: [list] }) => list!.every(hasKnownType) || lacksLogs(logsBloom, list!))
   }
 
   /** Records whether the receipts of this block are false (`areFalse`) or of an unknown form. */

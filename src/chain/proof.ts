@@ -160,6 +160,18 @@ export class SelectionTest {
   }
 }
 
+/**
+ * True if receipts, of any type, lack a log of a block with this logsBloom: it has a bit that none of their
+ * logs sets. False does not prove that they have all logs.
+ */
+export function lacksLogs(logsBloom: string | undefined, receipts: readonly RpcReceipt[]): boolean {
+  if (logsBloom?.length !== 514) return false
+  let left = BigInt(logsBloom)
+  const values = receipts.flatMap(({ logs }) => logs.flatMap(({ address, topics }) => [address, ...topics]))
+  for (const bit of new Set(values.flatMap(bloomBits))) left &= ~(1n << BigInt(bit))
+  return left !== 0n
+}
+
 /** Returns the three bits that a value sets, counted from the least significant bit of the bloom filter. */
 function bloomBits(value: string): number[] {
   const hash = getBytes(keccakOfHex(value))
