@@ -25,6 +25,7 @@ import { Rpc } from '../src/rpc'
 import { SILENT } from './rpc-proxy'
 import { hunt, type Hunt } from './seed'
 import {
+  RECEIPT_FIELDS,
   SimulatedChain,
   SimulatedEndpoint,
   VirtualClock,
@@ -60,6 +61,9 @@ const SELECTION: LogSelection = {
   version: 0,
   learn: () => Promise.resolve(0),
 }
+
+/** Behaviour of endpoints whose other faults could hide that they omit logs. */
+const TRUE_LOGS = { omitsLogs: false, spoils: undefined }
 
 /** Rows of one block, as a batch writes them. */
 interface Rows extends BlockRef {
@@ -367,7 +371,7 @@ async function simulate(random: () => number): Promise<number> {
   for (let step = 0; step < 40 && !indexer.refused; step++) {
     const endpoint = endpoints[below(endpoints.length)]!
     const { behaviour } = endpoint
-    const kind = step === 0 && chance(0.1) ? 26 : below(27)
+    const kind = step === 0 && chance(0.1) ? 29 : below(30)
     if (kind < 7) {
       script.push('mine')
       await mine(1 + below(4))
@@ -380,8 +384,7 @@ async function simulate(random: () => number): Promise<number> {
     } else if (kind < 12) {
       script.push('lag')
       const lags = chance(0.5) ? [behaviour] : endpoints.map((each) => each.behaviour)
-      for (const each of lags)
-        Object.assign(each, { lag: below(chance(0.5) ? 4 : FINALITY), omitsLogs: false })
+      for (const each of lags) Object.assign(each, { lag: below(chance(0.5) ? 4 : FINALITY), ...TRUE_LOGS })
     } else if (kind < 13) {
       script.push('freeze')
       behaviour.frozenAt = endpoint.head
@@ -413,10 +416,10 @@ async function simulate(random: () => number): Promise<number> {
       )
     } else if (kind < 23) {
       script.push('several nodes')
-      Object.assign(behaviour, { spread: below(11), omitsLogs: false })
+      Object.assign(behaviour, { spread: below(11), ...TRUE_LOGS })
     } else if (kind < 24) {
       script.push('old blocks for new numbers')
-      Object.assign(behaviour, { staleBy: 1 + below(3), omitsLogs: false })
+      Object.assign(behaviour, { staleBy: 1 + below(3), ...TRUE_LOGS })
     } else if (kind < 25) {
       script.push('another chain at one endpoint')
       mayRefuse = true
@@ -427,7 +430,22 @@ async function simulate(random: () => number): Promise<number> {
       behaviour.frozenAt = behaviour.cachedAt = undefined
     } else if (kind < 26) {
       script.push('malformed logs')
-      Object.assign(behaviour, { cutsLogs: true, omitsLogs: false })
+      Object.assign(behaviour, { cutsLogs: true, ...TRUE_LOGS })
+    } else if (kind < 27) {
+      // Endpoints behind one broken provider, if all of them do this.
+      const spoils = RECEIPT_FIELDS[below(RECEIPT_FIELDS.length)]
+      const spoilt = chance(0.5) ? [behaviour] : endpoints.map((each) => each.behaviour)
+      script.push(`${spoilt.length} of ${endpoints.length} spoil ${spoils}`)
+      for (const each of spoilt) Object.assign(each, WELL, { spoils })
+    } else if (kind < 28) {
+      script.push('no headers')
+      Object.assign(behaviour, { hidesHeaders: true, ...TRUE_LOGS })
+    } else if (kind < 29) {
+      // Read at the start of the indexer only, which then ends if no other endpoint is on the chain.
+      script.push('another chain id, restart')
+      mayRefuse = true
+      Object.assign(behaviour, { otherId: 1, ...TRUE_LOGS })
+      indexer.restart()
     } else if (chance(0.15) || step === 0) {
       script.push('replaced chain')
       mayRefuse = true

@@ -153,11 +153,28 @@ export interface Behaviour {
   omitsLogs: boolean
   /** truncates the data of logs, and returns no receipts, which would disprove it */
   cutsLogs: boolean
+  /** changes a field of receipts whose last log it omits, also from eth_getLogs of one block */
+  spoils: ReceiptField | undefined
+  /** returns null instead of headers by number and by hash */
+  hidesHeaders: boolean
+  /** chain id that it reports instead of the chain's */
+  otherId: number | undefined
 }
+
+/** False values of fields of receipts, by field. */
+const SPOILT = {
+  status: '0x0',
+  type: '0x7d',
+  cumulativeGasUsed: '0x1',
+  logsBloom: NO_BLOOM,
+} as const
+type ReceiptField = keyof typeof SPOILT
+export const RECEIPT_FIELDS = Object.keys(SPOILT) as ReceiptField[]
 
 export const WELL: Behaviour = {
   ...{ lag: 0, frozenAt: undefined, cachedAt: undefined, spread: 0 },
   ...{ isDown: false, staleBy: 0, omitsLogs: false, cutsLogs: false },
+  ...{ spoils: undefined, hidesHeaders: false, otherId: undefined },
 }
 
 /** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
@@ -203,20 +220,25 @@ export class SimulatedEndpoint {
 
   private answer(method: string, params: readonly unknown[]): unknown {
     if (this.behaviour.isDown) throw new Error('connection refused')
-    if (method === 'eth_chainId') return quantity(this.chainId)
+    if (method === 'eth_chainId') return quantity(this.behaviour.otherId ?? this.chainId)
     const isLatest = method === 'eth_blockNumber' || params[0] === 'latest'
     const head = (isLatest && this.behaviour.cachedAt) || this.head
     this.shown.push({ at: this.clock.now(), head })
     if (method === 'eth_blockNumber') return quantity(head.height)
     if (isLatest) return head.header
+    if (this.behaviour.hidesHeaders && /^eth_getBlockBy/.test(method)) return null
     const numbered = () => ancestor(head, Number(params[0]) - this.behaviour.staleBy)
     if (method === 'eth_getBlockByNumber') return numbered()?.header ?? null
     if (method === 'eth_getBlockByHash') return this.block(params[0])?.header ?? null
     if (method === 'eth_getBlockReceipts') {
       if (this.behaviour.cutsLogs) throw new RpcError({ code: -32601, message: 'method not found' })
       const receipts = numbered()?.receipts ?? null
-      return receipts && this.behaviour.omitsLogs
-        ? receipts.map((receipt, i) => (i === receipts.length - 1 ? { ...receipt, logs: [] } : receipt))
+      const { omitsLogs, spoils } = this.behaviour
+      const spoilt = spoils && { [spoils]: SPOILT[spoils] }
+      return receipts && (omitsLogs || spoils)
+        ? receipts.map((receipt, i) =>
+            i === receipts.length - 1 ? { ...receipt, logs: [], ...spoilt } : receipt,
+          )
         : receipts
     }
     if (method === 'eth_getLogs') {
@@ -236,7 +258,8 @@ export class SimulatedEndpoint {
     const isWanted = (log: RpcLog) => !topics?.[0] || topics[0].includes(log.topics[0]!)
     if (blockHash !== undefined) {
       const logs = this.block(blockHash)?.logs ?? []
-      return logs.filter(isWanted).slice(0, this.behaviour.omitsLogs ? -1 : undefined)
+      const { omitsLogs, spoils } = this.behaviour
+      return logs.filter(isWanted).slice(0, omitsLogs || spoils ? -1 : undefined)
     }
     if (Number(toBlock) - Number(fromBlock) >= this.longestRange)
       throw new RpcError({ code: -32005, message: `limited to a ${this.longestRange} range` })
