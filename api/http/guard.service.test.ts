@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -424,6 +425,35 @@ describe('bodies', () => {
       withBody('{}', `${JSON_HEAD}connection: upgrade\r\nupgrade: websocket\r\n`),
       UNDERSTOOD,
     )
+  })
+  test('are refused to a client whose bodies hold 100 MiB, and not to another client', async () => {
+    const { url, close } = await startApi({
+      ...{ trustProxy: ['127.0.0.1'], timeouts: { request: 60_000, answer: 60_000 } },
+    })
+    const size = 5 * 1_048_576
+    const headOf = (client: string) => `${JSON_HEAD}x-forwarded-for: ${client}\r\n`
+    const unfinished = withBody(Buffer.alloc(size, ' '), headOf('192.0.2.1')).subarray(0, -1)
+    const statusOf = async (client: string) => {
+      const [answer] = await ask(withBody('{}', headOf(client)), { ...api, url })
+      return answer!.status
+    }
+    const sockets = Array.from({ length: 21 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
+    const refused = Promise.race(
+      sockets.map((socket) => {
+        socket.on('error', () => {}).write(unfinished)
+        return once(socket, 'data')
+      }),
+    )
+    expect(String(await refused)).toMatch(/^HTTP\/1.1 429 [^]*retry-after: 5\r\n/)
+    expect(await statusOf('192.0.2.2')).toBe(400)
+    for (const socket of sockets) socket.destroy()
+    const whole = withBody(
+      Buffer.concat([Buffer.from('{}'), Buffer.alloc(size - 2, ' ')]),
+      headOf('192.0.2.1'),
+    )
+    const statuses = await Promise.all(Array.from({ length: 5 }, () => ask(whole, { ...api, url })))
+    expect(statuses.map(([answer]) => answer!.status)).toEqual(Array(5).fill(400))
+    await close()
   })
   test('are refused above 5 MiB: in one piece, in chunks, and by Content-Length alone', async () => {
     const detail = sentence()

@@ -10,6 +10,7 @@ import {
   SlowRequestError,
   UnavailableError,
   computeProblem,
+  ownShareUsed,
   problemDocument,
 } from './problems'
 
@@ -26,6 +27,11 @@ declare module 'fastify' {
  */
 const LARGE_BODY = 65_536
 /**
+ * Maximum number of bytes of large bodies that one client's requests without a response hold: 20 of the
+ * largest bodies. A body may take ten seconds to arrive, in which one client could otherwise fill the memory.
+ */
+const BODY_BYTES_EACH = 100 * 1_048_576
+/**
  * Maximum number of headers per request. Browsers send 20, proxies add some. Node silently drops those beyond
  * 1,000.
  */
@@ -40,6 +46,33 @@ const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent
  * their memory to another thread.
  */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
+
+/** Bytes of the large bodies of requests without a response, by client. */
+class LargeBodies {
+  private readonly bytesOf = new Map<string, number>()
+  private readonly held = new WeakMap<FastifyRequest, number>()
+  private readonly answered = new WeakSet<FastifyRequest>()
+
+  /** Adds bytes to the body of a request. Returns false if its client holds too many, or it is answered. */
+  add(request: FastifyRequest, bytes: number): boolean {
+    if (this.answered.has(request)) return false
+    const client = clientOf(request)
+    const all = (this.bytesOf.get(client) ?? 0) + bytes
+    this.bytesOf.set(client, all)
+    this.held.set(request, (this.held.get(request) ?? 0) + bytes)
+    return all <= BODY_BYTES_EACH
+  }
+
+  release(request: FastifyRequest): void {
+    this.answered.add(request)
+    const bytes = this.held.get(request)
+    if (bytes === undefined) return
+    const client = clientOf(request)
+    const left = this.bytesOf.get(client)! - bytes
+    if (left) this.bytesOf.set(client, left)
+    else this.bytesOf.delete(client)
+  }
+}
 
 /** Last request of each connection. */
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
@@ -57,6 +90,7 @@ export function guardRequests(
   parseLarge: ParseLarge = async (pieces) => parseBody(Buffer.concat(pieces)),
   keepsBody: (request: FastifyRequest) => boolean = () => false,
 ): void {
+  const largeBodies = new LargeBodies()
   app.decorateRequest('rawBody', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     exchanges.set(request.raw.socket, { request, reply })
@@ -66,7 +100,10 @@ export function guardRequests(
       if (!reply.sent && !reply.raw.headersSent)
         reply.send(new UnavailableError('The service did not respond in time.'))
     }, answerMs)
-    reply.raw.once('close', () => clearTimeout(timer))
+    reply.raw.once('close', () => {
+      clearTimeout(timer)
+      largeBodies.release(request)
+    })
     const fault = headFault(request)
     if (fault?.statusCode === 431) reply.header('connection', 'close')
     done(fault)
@@ -88,7 +125,7 @@ export function guardRequests(
     return parseBody(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
   app.addContentTypeParser('application/json', (request, payload, done) => {
-    receive(request, payload, (error, pieces, length) => {
+    receive(request, payload, largeBodies, (error, pieces, length) => {
       if (error) return done(error)
       try {
         const parsed = parse(request, pieces, length)
@@ -111,10 +148,12 @@ function takesBody({ routeOptions: { schema } }: FastifyRequest): boolean {
  * this thread makes V8 collect all of its memory every 60 requests.
  */
 function receive(
-  { routeOptions, headers }: FastifyRequest,
+  request: FastifyRequest,
   payload: IncomingMessage,
+  largeBodies: LargeBodies,
   done: (error: Error | null, pieces: Buffer[], length: number) => void,
 ): void {
+  const { routeOptions, headers } = request
   const limit = routeOptions.bodyLimit
   const stated = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
   const pieces: Buffer[] = []
@@ -126,8 +165,11 @@ function receive(
     done(error, pieces, length)
   }
   const onData = (piece: Buffer) => {
+    const isNew = length <= LARGE_BODY
     length += piece.length
     if (length > limit) finish(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+    else if (length > LARGE_BODY && !largeBodies.add(request, isNew ? length : piece.length))
+      finish(ownShareUsed('Too many large bodies of your requests are being processed. Retry later.'))
     else pieces.push(piece)
   }
   const onEnd = () =>
