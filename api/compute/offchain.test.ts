@@ -13,7 +13,7 @@ import {
   type DocumentFetcher,
   type ResolvedInput,
 } from './offchain'
-import { ComputeError } from '../http/problems'
+import { ComputeError, ownShareUsed } from '../http/problems'
 import { Resolver } from './resolve'
 import type { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
@@ -252,6 +252,22 @@ test('a later check of the same attestation finds that it has expired or was rev
     slug: 'verification-failed',
     message: sentence('from'),
   })
+})
+
+test('reads no revocation for a client that has used up its share of account checks', async () => {
+  const read: string[] = []
+  const reader = {
+    accountRefusal: () => Promise.reject(ownShareUsed('')),
+    offchainRevocationTime: async () => (read.push('revocation'), 0n),
+    checkFresh: async () => void read.push('head'),
+  } as unknown as ChainReader
+  const resolver = new OffchainResolver({
+    ...{ measurer: new Measurer(), maxLagSeconds: 60, schemaPolicy: ALL_SCHEMAS, clock },
+  })
+  const claim = { digest: `0x${'d1'.repeat(32)}`, signature: '0x5162' }
+  const asked = resolver.checkValid('0x1', { signer: '0x2', expirationTime: 0n, claim }, 'from', reader)
+  await expect(asked).rejects.toMatchObject({ slug: 'rate-limited' })
+  expect(read).toEqual([])
 })
 
 hunt(

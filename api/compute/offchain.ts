@@ -110,8 +110,9 @@ export class OffchainResolver {
     } catch (error) {
       refuse(path)(error)
     }
-    const [refusal, revocationTime] = await Promise.all([
-      claim && reader.accountRefusal({ account: signer, ...claim }),
+    // First, because the client's share of these checks may be used up. The request then reads nothing else.
+    const refusal = claim && (await reader.accountRefusal({ account: signer, ...claim }))
+    const [revocationTime] = await Promise.all([
       reader.offchainRevocationTime(signer, uid),
       reader.checkFresh(this.options.maxLagSeconds),
     ])
