@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 /**
  * Returns a `fetch` that sends requests to the service itself, without a network, on behalf of the client of
  * another request: they count for the same client.
+ * @param left aborted once the client has left, which ends the requests and their work
  */
-export function fetchInside(app: FastifyInstance, caller: FastifyRequest): typeof fetch {
+export function fetchInside(app: FastifyInstance, caller: FastifyRequest, left: AbortSignal): typeof fetch {
   const { remoteAddress } = caller.socket
   // The client has already disconnected. Without an address, its requests would count as those of this
   // machine.
@@ -23,6 +24,7 @@ export function fetchInside(app: FastifyInstance, caller: FastifyRequest): typeo
       },
       ...(request.body && { payload: Buffer.from(await request.arrayBuffer()) }),
       remoteAddress,
+      signal: left,
     })
     return new Response(statusCode === 204 || statusCode === 304 ? null : new Uint8Array(rawPayload), {
       status: statusCode,

@@ -71,7 +71,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
         answer ??= createHttpHandler((error) =>
           app.log.debug({ reason: error.message }, 'a message was rejected'),
         )
-        const geo = createGeo({ url: INSIDE, fetch: fetchInside(app, request), retries: 0 })
+        const geo = createGeo({ url: INSIDE, fetch: fetchInside(app, request, abort.signal), retries: 0 })
         const onError = (error: unknown) => request.log.error(error, 'a tool failed')
         const response = await answer(webRequest(request, abort.signal), request.body, () =>
           createMcpServer({ geo, onError }),
