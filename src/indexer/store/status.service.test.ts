@@ -94,6 +94,20 @@ test('stores how long ago the last block agreed with the chain, and no agreement
   expect(await age()).toBeNull()
 })
 
+test('does not date the agreement of a batch after a suspension, which the local clock did not count', async () => {
+  await named(60, 50)
+  await database.query(
+    `UPDATE chain_status SET checked_at = checked_at - interval '1 hour' WHERE chain = $1`,
+    [CHAIN.slug],
+  )
+  await indexed(61)
+  const [row] = await database.query<{ age: number }>(
+    'SELECT extract(epoch FROM clock_timestamp() - agreed_at)::float8 AS age FROM chain_status WHERE chain = $1',
+    [CHAIN.slug],
+  )
+  expect(row!.age).toBeGreaterThan(3_590)
+})
+
 test('remembers the unproven blocks of the last batch after a restart, whether they are final or not', async () => {
   const write = (unproven: number[]) =>
     noteIndexed(database.query, CHAIN, {

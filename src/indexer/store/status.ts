@@ -97,9 +97,13 @@ export interface IndexedBlock {
   readonly unproven: readonly number[]
 }
 
+/** Seconds between a poll of the head and the note of it, at most, unless the machine was suspended. */
+const NOTED_WITHIN_SECONDS = 5
+
 /**
  * Stores the last block of a batch. It also becomes the head if the last poll of the head reported an older
- * block.
+ * block. The time of its agreement is not much later than the last noted poll: after a suspension of the
+ * machine, a local clock may have stood still.
  */
 export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
   await query(
@@ -107,7 +111,9 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
      VALUES ($1, $2, $3, $4, ${moment('$5')}, $6)
      ON CONFLICT (chain) DO UPDATE
      SET indexed_height = excluded.indexed_height, indexed_hash = excluded.indexed_hash,
-       indexed_timestamp = excluded.indexed_timestamp, agreed_at = excluded.agreed_at,
+       indexed_timestamp = excluded.indexed_timestamp,
+       agreed_at = CASE WHEN excluded.agreed_at IS NOT NULL
+         THEN least(excluded.agreed_at, chain_status.checked_at + make_interval(secs => ${NOTED_WITHIN_SECONDS})) END,
        unproven_at_head = excluded.unproven_at_head, (head_height, head_timestamp) = (
          SELECT height, time
          FROM (VALUES (chain_status.head_height, chain_status.head_timestamp),
