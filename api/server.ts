@@ -15,7 +15,7 @@ import type { WalletTier } from './contracts'
 import { CACHES } from './http/cache'
 import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
-import { clientErrorHandler, guardRequests, isOfCompute } from './http/guard'
+import { clientErrorHandler, boundResponses, guardRequests, isOfCompute } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
@@ -91,6 +91,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   logRequests(app)
   await openToAllOrigins(app)
   compressTexts(app)
+  boundResponses(app)
 
   // Registered before the routes, so that it applies to all of them.
   await describeRoutes(app, parts, parts.webhookAdmin !== undefined)

@@ -6,7 +6,7 @@ import { graphiqlRoutes } from './graphiql'
 import { namesType } from '../http/accept'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
-import { RequestError, UnavailableError } from '../http/problems'
+import { ComputeError, RequestError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 
@@ -221,7 +221,7 @@ function errorHandler(error: FastifyError, request: FastifyRequest, reply: Fasti
 }
 
 function asErrors(
-  error: FastifyError | InvalidQueryError,
+  error: FastifyError | InvalidQueryError | ComputeError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): [status: number, errors: readonly object[]] {
@@ -236,6 +236,10 @@ function asErrors(
     request.log.warn({ reason: error.message }, 'a GraphQL query could not be executed')
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return [503, [{ message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }]]
+  }
+  if (error instanceof ComputeError && error.slug === 'rate-limited') {
+    reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
+    return [429, [{ message: error.message }]]
   }
   const { code, statusCode = 500, message } = error
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')

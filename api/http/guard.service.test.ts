@@ -1,9 +1,12 @@
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exchange, startApi, type TestApi } from '../../test/api'
 import { sentence, testSentences } from '../../test/sentences'
+import { boundResponses } from './guard'
+import { recordsErrorHandler } from './problems'
 
 /**
  * Tests HTTP over raw sockets: every error of /compute has the form of problem details, whatever the request.
@@ -413,6 +416,29 @@ describe('methods and targets', () => {
         UNDERSTOOD,
       )
   })
+})
+
+test('refuses large responses to a client that does not read, and not to another client', async () => {
+  const app = Fastify({ trustProxy: true }).setErrorHandler(recordsErrorHandler('https://x.example'))
+  boundResponses(app)
+  app.get('/', () => 'x'.repeat(30_000_000))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const askAs = async (client: string) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write(`GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${client}\r\n\r\n`)
+    const [first] = await once(socket, 'data')
+    socket.pause()
+    return { socket, status: Number(String(first).slice(9, 12)) }
+  }
+  const asked: Awaited<ReturnType<typeof askAs>>[] = []
+  for (const client of [...Array<string>(4).fill('192.0.2.1'), '192.0.2.2']) asked.push(await askAs(client))
+  expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 429, 200])
+  for (const { socket } of asked) socket.destroy()
+  await expect
+    .poll(async () => (await app.inject({ url: '/', remoteAddress: '192.0.2.1' })).statusCode)
+    .toBe(200)
+  await app.close()
 })
 
 describe('bodies', () => {

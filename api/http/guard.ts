@@ -27,10 +27,12 @@ declare module 'fastify' {
  */
 const LARGE_BODY = 65_536
 /**
- * Maximum number of bytes of large bodies that one client's requests without a response hold: 20 of the
- * largest bodies. A body may take ten seconds to arrive, in which one client could otherwise fill the memory.
+ * Maximum number of bytes in memory for one client: of large bodies of its requests without a response, and
+ * of large responses that it has not read. This is 20 of the largest bodies. A body may take ten seconds to
+ * arrive, and a response half a minute between two reads, in which one client could otherwise fill the
+ * memory.
  */
-const BODY_BYTES_EACH = 100 * 1_048_576
+const BYTES_EACH = 100 * 1_048_576
 /**
  * Maximum number of headers per request. Browsers send 20, proxies add some. Node silently drops those beyond
  * 1,000.
@@ -47,24 +49,24 @@ const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent
  */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
 
-/** Bytes of the large bodies of requests without a response, by client. */
-class LargeBodies {
+/** Bytes of large bodies or responses in memory, by client. */
+class HeldBytes {
   private readonly bytesOf = new Map<string, number>()
   private readonly held = new WeakMap<FastifyRequest, number>()
-  private readonly answered = new WeakSet<FastifyRequest>()
+  private readonly ended = new WeakSet<FastifyRequest>()
 
-  /** Adds bytes to the body of a request. Returns false if its client holds too many, or it is answered. */
+  /** Adds bytes for a request. Returns false if its client holds too many, or the request has ended. */
   add(request: FastifyRequest, bytes: number): boolean {
-    if (this.answered.has(request)) return false
+    if (this.ended.has(request)) return false
     const client = clientOf(request)
     const all = (this.bytesOf.get(client) ?? 0) + bytes
     this.bytesOf.set(client, all)
     this.held.set(request, (this.held.get(request) ?? 0) + bytes)
-    return all <= BODY_BYTES_EACH
+    return all <= BYTES_EACH
   }
 
   release(request: FastifyRequest): void {
-    this.answered.add(request)
+    this.ended.add(request)
     const bytes = this.held.get(request)
     if (bytes === undefined) return
     const client = clientOf(request)
@@ -90,7 +92,7 @@ export function guardRequests(
   parseLarge: ParseLarge = async (pieces) => parseBody(Buffer.concat(pieces)),
   keepsBody: (request: FastifyRequest) => boolean = () => false,
 ): void {
-  const largeBodies = new LargeBodies()
+  const largeBodies = new HeldBytes()
   app.decorateRequest('rawBody', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     exchanges.set(request.raw.socket, { request, reply })
@@ -138,6 +140,21 @@ export function guardRequests(
   })
 }
 
+/**
+ * Refuses large responses to a client that has not read those before. Register it after the compression.
+ */
+export function boundResponses(app: FastifyInstance): void {
+  const unread = new HeldBytes()
+  app.addHook('onSend', (request, reply, payload: unknown, done) => {
+    const bytes = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0
+    if (bytes <= LARGE_BODY || reply.raw.destroyed) return done(null, payload)
+    reply.raw.once('close', () => unread.release(request))
+    if (unread.add(request, bytes)) return done(null, payload)
+    reply.removeHeader('content-encoding')
+    done(ownShareUsed('Too many large responses to you have not been read. Read them, and retry.'))
+  })
+}
+
 /** True if a route documents a body, or has no schema. */
 function takesBody({ routeOptions: { schema } }: FastifyRequest): boolean {
   return schema === undefined || schema.body !== undefined
@@ -150,7 +167,7 @@ function takesBody({ routeOptions: { schema } }: FastifyRequest): boolean {
 function receive(
   request: FastifyRequest,
   payload: IncomingMessage,
-  largeBodies: LargeBodies,
+  largeBodies: HeldBytes,
   done: (error: Error | null, pieces: Buffer[], length: number) => void,
 ): void {
   const { routeOptions, headers } = request

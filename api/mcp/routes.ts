@@ -2,7 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { fetchInside } from './inside'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { mcpSchemas } from './openapi'
-import { RequestError, UnavailableError } from '../http/problems'
+import { ComputeError, RequestError, UnavailableError } from '../http/problems'
 
 export interface McpParts {
   counter: RequestCounter
@@ -139,7 +139,7 @@ async function errorHandler(
 }
 
 function refusalOf(
-  error: FastifyError | McpRequestError,
+  error: FastifyError | McpRequestError | ComputeError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): [status: number, code: number, message: string] {
@@ -150,6 +150,10 @@ function refusalOf(
   if (error instanceof UnavailableError) {
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return [503, CODES.refused, `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`]
+  }
+  if (error instanceof ComputeError && error.slug === 'rate-limited') {
+    reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
+    return [429, CODES.refused, error.message]
   }
   if (error instanceof RequestError) return [error.statusCode, CODES.parseError, error.message]
   const { code, statusCode = 500, message } = error
