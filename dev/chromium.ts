@@ -7,7 +7,7 @@ export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr
 /** WebGL 2 on the CPU, because the machine need not have a graphics card. */
 const SOFTWARE_WEBGL = [
   ...['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
-  // Everything else on a page is drawn without WebGL, which takes a third less CPU time.
+  // The page around the WebGL canvas is drawn without the GPU emulation, which saves a third of the CPU time.
   '--disable-gpu-rasterization',
 ]
 const NO_WEBGL = ['--disable-gpu', '--disable-webgl', '--disable-webgl2', '--disable-3d-apis']

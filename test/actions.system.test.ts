@@ -221,7 +221,7 @@ describe.skipIf(!CHROMIUM)('the sheet', () => {
     await page.locator('.card').waitFor({ state: 'detached' })
   })
 
-  test('does not cover its place on a phone', async () => {
+  test('does not cover the place that it describes on a phone', async () => {
     await using browser = await openPage({ ...PHONE, reducedMotion: 'reduce' })
     const { page } = browser
     const isVisible = async () => {

@@ -122,7 +122,7 @@ export async function removeLeftovers(): Promise<() => Promise<void>> {
   )
   for (const { name, run } of left) {
     const { rows: locked } = await server.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [run])
-    // This run can acquire its own lock twice. Another run may have dropped the database in the meantime.
+    // This run could acquire its own lock again. Another run may have dropped the database in the meantime.
     if (locked.length && run !== process.env.TEST_RUN)
       await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   }

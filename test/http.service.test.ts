@@ -259,7 +259,7 @@ describe('malformed queries', () => {
     ['location-records/stats?chain=celo', 400, 'Invalid by parameter', sentence()],
     ['nowhere', 404, 'Not found', sentence()],
     ['location-records/%zz', 400, 'Invalid request', sentence()],
-  ])('GET %s', async (path, status, message, detail) => {
+  ])('returns the error of GET %s', async (path, status, message, detail) => {
     const answer = await world.get(`/api/v0/${path}`)
     expect(answer).toEqual({
       status,

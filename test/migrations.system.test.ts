@@ -229,7 +229,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('adds a comment to every column of the views, which stays when Poison is undone', async () => {
+test('adds a comment to every column of the views, and keeps it when the migration Poison is undone', async () => {
   const database = await createMigratedDatabase()
   const comments = () =>
     rows<{ column: string; comment: string | null }>(

@@ -164,7 +164,7 @@ describe.runIf(process.platform === 'linux')('a start', () => {
     await expectNothingLeft()
   }, 180_000)
 
-  test('ends with the cause if a part fails, while it starts and later', async () => {
+  test('ends and prints the cause if a part fails, during the start or later', async () => {
     const other = createServer().listen(port + 1_005, '127.0.0.1')
     await once(other, 'listening')
     start()

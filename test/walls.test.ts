@@ -152,7 +152,7 @@ test('parts receive settings by name, and only signers receive secrets', () => {
   expect(readers(/\breadSealSecrets\b/)).toEqual([...settings, `${signers}/index.ts`])
   expect(readers(/\breadPin\b/)).toEqual([...settings, `${signers}/pkcs11.ts`])
 })
-test("SQL, the environment, the key, outgoing calls, caches and the indexer's store have one room each", () => {
+test("SQL, the environment, the key, outgoing calls, caches and the indexer's store are each used in one room only", () => {
   expect(
     holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter(
       (file) => file.startsWith('api/') && !/\/store\/|\/(store|sql)[^/]*\.ts$/.test(file),

@@ -46,7 +46,7 @@ export interface Terms {
   deadline: number
 }
 
-/** A signature, and the promise of the transparency log about it. Without `log` if the log is off. */
+/** A signature, and the promise of the transparency log to include it. `log` is absent if the log is off. */
 export interface Signed {
   signature: string
   log?: LogClaim

@@ -464,7 +464,7 @@ describe('a short file in spatial order', () => {
     }
   })
 
-  test('does not wait for the pages of long files', async () => {
+  test('sends a short file while long files wait for their pages', async () => {
     const exports = new Exports(new ColumnarFiles(2 ** 30, COLUMNAR_WORKER), () => 0)
     const written = { type: 'text/plain', file: '', head: '', separator: ' ', tail: '' }
     async function* pagesOf(path: string) {

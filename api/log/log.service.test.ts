@@ -622,7 +622,7 @@ describe('witnesses', () => {
   })
 })
 
-describe('a database that is another one', () => {
+describe('a database with another identity', () => {
   test('is confirmed before it accepts entries', async () => {
     const witnesses = [await witnessOf('a.example')]
     const policy = policyOf(witnesses, 1)

@@ -299,7 +299,7 @@ describe('MCP', () => {
     expect(paths['/mcp']).toBeUndefined()
     expect(JSON.stringify([Object.keys(components.schemas), tags])).not.toMatch(/Mcp|Agents/)
   })
-  test('is mentioned if it is on', async () => {
+  test('is mentioned by the landing page, llms.txt and the OpenAPI document if it is enabled', async () => {
     for (const path of ['/', '/llms.txt', '/openapi.json'])
       expect(await (await fetch(api.url + path)).text(), path).toContain('/mcp')
   })

@@ -15,7 +15,7 @@ import { recordText } from '../formats'
 /** Maximum number of changes of a chain per read. */
 const CHANGES_AT_ONCE = 100
 /**
- * Maximum numbers of records and boxes per statement: it stays well within its timeout for any geometries.
+ * Maximum numbers of records and boxes per statement, so that it stays well within its timeout for any geometry.
  */
 const RECORDS_AT_ONCE = 100
 const BOXES_AT_ONCE = 200

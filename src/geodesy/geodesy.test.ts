@@ -49,7 +49,7 @@ interface Case {
   op: string
   inputs: Record<string, unknown>
   params: { radius?: number }
-  /** `refused`: every number would be incorrect */
+  /** `refused` if the kernel must refuse the inputs, because no number would be correct */
   expect?: 'refused'
   expected: number | boolean | null
   tolerance: number | null
@@ -381,7 +381,7 @@ describe('contains follows OGC', () => {
       ]),
       geometry('MultiPoint', positions('10 -80, -170 -89, 170 -70')),
     ],
-  ])('returns for %s: %s', (_, expected, container, inner) => {
+  ])('%s: contains returns %s', (_, expected, container, inner) => {
     expect(contains(container, inner)).toBe(expected)
     if (expected) expect(intersects(container, inner)).toBe(true)
   })

@@ -37,7 +37,7 @@ export interface Rings {
 }
 
 /**
- * Least cosine of a cap: 78 degrees from its middle. For a wider ring, its area determines the smaller side.
+ * Cosine of the greatest radius of a cap, 78 degrees. For a wider ring, the area determines the smaller side.
  */
 const WIDEST_CAP = 0.2
 /**

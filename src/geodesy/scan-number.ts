@@ -226,7 +226,7 @@ export class NumberScanner {
     return true
   }
 
-  /** Prints a number that ends here, without its trailing zeros. */
+  /** Prints the number that ends at `end`, without its trailing zeros. */
   private printShort(end: number, digits: number): void {
     if (digits === 0) return this.print('0', end)
     this.copy(end)

@@ -15,7 +15,7 @@ export interface Chain {
   isHole?: boolean
 }
 
-/** Polygon of a shape: the range of chains that are its rings, a shell first. */
+/** Polygon of a shape: the range of chains that are its rings. The shell comes first. */
 export interface Polygon {
   firstChain: number
   endChain: number

@@ -212,7 +212,7 @@ class Sweep {
   /** Sums below and above each element; for an upright one, east and west of it. */
   private readonly under: Int32Array
   private readonly over: Int32Array
-  /** Sum below all edges on the moving meridian. */
+  /** Sum below the lowest edge on the moving meridian. */
   private base: number
   /**
    * By ring: 0 while unknown. The first edge of the ring that the sweep passes determines the value, by the

@@ -72,7 +72,7 @@ describe('a room of schemas', () => {
     const copy = room.copy()
     expect(copy.enter(schema('another')).left).toBeDefined()
     expect(room.uids).toEqual(before)
-    // Both copies count attestations that are read in the meantime.
+    // Attestations that are counted in the original also count in the copy.
     for (const uid of before) room.use(uid, 'attester')
     expect(before.map((uid) => copy.usersOf(uid))).toEqual(before.map(() => 1))
   })

@@ -1,4 +1,4 @@
-/** A schema that occupies a place among the found schemas that are indexed. */
+/** A registered schema that is indexed, and so occupies one of the places of the room. */
 export interface Tenant {
   uid: string
   /** Account that registered it, lower-case; null if an older version stored the schema without it. */

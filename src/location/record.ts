@@ -91,9 +91,9 @@ export const FIELD_TYPES = {
 
 export interface RecordField {
   type: keyof typeof FIELD_TYPES
-  /** true if it may be null */
+  /** true if the field may be null */
   nullable?: true
-  /** true if JSON leaves it out when it is null */
+  /** true if JSON omits the field when it is null */
   optional?: true
   /** for OpenAPI */
   description: string

@@ -118,7 +118,7 @@ export class Rpc {
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   }
 
-  /** First result. Only routes call this method; the methods of Route document the errors. */
+  /** Returns the first result. Only routes call this method; the methods of Route document its errors. */
   async ask<T>(
     order: readonly number[],
     send: (client: RpcClient) => Promise<T>,

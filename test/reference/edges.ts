@@ -40,9 +40,9 @@ export interface Edges {
    * foot is the one nearest to the edge.
    */
   offset: (edge: Edge, place: Vector) => { metres: number; along: number }
-  /** metres; 0 if it lies on the edge */
+  /** metres; 0 if the position lies on the edge */
   distanceToEdge: (edge: Edge, place: Vector) => number
-  /** metres; 0 if they meet */
+  /** metres; 0 if the edges meet */
   distance: (first: Edge, second: Edge) => number
   meet: (first: Edge, second: Edge) => boolean
   /** true if their interiors cross, ignoring an end of one on the other's line */

@@ -10,7 +10,7 @@ const SMALL = 1_024
 
 /**
  * Also writes each file compressed, as `.br` and `.gz`, which the server sends unchanged. All are compressed
- * at once, in the threads of Node, because they are half of the processor time of a build.
+ * at once, in the threads of Node, because compression takes half of the processor time of a build.
  */
 export function compressed() {
   let folder = ''

@@ -32,7 +32,7 @@ export function ChainField({
   chains: readonly Chain[]
   chain: Chain | undefined
   problem: string | undefined
-  /** called before the address names another chain */
+  /** called before another chain is written to the address of the page */
   onChange: () => void
 }) {
   const id = useId()

@@ -17,8 +17,8 @@ const AT_ONCE = { questions: 20, bytes: 2_000_000 }
 /** A domain version that every service accepts. It is not compared with the contract's version. */
 const DOMAIN_VERSION = '1.0.0'
 /**
- * Matches the service's error about an offchain attestation that it rejects, or about a geometry, which it
- * names by the UID.
+ * Matches the service's error about an offchain attestation that it rejects, or about the geometry of an
+ * attestation, which the error names by its UID.
  */
 const PROBLEM =
   /^(?:operations\[(\d+)\][:.] ?)?(?:from: offchain attestation refused: ([^]*)|(?:from: )?attestation 0x\w{64}(\S*): ([^]*))/

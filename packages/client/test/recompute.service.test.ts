@@ -357,7 +357,7 @@ describe('an attestation that', () => {
       sentence: expect.stringMatching(/^inputs\[0\] cannot be decoded: payload of 2 bytes ends/),
     })
   })
-  test("has a schema of another party is read with the field list of the chain's registry", async () => {
+  test("is under another party's schema is read with the field list of the chain's registry", async () => {
     const registry = await world.chain.registry()
     await mined(
       world.chain,

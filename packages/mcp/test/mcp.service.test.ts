@@ -180,7 +180,7 @@ describe.each<[string, Era]>([
   })
 })
 
-test('returns the salt of a private place once, which reproduces the reference', async () => {
+test('returns the salt of a private place once, and the salt reproduces the reference', async () => {
   const client = await overHttp()
   const asked = { from: TOWER, to: gate, private: ['from'], ...CHAIN }
   const { salts, inputRefs, texts } = await told(client, 'distance', asked)
