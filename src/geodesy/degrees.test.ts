@@ -1,24 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
+import { box, polygon } from '../../test/shapes'
 import { canonicalJson, prepareGeometry, readGeometry } from '.'
 import { inRange, longitudeProblem } from './degrees'
 import { sentence, testSentences } from '../../test/sentences'
 import { positions } from '../../test/positions'
 
 const read = (coordinates: number[]) => readGeometry({ type: 'Point', coordinates }, 'g')
-const box = (west: number, south: number, east: number, north: number) => ({
-  type: 'Polygon',
-  coordinates: [
-    [
-      [west, south],
-      [east, south],
-      [east, north],
-      [west, north],
-      [west, south],
-    ],
-  ],
-})
 
 describe('a coordinate beyond its range', () => {
   test.each([
@@ -99,12 +88,14 @@ test.each([
   [-180, -10, 180, 10],
   [180, 10, -180, 20],
 ])('rejects a box on one meridian, from %d, %d to %d, %d', (...corners) => {
-  expect(() => prepareGeometry(readGeometry(box(...corners), 'g'))).toThrow(sentence('g.coordinates[0]'))
+  expect(() => prepareGeometry(readGeometry(polygon(box(...corners)), 'g'))).toThrow(
+    sentence('g.coordinates[0]'),
+  )
 })
 test('names both positions of a ring that does not close', () => {
-  const polygon = box(0, 0, 1, 1)
-  polygon.coordinates[0]![4] = [1e-13, 0]
-  expect(() => readGeometry(polygon, 'g')).toThrow(sentence('g.coordinates[0]', '[0,0]', '[1e-13,0]'))
+  const square = polygon(box(0, 0, 1, 1))
+  square.coordinates[0]![4] = [1e-13, 0]
+  expect(() => readGeometry(square, 'g')).toThrow(sentence('g.coordinates[0]', '[0,0]', '[1e-13,0]'))
 })
 
 testSentences()

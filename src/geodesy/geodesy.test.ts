@@ -5,6 +5,7 @@ import { feature } from 'topojson-client'
 import type { GeometryCollection, Topology } from 'topojson-specification'
 import { describe, expect, test } from 'vitest'
 import { EFFORT, hunt } from '../../test/seed'
+import { box } from '../../test/shapes'
 import {
   EffortError,
   GeometryError,
@@ -27,14 +28,6 @@ import { positions } from '../../test/positions'
 const prepare = (value: unknown, path = 'g') => prepareGeometry(readGeometry(value, path))
 const geometry = (type: string, coordinates: unknown) => prepare({ type, coordinates })
 const point = (lon: number, lat: number) => geometry('Point', [lon, lat])
-/** Ring of a rectangle with geodesic edges. */
-const box = (west: number, south: number, east: number, north: number) => [
-  [west, south],
-  [east, south],
-  [east, north],
-  [west, north],
-  [west, south],
-]
 
 const WEST_OF_0 = { type: 'Polygon', coordinates: [positions('0 0, -7.8 4.5, 0 9, 0 0')] }
 /** Hexagon around [0, 0], with vertices just west of the prime meridian. */

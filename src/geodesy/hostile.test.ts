@@ -2,6 +2,7 @@ import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { EFFORT } from '../../test/seed'
+import { box, closed, points, polygon } from '../../test/shapes'
 import {
   GeometryError,
   areaSquareMeters,
@@ -29,26 +30,16 @@ const position = (lon: number, lat: number): Position => {
   const wrapped = ((((lon + 180) % 360) + 360) % 360) - 180
   return [Math.round(wrapped * 1e6) / 1e6, Math.round(Math.max(-90, Math.min(90, lat)) * 1e6) / 1e6]
 }
-const closed = (ring: Position[]) => [...ring, ring[0]!]
-const box = (west: number, south: number, east: number, north: number): Position[] =>
-  closed([
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-  ])
 const triangle = (lon: number, lat: number, size: number) =>
   closed([position(lon, lat), position(lon + size, lat), position(lon, lat + size)])
 const around = (turn: number, radius: number, [lon, lat]: [number, number] = [0, 0]) =>
   position(lon + radius * Math.cos(2 * Math.PI * turn), lat + radius * Math.sin(2 * Math.PI * turn))
-const polygon = (...rings: Position[][]): Geometry => ({ type: 'Polygon', coordinates: rings })
 const polygons = (rings: Position[][]): Geometry => ({
   type: 'MultiPolygon',
   coordinates: rings.map((ring) => [ring]),
 })
 const lines = (coordinates: Position[][]): Geometry => ({ type: 'MultiLineString', coordinates })
 const line = (coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
-const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoint', coordinates })
 
 function shuffled<T>(list: T[], random: () => number): T[] {
   for (let i = list.length - 1; i > 0; i--) {

@@ -3,6 +3,7 @@ import { Geodesic, PolygonArea } from 'geographiclib-geodesic'
 import type { Geometry, Polygon, Position } from 'geojson'
 import { describe, expect } from 'vitest'
 import { hunt } from '../../test/seed'
+import { along, between, prepare, travel } from '../../test/shapes'
 import {
   GeometryError,
   areaSquareMeters,
@@ -23,17 +24,6 @@ import {
  * prints the smallest example of a failure.
  */
 const WGS84 = Geodesic.WGS84
-const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
-
-/** Position at a distance in metres from another one. */
-function travel([lon, lat]: Position, azimuth: number, metres: number): Position {
-  const { lat2, lon2 } = WGS84.Direct(lat!, lon!, azimuth, metres)
-  return [Math.max(-180, Math.min(180, lon2!)), lat2!]
-}
-function between(a: Position, b: Position): { metres: number; azimuth: number } {
-  const { s12, azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
-  return { metres: s12!, azimuth: azi1! }
-}
 
 /** Any position, often at a pole or the antimeridian. */
 const place: fc.Arbitrary<Position> = fc.oneof(
@@ -320,11 +310,6 @@ describe('shapes have the same results if they are', () => {
     )
   })
 })
-
-const along = (a: Position, b: Position, share: number): Position => {
-  const { metres, azimuth } = between(a, b)
-  return travel(a, azimuth, metres * share)
-}
 
 /** Two shapes: the second is the first with cuts. Positions on a cut are inside. */
 const CUTS: Record<

@@ -1,18 +1,11 @@
 import { Geodesic } from 'geographiclib-geodesic'
-import type { Polygon, Position } from 'geojson'
+import type { Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
+import { box, closed, parts, pick, polygon, prepare, range, type Random } from '../../test/shapes'
 import { areaOf, clip, distanceTo, isInside, planeAt, type Point } from '../../test/reference/plane'
 import { sentence, testSentences } from '../../test/sentences'
-import {
-  GeometryError,
-  areaSquareMeters,
-  contains,
-  distanceMeters,
-  intersects,
-  prepareGeometry,
-  readGeometry,
-} from '.'
+import { GeometryError, areaSquareMeters, contains, distanceMeters, intersects } from '.'
 import { positions } from '../../test/positions'
 
 /**
@@ -21,14 +14,6 @@ import { positions } from '../../test/positions'
  */
 
 type Ring = Position[]
-type Random = () => number
-const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
-const polygon = (...coordinates: Ring[]): Polygon => ({ type: 'Polygon', coordinates })
-const parts = (...rings: Ring[]) => ({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) })
-const closed = (ring: Ring): Ring => [...ring, ring[0]!]
-const range = <T>(count: number, make: (i: number) => T): T[] =>
-  Array.from({ length: count }, (_, i) => make(i))
-const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
 const areaOfRing = (ring: Ring) => areaSquareMeters(prepare(polygon(ring)))
 const refusalOf = (measure: () => unknown): GeometryError | undefined => {
   try {
@@ -260,13 +245,6 @@ describe('parcels with corners in the middle of the sides of others', () => {
     }
   })
   test('are rejected if they overlap by 7 mm, with the missing position', () => {
-    const box = (west: number, south: number, east: number, north: number): Ring => [
-      [west, south],
-      [east, south],
-      [east, north],
-      [west, north],
-      [west, south],
-    ]
     const over = box(0, 0, 0.001, 0.001)
     const corner: Position = [0.0004, 0.007 / 110_574]
     const under = [box(0, -0.001, 0.0004, 0), box(0.0004, -0.001, 0.001, 0)]

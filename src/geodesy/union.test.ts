@@ -3,14 +3,20 @@ import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
 import {
-  areaSquareMeters,
-  contains,
-  distanceMeters,
-  intersects,
-  prepareGeometry,
-  readGeometry,
-  type PreparedGeometry,
-} from '.'
+  along,
+  box,
+  closed,
+  line,
+  parts as union,
+  pick,
+  points,
+  polygon,
+  prepare,
+  range,
+  travel,
+  type Random,
+} from '../../test/shapes'
+import { areaSquareMeters, contains, distanceMeters, intersects, type PreparedGeometry } from '.'
 import { positions } from '../../test/positions'
 
 /**
@@ -20,42 +26,13 @@ import { positions } from '../../test/positions'
 
 type Ring = Position[]
 const WGS84 = Geodesic.WGS84
-const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
-const travel = ([lon, lat]: Position, azimuth: number, metres: number): Position => {
-  const { lat2, lon2 } = WGS84.Direct(lat!, lon!, azimuth, metres)
-  return [Math.max(-180, Math.min(180, lon2!)), lat2!]
-}
-/** Position at a share of the way from one position to another. */
-const along = (a: Position, b: Position, share: number): Position => {
-  const { s12, azi1 } = WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!)
-  return travel(a, azi1!, s12! * share)
-}
-const range = <T>(count: number, make: (i: number) => T): T[] =>
-  Array.from({ length: count }, (_, i) => make(i))
 const wrapped = (lon: number) => (lon > 180 ? lon - 360 : lon < -180 ? lon + 360 : lon)
-const closed = (ring: Ring): Ring => [...ring, ring[0]!]
-const box = (west: number, south: number, east: number, north: number): Ring =>
-  closed([
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-  ])
 const point = (coordinates: Position): Geometry => ({ type: 'Point', coordinates })
-const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoint', coordinates })
-const line = (...coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
-const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates })
-const union = (...rings: Ring[]): Geometry => ({
-  type: 'MultiPolygon',
-  coordinates: rings.map((ring) => [ring]),
-})
 const collection = (...rings: Ring[]): Geometry => ({
   type: 'GeometryCollection',
   geometries: rings.map((ring) => polygon(ring)),
 })
 
-type Random = () => number
-const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
 const somewhere = (random: Random): Position => {
   const lon = random() * 360 - 180
   const lat = random() * 170 - 85

@@ -1,34 +1,24 @@
-import { Geodesic } from 'geographiclib-geodesic'
 import type { Geometry, Position } from 'geojson'
 import { expect } from 'vitest'
 import { hunt } from '../../test/seed'
-import { contains, distanceMeters, intersects, prepareGeometry, readGeometry } from '.'
+import { between, closed, pick, prepare, range, travel, type Random } from '../../test/shapes'
+import { contains, distanceMeters, intersects } from '.'
 
 /**
  * Tests unions that cover the whole ellipsoid, or all but a part of it, and so have no boundary or a short
  * one.
  */
 
-type Random = () => number
 type Vector = readonly [number, number, number]
 
-const prepare = (value: unknown) => prepareGeometry(readGeometry(value, 'g'))
-const range = <T>(count: number, make: (i: number) => T): T[] =>
-  Array.from({ length: count }, (_, i) => make(i))
-const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)]!
-const closed = (ring: readonly Position[]): Position[] => [...ring, ring[0]!]
 const union = (polygons: Position[][][]): Geometry => ({ type: 'MultiPolygon', coordinates: polygons })
 const collection = (polygons: Position[][][]): Geometry => ({
   type: 'GeometryCollection',
   geometries: polygons.map((coordinates) => ({ type: 'Polygon', coordinates })),
 })
-const travel = ([lon, lat]: Position, azimuth: number, metres: number): Position => {
-  const { lat2, lon2 } = Geodesic.WGS84.Direct(lat!, lon!, azimuth, metres)
-  return [Math.max(-180, Math.min(180, lon2!)), lat2!]
-}
 /** Position `metres` away from one position towards another. */
 const towards = (a: Position, b: Position, metres: number): Position =>
-  travel(a, Geodesic.WGS84.Inverse(a[1]!, a[0]!, b[1]!, b[0]!).azi1!, metres)
+  travel(a, between(a, b).azimuth, metres)
 const unit = ([x, y, z]: Vector): Vector => {
   const size = Math.hypot(x, y, z)
   return [x / size, y / size, z / size]
