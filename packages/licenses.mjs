@@ -16,7 +16,7 @@ export function licenses() {
         .flatMap(({ moduleIds = [] }) => moduleIds)
         .filter((id) => path.isAbsolute(id)) // other modules are virtual modules of the bundler
       const folders = new Set(files.map(licensorOf).filter((folder) => folder !== process.cwd()))
-      // The same package may be installed twice.
+      // A package may be installed twice.
       const texts = new Set([...folders].map(textOf))
       const source = [...texts].sort().join(`\n${'-'.repeat(80)}\n\n`)
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })

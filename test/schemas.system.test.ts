@@ -169,7 +169,7 @@ test('hostile registrations cost bounded work, and delay nothing', async () => {
   expect(location_schemas).toBeGreaterThan(before)
   expect(location_schemas).toBeLessThanOrEqual(before + 50)
   const leftOut = (await found()).filter(({ indexed }) => !indexed)
-  // Of the schemas that were left out, only the newest are listed.
+  // Only the newest of the schemas that were left out are listed.
   expect(before + 1_100 - location_schemas).toBeGreaterThan(100)
   expect(leftOut).toHaveLength(100)
   // After all of the history is final, it is checked as well.
