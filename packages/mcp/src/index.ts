@@ -1,4 +1,4 @@
-// The transport does not respond if the client has disconnected.
+// SPDX-License-Identifier: MIT
 /**
  * The Geospatial Attestation Service as tools for agents (Model Context Protocol), built on its typed client.
  * Start with `createMcpServer`, which has the tools. `serveStdio` serves them over stdin and stdout,
