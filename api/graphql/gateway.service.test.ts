@@ -14,7 +14,7 @@ import {
 import { insertRecords, uidOf } from '../../test/records'
 import { openToAllOrigins } from '../http/cors'
 import { HEADER } from '../../test/pages'
-import { guardRequests } from '../http/guard'
+import { boundResponses, guardRequests } from '../http/guard'
 import { graphqlRoutes } from './gateway'
 import { PUBLISHED_EXAMPLES, PublishedGraphql } from './published'
 import { buildPublishedSchema } from './schema'
@@ -101,6 +101,7 @@ async function serve({
   server.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   // Bodies that are large enough for a worker are rejected before that.
   guardRequests(server, 28_000, undefined)
+  boundResponses(server)
   await openToAllOrigins(server)
   await server.register(
     (scope) =>
@@ -745,6 +746,21 @@ describe('the check before execution', () => {
 })
 
 describe('responses', () => {
+  test('are refused above the share of memory of a client', async () => {
+    const run = () => Promise.resolve({ data: { text: 'x'.repeat(110_000_000) } })
+    const of = { schema: () => face.schema(), rowsOf: face.rowsOf, run } as unknown as PublishedGraphql
+    const server = await serve({ of })
+    const answer = await server.inject({
+      method: 'POST',
+      url: '/graphql',
+      payload: { query: '{ __typename }' },
+    })
+    expect([answer.statusCode, answer.headers['retry-after'], answer.json()]).toEqual([
+      ...[429, '5'],
+      { errors: [{ message: expect.any(String) }] },
+    ])
+    await server.close()
+  })
   test('sends application/graphql-response+json if accepted, and ignores unknown fields of the request', async () => {
     const specified = await post(
       {

@@ -237,7 +237,8 @@ function asErrors(
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return [503, [{ message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }]]
   }
-  if (error instanceof ComputeError && error.slug === 'rate-limited') {
+  // Thrown by guard.ts, for a client that has used up its share of memory.
+  if (error instanceof ComputeError) {
     reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
     return [429, [{ message: error.message }]]
   }

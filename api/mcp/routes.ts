@@ -151,7 +151,8 @@ function refusalOf(
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return [503, CODES.refused, `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`]
   }
-  if (error instanceof ComputeError && error.slug === 'rate-limited') {
+  // Thrown by guard.ts, for a client that has used up its share of memory.
+  if (error instanceof ComputeError) {
     reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
     return [429, CODES.refused, error.message]
   }
