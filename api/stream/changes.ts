@@ -15,7 +15,8 @@ import { recordText } from '../formats'
 /** Maximum number of changes of a chain per read. */
 const CHANGES_AT_ONCE = 100
 /**
- * Maximum numbers of records and boxes per statement, so that it stays well within its timeout for any geometry.
+ * Maximum numbers of records and boxes per statement, so that it stays well within its timeout for any
+ * geometry.
  */
 const RECORDS_AT_ONCE = 100
 const BOXES_AT_ONCE = 200

@@ -75,8 +75,8 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
       closed()
     })
 
-    // The response to GET never ends, so HEAD is not supported. Without this route, HEAD would look for a record
-    // with the UID `stream`.
+    // The response to GET never ends, so HEAD is not supported. Without this route, HEAD would look for a
+    // record with the UID `stream`.
     app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
       void reply.header('allow', 'GET')
       throw new RecordsError('method-not-allowed', 'Unsupported method HEAD. Use GET.')

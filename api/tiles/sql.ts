@@ -100,7 +100,7 @@ export function hasClusters(filter: RecordFilter, { z }: Tile): boolean {
 }
 
 /**
- * True if record_cell counts the filter's records by cells of a grid of 2^bits by 2^bits cells over the world.
+ * True if record_cell counts the filter's records by cells of a grid of 2^bits by 2^bits over the world.
  */
 function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: number): boolean {
   return bits <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)

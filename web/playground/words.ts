@@ -39,7 +39,7 @@ export function sentenceOf(
 
 /** An error, and the field at which it is shown. */
 export interface Problem {
-  /** `0` or `1` for a geometry, the name of a numeric field, `chain`, or `general` for the question as a whole */
+  /** `0` or `1` for a geometry, the name of a number, `chain`, or `general` for the whole question */
   field: number | string
   sentence: string
 }
