@@ -174,35 +174,14 @@ const CHARACTERS = [
   ...['\udbff\udfff', '\u1e9e', '\ufb03', '=1+1', '<b>', '\uff1d'],
 ]
 const NUMBERS = [
-  '0',
-  '-0',
-  '1e999',
-  '-1e999',
-  '1e-999',
-  '5e-324',
-  '1.7976931348623157e308',
-  '180',
-  '-180',
-  '180.00000000000003',
-  '90',
-  '1e2',
-  '0x1',
-  '01',
-  '.5',
-  '9'.repeat(400),
-  '1'.repeat(20),
-  'NaN',
-  'Infinity',
-  'null',
-  'true',
-  '""',
-  '[]',
-  '{}',
+  ...['0', '-0', '1e999', '-1e999', '1e-999', '5e-324', '1.7976931348623157e308', '180', '-180'],
+  ...['180.00000000000003', '90', '1e2', '0x1', '01', '.5', '9'.repeat(400), '1'.repeat(20), 'NaN'],
+  ...['Infinity', 'null', 'true', '""', '[]', '{}'],
 ]
 const TYPES = [
   ...['geojson', 'GeoJSON-Point', 'geojson-polygon', 'wkt', 'wkt-point', 'coordinate-decimal+lon-lat'],
   ...['coordinate-decimal+lat-lon', 'scaledCoordinates', 'h3', 'geohash', 'address', 'DecimalDegrees'],
-  ...[''],
+  '',
 ]
 
 /**
@@ -271,27 +250,15 @@ export function hostile(n: number, random: Random): Attested {
     const srs =
       random() < 0.85 ? 'EPSG:4326' : random() < 0.5 ? 'http://www.opengis.net/def/crs/EPSG/0/4326' : text()
     const eventTime = one([
-      0n,
-      1_700_000_000n,
-      253_402_300_799n,
-      253_402_300_800n,
-      2n ** 63n,
-      2n ** 256n - 1n,
+      ...[0n, 1_700_000_000n, 253_402_300_799n, 253_402_300_800n, 2n ** 63n, 2n ** 256n - 1n],
     ])
     if (random() < 0.3)
       return [LOCATION_PROTOCOL_SCHEMA.uid, encode([text(), srs, locationType(), location()])]
     return [
       LOCATION_SCHEMA.uid,
       encode([
-        random() < 0.7 ? 0n : eventTime,
-        srs,
-        locationType(),
-        location(),
-        list(),
-        Array.from({ length: upTo(3) }, noise),
-        list(),
-        list(),
-        text(),
+        ...[random() < 0.7 ? 0n : eventTime, srs, locationType(), location(), list()],
+        ...[Array.from({ length: upTo(3) }, noise), list(), list(), text()],
       ]),
     ]
   }

@@ -279,26 +279,9 @@ hunt(
       .filter(({ expected, raw }) => expected.ok && raw === undefined)
       .map((vector) => ({ vector, text: JSON.stringify(vector.document) }))
     const fragments = [
-      '"',
-      '{',
-      '}',
-      '[',
-      ']',
-      ',',
-      ':',
-      '\\',
-      '0',
-      'null',
-      '1e999',
-      '"__proto__":{},',
-      '"sig":null,',
-      '"signer":"0x0",',
-      '"uid":1,',
-      '[[[[',
-      '\ud800',
-      '\0',
-      'x'.repeat(300_000),
-      '['.repeat(20_000),
+      ...['"', '{', '}', '[', ']', ',', ':', '\\', '0', 'null', '1e999', '"__proto__":{},'],
+      ...['"sig":null,', '"signer":"0x0",', '"uid":1,', '[[[[', '\ud800', '\0', 'x'.repeat(300_000)],
+      ...['['.repeat(20_000)],
     ]
     let right = 0
     for (let i = 0; i < cases; i++) {

@@ -189,14 +189,9 @@ test.runIf(TEST_DATABASE_URL)(
       await holder.query('BEGIN; LOCK TABLE location_record, answer IN ACCESS EXCLUSIVE MODE')
       const asked = [1, 2].flatMap((i) =>
         [
-          `${LIST}?limit=${i}`,
-          `${LIST}?format=ndjson&limit=${i}`,
-          `${LIST}/${uid(i)}`,
-          `/api/v0/answers?limit=${i}`,
-          `/api/v0/answers/${uid(i)}`,
-          `${ITEMS}?limit=${i}`,
-          `${ITEMS}/celo-${uid(i)}`,
-          `/tiles/location-records/4/${i}/5.mvt`,
+          ...[`${LIST}?limit=${i}`, `${LIST}?format=ndjson&limit=${i}`, `${LIST}/${uid(i)}`],
+          ...[`/api/v0/answers?limit=${i}`, `/api/v0/answers/${uid(i)}`, `${ITEMS}?limit=${i}`],
+          ...[`${ITEMS}/celo-${uid(i)}`, `/tiles/location-records/4/${i}/5.mvt`],
         ].map((path) => ask(path, '192.0.2.1')),
       )
       const waitingRequests = async () => {

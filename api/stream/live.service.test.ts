@@ -346,13 +346,8 @@ describe('filters', () => {
       ['geojson-point', 'H3', 'wkt'],
     ]
     const queries = [
-      'chain=celo',
-      `prover=${people[0]}`,
-      `subject=${people[1]!.toUpperCase().replace('X', 'x')}`,
-      'bbox=-10,-10,10,10',
-      'bbox=170,-90,-170,90',
-      'bbox=-180,-90,180,90',
-      'bbox=5,5,5,5',
+      ...['chain=celo', `prover=${people[0]}`, `subject=${people[1]!.toUpperCase().replace('X', 'x')}`],
+      ...['bbox=-10,-10,10,10', 'bbox=170,-90,-170,90', 'bbox=-180,-90,180,90', 'bbox=5,5,5,5'],
       `chain=eth-sepolia&prover=${people[2]}&bbox=0,0,180,90`,
     ]
     const byColumn = [

@@ -21,14 +21,8 @@ test('parseChecksumAddress rejects an incorrect checksum, and parseAddress ignor
   expect(parseAddress(wrong)).toBe(CHECKSUMMED.toLowerCase())
 })
 test.each([
-  '',
-  '0x',
-  CHECKSUMMED.slice(2),
-  `${CHECKSUMMED}0`,
-  `${CHECKSUMMED}\n`,
-  CHECKSUMMED.replace('5', 'g'),
-  1,
-  null,
+  ...['', '0x', CHECKSUMMED.slice(2), `${CHECKSUMMED}0`, `${CHECKSUMMED}\n`],
+  ...[CHECKSUMMED.replace('5', 'g'), 1, null],
 ])('parseAddress and parseChecksumAddress reject %j', (value) => {
   expect(parseAddress(value)).toBeUndefined()
   expect(parseChecksumAddress(value)).toBeUndefined()
@@ -36,11 +30,7 @@ test.each([
 test('parseUid accepts 0x and 64 hex digits, and returns them in lower case', () => {
   expect(parseUid(`0x${'aB'.repeat(32)}`)).toBe(`0x${'ab'.repeat(32)}`)
   for (const wrong of [
-    `0x${'a'.repeat(63)}`,
-    `0x${'a'.repeat(65)}`,
-    'a'.repeat(66),
-    `0x${'a'.repeat(64)}\n`,
-    1,
+    ...[`0x${'a'.repeat(63)}`, `0x${'a'.repeat(65)}`, 'a'.repeat(66), `0x${'a'.repeat(64)}\n`, 1],
     undefined,
   ])
     expect(parseUid(wrong)).toBeUndefined()

@@ -428,13 +428,7 @@ describe('payload codecs', () => {
         return `(${Array.from({ length: 1 + below(3) }, (_, i) => `${type(depth - 1)} f${i}`).join(',')})`
       const bits = 8 * (1 + below(32))
       return [
-        `uint${bits}`,
-        `int${bits}`,
-        `bytes${1 + below(32)}`,
-        'bool',
-        'address',
-        'string',
-        'bytes',
+        ...[`uint${bits}`, `int${bits}`, `bytes${1 + below(32)}`, 'bool', 'address', 'string', 'bytes'],
         'uint',
       ][kind]!
     }

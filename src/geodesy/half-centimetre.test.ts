@@ -57,12 +57,7 @@ hunt(
       const far = positionFrom([lon, lat], inwards, length * (0.3 + random() / 2))
       const sides = [[a, corner], [corner, b]] as const // prettier-ignore
       const truth = farthest(a, b, sides, [
-        share,
-        share - 1e-9,
-        share + 1e-9,
-        share * 0.999,
-        share * 0.7,
-        (1 + share) / 2,
+        ...[share, share - 1e-9, share + 1e-9, share * 0.999, share * 0.7, (1 + share) / 2],
       ])
       if (Math.abs(truth - 0.005) < EITHER) continue
       close += Number(Math.abs(truth - 0.005) < 2e-5)

@@ -215,14 +215,9 @@ describe('a tiling has the results of the whole', () => {
       const [a, b] = pick(random, edges)
       const onSeam = () => along(...pick(random, edges), random())
       const probes = [
-        points(inner),
-        point(pick(random, inner)),
-        point(along(a, b, random())),
-        line(a, b),
-        line(along(a, b, 0.1), along(a, b, 0.8)),
-        line(onSeam(), onSeam()),
-        points([onSeam(), onSeam(), pick(random, whole)]),
-        polygon(pick(random, parts)),
+        ...[points(inner), point(pick(random, inner)), point(along(a, b, random())), line(a, b)],
+        ...[line(along(a, b, 0.1), along(a, b, 0.8)), line(onSeam(), onSeam())],
+        ...[points([onSeam(), onSeam(), pick(random, whole)]), polygon(pick(random, parts))],
       ]
       const together = (random() < 0.8 ? union : collection)(...parts)
       const pair = expectOne(together, polygon(whole), random, [centre, radius], probes)
@@ -449,12 +444,8 @@ describe('parts that lie in or touch other parts', () => {
       )
     const [shell, hole] = [ring(7 + Math.floor(random() * 6), 1), ring(3 + Math.floor(random() * 8), 0.4)]
     const probes = [
-      point(centre),
-      polygon(closed(hole)),
-      points(hole),
-      point(along(hole[0]!, hole[1]!, random())),
-      line(...hole),
-      line(centre, shell[0]!),
+      ...[point(centre), polygon(closed(hole)), points(hole), point(along(hole[0]!, hole[1]!, random()))],
+      ...[line(...hole), line(centre, shell[0]!)],
     ]
     return { centre, radius, shell, hole, probes }
   }

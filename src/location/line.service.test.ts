@@ -29,16 +29,7 @@ const TEXTS = [
 ]
 const text = () => (random() < 0.01 ? pick(TEXTS).repeat(3_000) : pick(TEXTS) + pick(TEXTS))
 const NUMBERS = [
-  0,
-  -0,
-  1,
-  -1.5,
-  1e-7,
-  -2.5e-9,
-  5e-324,
-  1e21,
-  1.7976931348623157e308,
-  123456789012345680000,
+  ...[0, -0, 1, -1.5, 1e-7, -2.5e-9, 5e-324, 1e21, 1.7976931348623157e308, 123456789012345680000],
   0.1 + 0.2,
 ]
 const json = (depth: number): unknown => {
@@ -52,7 +43,7 @@ const json = (depth: number): unknown => {
 }
 const NAMES = [
   ...['', 'a', 'b', 'aa', 'B', 'ä', '東', '10', '9', 'length', '\ud83d\uddfc', '\uffff', '"', '\n'],
-  ...['__proto__'],
+  '__proto__',
 ]
 const object = (depth: number) =>
   Object.fromEntries(Array.from({ length: Math.floor(random() * 5) }, () => [pick(NAMES), json(depth)]))

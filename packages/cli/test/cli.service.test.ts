@@ -135,11 +135,7 @@ describe('questions', () => {
   test('reads the chain from --chain, by slug or id, or from GEO_CHAIN', async () => {
     const recipient = testAccount(7).address
     const options = [
-      '--recipient',
-      recipient,
-      '--submission',
-      'proxy',
-      '--schema',
+      ...['--recipient', recipient, '--submission', 'proxy', '--schema'],
       (await world.get('/')).body.defaultSchemas.numeric,
     ]
     const answer = await json([...ANSWER, '--chain', 'celo', ...options])
@@ -345,12 +341,7 @@ describe('tools for agents', () => {
 describe('attesting', () => {
   test('attests a place on a chain, as a record and an input', async () => {
     const details = [
-      '--memo',
-      'A field',
-      '--recipient',
-      testAccount(3).address,
-      '--time',
-      '2026-01-02T03:04Z',
+      ...['--memo', 'A field', '--recipient', testAccount(3).address, '--time', '2026-01-02T03:04Z'],
     ]
     const args = ['attest', 'field.geojson', ...details, '--key-file', 'key.txt', '--chain', 'celo', '--wait']
     const { uid, chainId, record } = await json(args)

@@ -36,34 +36,16 @@ const among = (places: readonly number[]) => () => places[Math.floor(random() * 
 const multipleOf = (angle: number, most: number) => () => angle * Math.floor((2 * random() - 1) * most)
 
 const SPECIAL = [
-  ...[
-    0,
-    -0,
-    1,
-    -1,
-    0.5,
-    -0.5,
-    2,
-    Infinity,
-    -Infinity,
-    NaN,
-    Number.MAX_VALUE,
-    -Number.MAX_VALUE,
-    5e-324,
-    -5e-324,
-  ],
+  ...[0, -0, 1, -1, 0.5, -0.5, 2, Infinity, -Infinity, NaN, Number.MAX_VALUE, -Number.MAX_VALUE],
+  ...[5e-324, -5e-324],
   ...[27, 28, 29, 54, 57, 1022, 1023].map((power) => 2 ** -power),
   ...[18, 19, 53, 54, 60, 61, 66].map((power) => 2 ** power),
   ...[Math.PI, Math.PI / 2, Math.PI / 4, (3 * Math.PI) / 4, -Math.PI],
 ]
 const ANGLES = [
-  between(-Math.PI, Math.PI),
-  between(-1_000, 1_000),
-  beside(multipleOf(Math.PI / 2, 64)),
-  beside(multipleOf(Math.PI / 4, 2 ** 22)),
-  ofExponent(-60, 3),
-  ofExponent(17, 24),
-  ofExponent(-1022, 1023),
+  ...[between(-Math.PI, Math.PI), between(-1_000, 1_000), beside(multipleOf(Math.PI / 2, 64))],
+  ...[beside(multipleOf(Math.PI / 4, 2 ** 22)), ofExponent(-60, 3), ofExponent(17, 24)],
+  ...[ofExponent(-1022, 1023)],
 ]
 const SINES = [between(-1, 1), beside(among([-1, 1, 0.5, -0.5, 0.975, -0.975])), ofExponent(-60, 0)]
 const NUMBERS = [
