@@ -78,8 +78,8 @@ const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
 })
 
 /**
- * Line that Postgres alone produces from a row: `row_to_json`, checksums, times in full, and no optional field
- * that is null.
+ * Line that Postgres alone produces from a row: `row_to_json`, checksums, times in full, and no optional
+ * field that is null.
  */
 const fromPostgres = (fields: string) => {
   let line = fields
