@@ -1,17 +1,14 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { Logger, type LogRecord } from '@subsquid/logger'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CHAINS } from '../chains'
 import { MONOTONIC } from '../clock'
 import { SettingsError } from '../config'
 import { Rpc } from './rpc'
+import { serve } from '../../test/http-server'
 import { sentence, testSentences } from '../../test/sentences'
 
 const KEY = 'secret-key'
-const closing: (() => void)[] = []
-afterEach(() => closing.splice(0).forEach((close) => close()))
 
 /**
  * An endpoint with a key in its path and a fixed response: a result, a JSON-RPC error, an HTTP status, or
@@ -19,7 +16,7 @@ afterEach(() => closing.splice(0).forEach((close) => close()))
  */
 async function endpoint(answer: (method: string) => unknown): Promise<{ url: string; calls: string[] }> {
   const calls: string[] = []
-  const server = createServer((request, response) => {
+  const url = await serve((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
@@ -36,9 +33,7 @@ async function endpoint(answer: (method: string) => unknown): Promise<{ url: str
         .end(JSON.stringify({ jsonrpc: '2.0', id, ...rest }))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => server.close().closeAllConnections())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2/${KEY}`, calls }
+  return { url: `${url}/v2/${KEY}`, calls }
 }
 const logged: LogRecord[] = []
 const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number) =>
@@ -171,7 +166,7 @@ test('does not exclude an endpoint that returns no chain id', async () => {
 test('re-sends a call if the endpoint closed a kept-alive connection', async () => {
   const ids = { eth_chainId: `0x${CHAINS[0]!.id.toString(16)}`, eth_call: 'right' }
   let requests = 0
-  const server = createServer((request, response) => {
+  const url = await serve((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
@@ -180,9 +175,7 @@ test('re-sends a call if the endpoint closed a kept-alive connection', async () 
       else response.end(JSON.stringify({ jsonrpc: '2.0', id, result: ids[method] }))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => server.close().closeAllConnections())
-  const route = rpc({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const route = rpc({ url })
   expect(await route.call('eth_call', [], { once: true })).toBe('right')
   expect(requests).toBe(3)
 })
@@ -237,7 +230,7 @@ test('logs once that an endpoint is on another chain, until its chain id changes
 
 test('reads compressed responses and batches in another order, and sends the credentials of the URL', async () => {
   const seen: (string | undefined)[] = []
-  const server = createServer((request, response) => {
+  const address = await serve((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
@@ -251,9 +244,7 @@ test('reads compressed responses and batches in another order, and sends the cre
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => server.close().closeAllConnections())
-  const url = `http://user:pass%20word@127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const url = address.replace('//', '//user:pass%20word@')
   const calls = ['eth_a', 'eth_b', 'eth_c'].map((method) => ({ method, params: [] }))
   expect(await rpc({ url }).batchCall(calls)).toEqual(['eth_a', 'eth_b', 'eth_c'])
   expect(new Set(seen)).toEqual(new Set([`Basic ${Buffer.from('user:pass word').toString('base64')}`]))

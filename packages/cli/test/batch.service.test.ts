@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, request as forward, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as forward } from 'node:http'
 import path from 'node:path'
 import { Wallet } from 'ethers'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createGeo } from '@geospatial-attestation/client'
 import { mined } from '../../../dev/chain'
 import { NUMERIC_RESULT_FIELDS, schemaUid } from '../../../src/eas'
+import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { batchesOf, distances, land, rows, type Batches } from './batch'
 import { openShell, type Shell } from './geo'
@@ -23,12 +23,10 @@ beforeAll(async () => {
   batches = batchesOf(shell, world)
 })
 
-const servers: Server[] = []
-afterEach(() => servers.splice(0).forEach((server) => server.close()))
 /** Starts a proxy in front of the service that counts batches, and can stop responding. */
 async function door(): Promise<{ url: string; batches: number; shutAfter: number; holds: boolean }> {
   const seen = { url: '', batches: 0, shutAfter: Infinity, holds: false }
-  const server = createServer((request, response) => {
+  seen.url = await serve((request, response) => {
     if (request.url === '/compute/v0/batch' && ++seen.batches > seen.shutAfter)
       return seen.holds || request.socket.destroy()
     const { method, headers } = request
@@ -38,9 +36,6 @@ async function door(): Promise<{ url: string; batches: number; shutAfter: number
     })
     request.pipe(onward)
   })
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  seen.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return seen
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../../../dev/chain'
+import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
@@ -29,13 +28,6 @@ beforeAll(async () => {
   expect(all).toBeGreaterThan(400)
 })
 
-const servers: Server[] = []
-afterEach(() => servers.splice(0).forEach((server) => server.close()))
-async function listening(server: Server): Promise<string> {
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 const raw = async (query: string) => (await fetch(`${world.url}${LIST}?${query}`)).text()
 const content = (file: string) => readFileSync(path.join(shell.folder, file), 'utf8')
 const listed = async (query: string): Promise<any[]> => (await world.get(`${LIST}?${query}`)).body.data
@@ -136,7 +128,7 @@ describe('files', () => {
 
   test.each(FORMATS)('cuts %s that arrives in tiny chunks at the same positions', async (format) => {
     const whole = Buffer.from(await raw(`format=${format}&bbox=-124,-49,-123,52`))
-    const crumbs = createServer((request, response) => {
+    const url = await serve((request, response) => {
       response.writeHead(200)
       let at = 0
       // Splits the file into chunks of 1 to 7 bytes, so that each end of a record is at a chunk boundary in
@@ -147,7 +139,6 @@ describe('files', () => {
       }
       next()
     })
-    const url = await listening(crumbs)
     for (const limit of ['1', '2', '3']) {
       const { stdout } = await shell.geo(['records', '--format', format, '--limit', limit, '--url', url])
       expect(stdout).toBe(await raw(`format=${format}&bbox=-124,-49,-123,52&limit=${limit}`))
@@ -157,22 +148,21 @@ describe('files', () => {
   test('fails if a page of the nearest records ended early, since the omission would be invisible', async () => {
     const query = 'near=0,0&sort=distance'
     const [lines, list] = [await raw(`format=ndjson&${query}&limit=2`), await raw(`${query}&limit=3`)]
-    const early = createServer((request, response) => {
+    const url = await serve((request, response) => {
       const isFile = request.url!.includes('ndjson')
       response.setHeader('content-type', isFile ? 'application/x-ndjson' : 'application/json')
       response.end(isFile ? lines : list)
     })
     const args = ['records', '--near', '0,0', '--sort', 'distance', '--format', 'ndjson']
-    const { code, stderr } = await shell.geo([...args, '--limit', '3', '--url', await listening(early)])
+    const { code, stderr } = await shell.geo([...args, '--limit', '3', '--url', url])
     expect([code, stderr]).toEqual([2, expect.stringContaining('only the nearest 2 fit. Set --limit 2,')])
   })
 
   test('fails without leaving a file if an export is cut off', async () => {
-    const broken = createServer((request, response) => {
+    const url = await serve((request, response) => {
       response.writeHead(200, { 'content-type': 'text/csv' })
       response.write('uid\n0x1\n', () => response.destroy())
     })
-    const url = await listening(broken)
     const args = ['records', '--format', 'csv', '--url', url]
     expect(await shell.geo([...args, '-o', 'broken.csv'])).toMatchObject({
       code: 4,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../../../dev/chain'
+import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
@@ -32,16 +31,6 @@ async function refused(args: string[], code: number, env: NodeJS.ProcessEnv = {}
   expect(ended.stderr).toMatch(/^geo: [^]*\n$/)
   expect(await world.chain.provider.getTransactionCount(PAYER)).toBe(before)
   return ended.stderr.slice('geo: '.length).trimEnd()
-}
-
-const servers: Server[] = []
-afterEach(() => servers.splice(0).forEach((server) => server.close()))
-/** Starts another server, and returns its URL. */
-async function serving(listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 describe('usage', () => {
@@ -226,7 +215,7 @@ describe('a failure of the service or an RPC endpoint', () => {
 
   test("reports that the service's RPC endpoint or database is unavailable", async () => {
     const refusing = (status: number, headers: object) =>
-      serving((request, response) =>
+      serve((request, response) =>
         response
           .writeHead(status, { 'content-type': 'application/json', ...headers })
           .end(JSON.stringify({ title: 'Computation Error', status, detail: 'The node is unreachable.' })),
@@ -240,7 +229,7 @@ describe('a failure of the service or an RPC endpoint', () => {
   })
 
   test('names the server that did not respond within the timeout', async () => {
-    const silent = await serving(() => {})
+    const silent = await serve(() => {})
     const uid = `0x${'ab'.repeat(32)}`
     for (const args of [ASK, ['stats'], ['chains']])
       expect(await refused([...args, '--url', silent, '--timeout', '0.3'], 4)).toBe(
@@ -313,7 +302,7 @@ describe('a failure of the service or an RPC endpoint', () => {
   })
 
   test('reports a service of another version, and a server that is not the service', async () => {
-    const older = await serving((request, response) => {
+    const older = await serve((request, response) => {
       response.setHeader('content-type', 'application/json')
       response.end(
         JSON.stringify({ name: 'Geospatial Attestation Service', version: '0.0.3', chains: ['base'] }),
@@ -326,7 +315,7 @@ describe('a failure of the service or an RPC endpoint', () => {
     // A version of the service whose answers cannot land yet.
     const without =
       /"(attestByDelegation|submission|contract)":(\{[^{}]*\{[^{}]*\}[^{}]*\{[^{}]*\}[^{}]*\}|"[^"]*"),?/g
-    const before = await serving((request, response) => {
+    const before = await serve((request, response) => {
       const chunks: Buffer[] = []
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
       const answered = async () => {
@@ -348,7 +337,7 @@ describe('a failure of the service or an RPC endpoint', () => {
     expect(await refused([...LAND, '--url', before], 3)).toBe(
       'The answer has no attestByDelegation: it is from an older version of the service, and this package cannot land it.',
     )
-    const other = await serving((request, response) => response.writeHead(404).end('<html>nginx</html>'))
+    const other = await serve((request, response) => response.writeHead(404).end('<html>nginx</html>'))
     expect(await refused([...ASK, '--url', other], 3)).toContain('is not a Geospatial Attestation Service')
   })
 
@@ -359,7 +348,7 @@ describe('a failure of the service or an RPC endpoint', () => {
       'there is no attestation',
     )
     expect(await refused(['verify', unknown, '--chain', 'celo'], 3)).toContain('there is no attestation')
-    const limited = await serving((request, response) =>
+    const limited = await serve((request, response) =>
       response.writeHead(429, { 'retry-after': '1800', 'content-type': 'application/json' }).end(
         JSON.stringify({
           title: 'Rate limit exceeded',

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import {
@@ -24,8 +23,9 @@ import {
 import { QueryClient } from '@tanstack/query-core'
 import { Wallet } from 'ethers'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain'
+import { serve } from '../../../test/http-server'
 import { answersAreRead, startTestWorld, type TestWorld } from '../../../test/world'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { positions } from '../../../test/positions'
@@ -376,21 +376,16 @@ describe('errors', () => {
     expect(error!.message).toBe(`${error!.title}: ${error!.detail}`)
   })
 
-  const servers: Server[] = []
-  afterEach(() => servers.splice(0).forEach((server) => server.close().closeAllConnections()))
   /**
    * Starts a service that returns these responses in order, and repeats the last one. `asked` lists the
    * requests.
    */
   async function told(answers: RequestListener[], options: Partial<GeoOptions> = {}) {
     const asked: (string | undefined)[] = []
-    const server = createServer((request, response) => {
+    const url = await serve((request, response) => {
       asked.push(request.url)
       answers[Math.min(asked.length, answers.length) - 1]!(request, response)
-    }).listen(0, '127.0.0.1')
-    servers.push(server)
-    await new Promise((resolve) => server.once('listening', resolve))
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    })
     return { asked, geo: createGeo({ url, chain: 84532, ...options }) }
   }
   const answering =

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import {
   AlteredAnswerError,
@@ -28,6 +26,7 @@ import { mined, revoke, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { testedSlugs } from '../../../test/chains'
 import { EFFORT } from '../../../test/seed'
+import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
@@ -299,40 +298,29 @@ describe('nothing is sent', () => {
     const geo = geoOf('celo')
     const { attestByDelegation: _, ...older } = await geo.distance(TOWER, GATE)
     await refused(geo.land(older as Answer, ethersSigner('celo')), ServiceVersionError, /older version/)
-    const other = createServer((_request, response) => {
+    const other = await serve((_request, response) => {
       response.setHeader('content-type', 'application/json')
       response.end('{"name":"something else"}')
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => other.once('listening', resolve))
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-    try {
-      await refused(
-        createGeo(url).distance(TOWER, GATE, { chain: 'celo' }),
-        ServiceVersionError,
-        /not a Geospatial/,
-      )
-    } finally {
-      other.close()
-    }
+    })
+    await refused(
+      createGeo(other).distance(TOWER, GATE, { chain: 'celo' }),
+      ServiceVersionError,
+      /not a Geospatial/,
+    )
     // Responses of a chain's RPC endpoint and of a web server to any request.
-    const page = createServer((request, response) => {
+    const page = await serve((request, response) => {
       response.statusCode = request.url === '/' ? 200 : 404
       response.setHeader('content-type', 'text/html').end('<h1>Hello</h1>')
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => page.once('listening', resolve))
-    try {
-      for (const address of [local('celo').url, `http://127.0.0.1:${(page.address() as AddressInfo).port}`]) {
-        const none = createGeo({ url: address, chain: 42220 })
-        for (const work of [
-          () => none.info(),
-          () => none.distance(TOWER, GATE),
-          () => none.records.page(),
-          () => none.health(),
-        ] as const)
-          await refused(work(), ServiceVersionError, /not a Geospatial Attestation Service/)
-      }
-    } finally {
-      page.close()
+    })
+    for (const address of [local('celo').url, page]) {
+      const none = createGeo({ url: address, chain: 42220 })
+      for (const work of [
+        () => none.info(),
+        () => none.distance(TOWER, GATE),
+        () => none.records.page(),
+        () => none.health(),
+      ] as const)
+        await refused(work(), ServiceVersionError, /not a Geospatial Attestation Service/)
     }
   })
 })
