@@ -92,7 +92,7 @@ describe('documents that the code cites', () => {
 
 describe('the comparison of shown and real responses', () => {
   const differ = (shown: string, real: unknown) => differences(parseShown(shown), real, () => {})
-  test('accepts any text, members or entries only where the document has `...`', () => {
+  test('accepts any text, members or entries only where `...` stands', () => {
     expect(differ('{"a": "0x12...ef", ...}', { a: '0x12cdef', b: 1 })).toEqual([])
     expect(differ('{"a": 1} // a comment', { a: 1, b: 2 })).toEqual(['.b: answered, but not shown'])
     expect(differ('[1, 2, ...]', [1, 2, 3])).toEqual([])

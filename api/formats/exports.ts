@@ -17,8 +17,8 @@ const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
  * Maximum number of exports that read from the database at the same time; lists use the other connections.
- * An equal number of further exports may read their first two pages, so that a short export does not wait for
- * the pages of long ones.
+ * As many further exports may read their first two pages, so that a short export does not wait for the pages
+ * of long ones.
  */
 const READS_AT_ONCE = 2
 /** An export that lost its slot may still wait for its read, so the queue has no limit. */

@@ -457,7 +457,12 @@ describe('an invalid question', () => {
       [TOWER, STREET],
       "answer.operation: 'within:1e3' is not one of",
     ],
-    ['references', claim([refs[0]!]), [TOWER], 'answer.inputRefs: distance has 2, but this answer has 1'],
+    [
+      'references',
+      claim([refs[0]!]),
+      [TOWER],
+      'answer.inputRefs: distance has 2 inputs, but this answer has 1',
+    ],
     ['inputs', claim(refs), [TOWER], 'inputs: expected 2, in the order of inputRefs, got 1'],
     ['result', claim(refs, 'distance', true), [TOWER, STREET], 'answer.result: expected a number, got true'],
     ['result', claim(refs, 'contains', 1), [TOWER, STREET], 'answer.result: expected true or false, got 1'],
