@@ -186,6 +186,21 @@ test('does not agree with a longer fork while its logs are uncertain', async () 
   stop()
 })
 
+test('does not agree with a dropped block while the blocks that replace it are being written', async () => {
+  const { chain, mine, head, gate, pass, tip, stop } = await start(1)
+  const dropped = tip()
+  let open = () => {}
+  gate.open = new Promise((resolve) => (open = resolve))
+  chain.revert(2)
+  await mine(3)
+  await pass(LATEST_MS)
+  expect([tip(), head.agreementAge(dropped)]).toEqual([dropped, Infinity])
+  open()
+  await pass(LATEST_MS)
+  expect(head.agreementAge(tip())).toBeLessThan(2_000)
+  stop()
+})
+
 test('keeps the head while the only endpoint reports a head below the final block for some polls', async () => {
   const { chain, endpoints, pass, doubt, tip, stop } = await start(1)
   const { hash } = tip()
