@@ -242,7 +242,7 @@ function asErrors(
     reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
     return [429, [{ message: error.message }]]
   }
-  const { code, statusCode = 500, message } = error as FastifyError
+  const { code, statusCode = 500, message } = error
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return [413, [{ message: `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB.` }]]
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')

@@ -157,7 +157,7 @@ function refusalOf(
     return [429, CODES.refused, error.message]
   }
   if (error instanceof RequestError) return [error.statusCode, CODES.parseError, error.message]
-  const { code, statusCode = 500, message } = error as FastifyError
+  const { code, statusCode = 500, message } = error
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return [
       413,

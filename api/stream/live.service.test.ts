@@ -549,7 +549,7 @@ describe('concurrent clients', () => {
           // A record that was removed before its event was sent has only a reorged event.
           const sure = log.filter((each) => each.startsWith('reorged') || !gone.has(each.split(' ')[1]))
           const textOf = ({ event, data }: SseEvent) => `${event} ${parseInt(data.uid)}`
-          // Of few transactions of a chain, all may be rolled back.
+          // If a chain has few transactions, all of them may be rolled back.
           while (mine().map(textOf).at(-1) !== log.at(-1)) await pause(10)
           const told = mine().map(textOf)
           expect(told.filter((each) => sure.includes(each))).toEqual(sure)
