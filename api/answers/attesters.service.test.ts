@@ -55,7 +55,7 @@ async function noted(of: Awaited<ReturnType<typeof served>>, count: number, refu
   return { refusals, rows: await read() }
 }
 
-test('stores a signer, the other accounts, and the proxy that one of them owns', async () => {
+test('the list of attesters has a signer, its other accounts, and the proxy of one account', async () => {
   const others = [OWNER, DIRECT].map(({ address }) => address.toLowerCase())
   const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy, others }), 4, 0)
   const isNew = Object.fromEntries(found.rows.map((row) => [row.address, row.isNew]))
@@ -69,13 +69,13 @@ test('stores a signer, the other accounts, and the proxy that one of them owns',
   })
 })
 
-test('does not store a proxy with another owner', async () => {
+test('the list of attesters omits a proxy with another owner', async () => {
   const found = await noted(await served(UNUSED.privateKey, { proxy: chain.proxy }), 1, 1)
   expect(found.rows.map(({ address }) => address)).toEqual([UNUSED.address.toLowerCase()])
   expect(found.refusals[0]).toMatch(/^the owner of the proxy, 0x\w+, is not an attester of this service$/)
 })
 
-test('does not store a test account, whose key is public, for a public chain', async () => {
+test('the list of attesters of a public chain omits a test account, whose key is public', async () => {
   const found = await noted(await served(UNUSED.privateKey, { host: '0.0.0.0' }), 0, 1)
   expect(found.refusals[0]).toMatch(/publicly known test account/)
 })

@@ -50,7 +50,7 @@ test.each<[string, Omit<AnswerQuery, 'limit'>, string]>([
   ['an operation with a number', { operation: 'within:501' }, 'IDX_897f9dd6633b9e75de1690d7c4'],
   ['an input', { input: hex(77, 64) }, 'answer_inputs'],
   ['an answer', { ids: [`celo-${hex(77, 64)}`] }, 'PK_9232db17b63fb1e94f97e5c224f'],
-])('reads an index for %s', async (_name, query, index) => {
+])('the query for %s reads an index', async (_name, query, index) => {
   const { text, values } = answersQuery({ ...query, limit: 100 })
   const [explained] = await rows<{ 'QUERY PLAN': { Plan: Plan }[] }>(
     database.url,
@@ -67,7 +67,7 @@ test.each<[string, Omit<AnswerQuery, 'limit'>, string]>([
   expect(Math.max(...read)).toBeLessThanOrEqual(1_000)
 })
 
-test('exports all matching answers in the order of the list, or as many as the limit allows', async () => {
+test('an export has all matching answers in the order of the list, up to the limit', async () => {
   const api = await startApi({ databaseUrl: database.url })
   const ask = async (query: string, init?: RequestInit) => fetch(`${api.url}/api/v0/answers?${query}`, init)
   const { data, next_cursor } = (await (await ask('limit=3')).json()) as {

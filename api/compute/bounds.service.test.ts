@@ -92,7 +92,7 @@ test.each([
       ],
     },
   ],
-])('refuses %s on the event loop', async (operation, body) => {
+])('the API refuses %s if a bound fails on the event loop', async (operation, body) => {
   const before = await violations()
   const sound = await ask(operation, body)
   expect([sound.statusCode, signer.sign.mock.calls.length > 0, await violations()]).toEqual([
@@ -114,7 +114,7 @@ test.each([
 test.each([
   ['distance', { from: ring(2_000), to: ring(2_000) }],
   ['intersects', { geometry1: ring(2_000), geometry2: ring(1_000) }],
-])('refuses %s in a worker', async (operation, body) => {
+])('the API refuses %s if a bound fails in a worker', async (operation, body) => {
   const before = await violations()
   const refused = await ask(operation, body)
   expect([refused.statusCode, refused.headers['content-type'], refused.json()]).toMatchObject(REFUSAL)

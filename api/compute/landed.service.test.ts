@@ -56,7 +56,7 @@ const atMost =
       ? { error: { code: -32602, message: `up to a ${blocks} block range` } }
       : undefined
 
-test('finds an answer by its content alone, among other attestations', async () => {
+test('the search for a landed answer finds it by its content among other attestations', async () => {
   await land()
   const { statement, uid, number, timestamp } = await land()
   await attest(chain, request(LOCATION_SCHEMA.uid, statement.data))
@@ -86,7 +86,7 @@ test('finds an answer by its content alone, among other attestations', async () 
     })
 })
 
-test('shrinks a range that the RPC endpoint refuses and remembers the size, and returns unknown if every range is refused', async () => {
+test('the search for an answer shrinks a refused block range, and returns unknown if all are refused', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(300)
   proxy.misbehave(atMost(40))
@@ -106,7 +106,7 @@ test('shrinks a range that the RPC endpoint refuses and remembers the size, and 
   expect(await findLanded(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
 })
 
-test('does not shrink the range of blocks when a client disconnects', async () => {
+test('the search for an answer does not shrink the block range when a client disconnects', async () => {
   const { statement, timestamp } = await land()
   const { attester, reader } = served()
   const left = reader.of({ ...OWN_WORK, signal: AbortSignal.abort(new Error('gone')) })
@@ -114,7 +114,7 @@ test('does not shrink the range of blocks when a client disconnects', async () =
   expect(reader.logs.span).toBe(Infinity)
 })
 
-test('reads the time of a log without blockTimestamp from its block, and searches further back on a chain that is faster than its blockMs', async () => {
+test('the search for an answer reads the block if a log has no time, and searches back on a fast chain', async () => {
   const { statement, uid, timestamp } = await land()
   await mine(200)
   proxy.misbehave(({ method, params }) =>

@@ -23,7 +23,7 @@ const ring = (vertices: number, radius: number, height?: number) => {
 }
 const input = (value: unknown, path = 'geometry') => ({ reading: readGeometry(value, path) })
 
-describe('measuring', () => {
+describe('the measurer', () => {
   test('returns the same result and references in a worker and in the main thread', async () => {
     const small = await measurers[0].measure(
       { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
@@ -110,7 +110,7 @@ describe('measuring', () => {
     [0.4, undefined, /overloaded/],
     [0, 200, /overloaded/],
   ])(
-    'ends a measurement that takes too long, with a reason for %d of a processor, and runs the next one',
+    'ends a slow measurement on %d of a processor with the reason, and runs the next measurement',
     async (share, budgetMs, names) => {
       let calls = 0
       // The second call starts when the time of the batch is used up.
@@ -135,7 +135,7 @@ describe('measuring', () => {
   )
 })
 
-describe('reading bodies in a worker', () => {
+describe('the body reader in a worker', () => {
   const read = async (body: unknown) =>
     (await measurers[0].read(
       [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))],
@@ -306,7 +306,7 @@ describe('one client that floods the workers', () => {
     await flooded.close()
     rmSync(path.dirname(file), { recursive: true })
   })
-  test('cannot occupy every worker, gets 429 beyond its queue, and is served in the end', async () => {
+  test('cannot occupy every worker, gets 429 beyond its queue, and is served eventually', async () => {
     const gate = new Int32Array(new SharedArrayBuffer(4))
     const done: string[] = []
     const ask = (operation: string, client: string) =>

@@ -84,8 +84,8 @@ const expectation = ({ expected }: Vector) =>
       }
     : expected.problem
 
-describe('vectors', () => {
-  test('are complete', () => expect(vectors).toHaveLength(105))
+describe('the test vectors of the resolver', () => {
+  test('are all 105 vectors of the suite', () => expect(vectors).toHaveLength(105))
   test.each(
     vectors.filter(({ document, id }) => document !== undefined && id !== 'public-bad-requested-uid-differs'),
   )('resolve inline as expected: $id', async (vector) => {
@@ -254,7 +254,7 @@ test('a later check of the same attestation finds that it has expired or was rev
   })
 })
 
-test('reads no revocation for a client that has used up its share of account checks', async () => {
+test('the resolver reads no revocation for a client without remaining account checks', async () => {
   const read: string[] = []
   const reader = {
     accountRefusal: () => Promise.reject(ownShareUsed('')),
@@ -271,7 +271,7 @@ test('reads no revocation for a client that has used up its share of account che
 })
 
 hunt(
-  'refuses mutated texts with a ComputeError or resolves them as before',
+  'the resolver refuses mutated texts with a ComputeError or resolves them as before',
   300,
   async ({ random, cases }) => {
     const below = (count: number) => Math.floor(random() * count)

@@ -72,7 +72,7 @@ async function resolve(given: {
   return [message.replace(uid, 'UID'), asked]
 }
 
-test('uses an up-to-date index without an RPC call, and otherwise queries the chain', async () => {
+test('the input resolver queries the chain unless the index is up to date', async () => {
   expect(await resolve({})).toEqual(['resolved', 0])
   expect(await resolve({ index: { headAge: 20 } })).toEqual(['resolved', 0])
   expect(await resolve({ index: { headAge: 21 }, local: true })).toEqual(['resolved', 0])
@@ -95,7 +95,7 @@ test('uses an up-to-date index without an RPC call, and otherwise queries the ch
   for (const index of ask) expect([index, await resolve({ index })]).toEqual([index, ['resolved', 1]])
 })
 
-test('names the other chain that has a UID, and never its own', async () => {
+test('the input resolver names another chain that has a UID, but never the requested chain', async () => {
   const missing = { row: null, onchain: null }
   const [unknown] = await resolve(missing)
   const own = LOCAL_CHAIN.slug
@@ -108,7 +108,7 @@ test('names the other chain that has a UID, and never its own', async () => {
   expect(elsewhere).toContain(unknown)
 })
 
-test('refuses an attestation without a geometry, and states the reason, truncated and without invisible characters', async () => {
+test('the input resolver refuses an attestation without a geometry, with a cleaned and truncated reason', async () => {
   const [none] = await resolve({ row: { geometry: null, problem: null } })
   expect(none).toEqual(sentence('from'))
   expect(await resolve({ row: { geometry: null, problem: "srs 'x' is not known" } })).toEqual([
@@ -125,13 +125,13 @@ test('refuses an attestation without a geometry, and states the reason, truncate
   ]).toEqual([true, 302])
 })
 
-test('accepts no attestation from a stuck RPC endpoint, unless the chain is local', async () => {
+test('the input resolver accepts a stuck RPC endpoint only for a local chain', async () => {
   expect(await resolve({ index: { headAge: 7_200 } })).toEqual([sentence(), 0])
   expect(await resolve({ index: { headAge: 7_200 }, local: true })).toEqual(['resolved', 0])
   expect(await resolve({ index: { agreedAge: 16 }, stuck: true })).toEqual(['stuck', 1])
 })
 
-test('refuses attestations that are revoked, expired or too recent in the index', async () => {
+test('the input resolver refuses attestations that are revoked, expired or too recent', async () => {
   expect(await resolve({ row: { revoked: true } })).toEqual([sentence('from'), 0])
   expect(await resolve({ row: { expirationTime: 1_700_000_000n } })).toEqual([sentence('from'), 0])
   expect(await resolve({ row: { expirationTime: 1_700_000_001n } })).toEqual(['resolved', 0])

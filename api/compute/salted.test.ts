@@ -26,7 +26,7 @@ const DOCUMENT = {
   foreign: { type: 'Point', coordinates: [{}] },
 }
 
-test.each([undefined, null, 1, 'text'])('finds no salt in %s, which the kernel then rejects', (value) => {
+test.each([undefined, null, 1, 'text'])('the reader finds no salt in %s', (value) => {
   expect(() => refuseSalts(value, 'from')).not.toThrow()
 })
 
@@ -66,14 +66,14 @@ describe('a salt in GeoJSON', () => {
     expect(isSalted(salted, 'from')).toBe(true)
     await expect(resolveSalted(salted, 'from', new Measurer())).rejects.toThrow(GeometryError)
   })
-  test('is not found in plain coordinates, however many there are', () => {
+  test('is not searched for in plain coordinates, however many there are', () => {
     const coordinates = Array.from({ length: 50_000 }, (_, i) => [i / 1e3, 0])
     expect(() => refuseSalts({ type: 'LineString', coordinates }, 'from')).not.toThrow()
   })
 })
 
 test.each(['0x5a', `0x${'0'.repeat(64)}`, 5, null, `0x${'5a'.repeat(33)}`])(
-  'refuses the salt %j',
+  'the salt reader refuses the salt %j',
   async (salt) => {
     await expect(resolveSalted({ geometry: POINT, salt }, 'from', new Measurer())).rejects.toThrow(
       sentence('from.salt'),

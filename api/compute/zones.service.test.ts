@@ -89,7 +89,7 @@ describe('POST /compute/v0/zones', () => {
       expect([containing(near), near.body.onBoundary]).toEqual([within, on])
     }
   })
-  test('names zones with an ambiguous inside, and zones that are not polygons, if they may contain it', async () => {
+  test('names zones with an ambiguous inside, and other shapes, if they may contain the point', async () => {
     const { body } = await ask({ geometry: point(30.5, 10.5), zones: { uids: [bowtie, aPoint, ...row] } })
     expect(body).toMatchObject({ results: [], complete: false })
     expect(body.undecided).toEqual(
@@ -103,7 +103,7 @@ describe('POST /compute/v0/zones', () => {
       complete: true,
     })
   })
-  test('names a revoked zone of a list, and leaves it out of the set of a schema', async () => {
+  test('names a revoked zone of a list, but omits a revoked zone of a schema', async () => {
     const uid = await attest(world.chain, locationRequest(polygon(square(60, 20))))
     await revoke(world.chain, uid)
     await world.caughtUp()
@@ -121,7 +121,7 @@ describe('POST /compute/v0/zones', () => {
     expect(containing(answer)).toEqual([row[0]])
     expect(answer.body).toMatchObject({ inputRef: aPoint, transaction: { value: 0 } })
   })
-  test('names zones that take too long to measure, and signs answers about the others', async () => {
+  test('names zones that take too long to measure, and signs answers about the other zones', async () => {
     const slow = row[1]!
     class SlowMeasurer extends Measurer {
       override async measure(...given: Parameters<Measurer['measure']>) {
@@ -194,7 +194,7 @@ describe('POST /compute/v0/zones', () => {
       await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [attester])
     }
   })
-  hunt('returns the results of contains for each zone', 12, async ({ cases, random }) => {
+  hunt('returns the same results as contains for each zone', 12, async ({ cases, random }) => {
     const all = [...row]
     for (let i = 0; i < 6; i++)
       all.push(
@@ -224,11 +224,11 @@ describe('POST /compute/v0/zones', () => {
   })
 })
 
-describe('refusals', () => {
+describe('refusals of POST /compute/v0/zones', () => {
   const zones = { schema: LOCATION_SCHEMA.uid }
   const slugOf = ({ body }: Awaited<ReturnType<typeof ask>>) => [body.status, body.type.split('/').at(-1)]
 
-  test('name the field', async () => {
+  test('name the invalid field', async () => {
     const uid = `0x${'12'.repeat(32)}`
     for (const [body, field] of [
       [{ geometry: point(1, 1) }, 'zones'],
@@ -280,7 +280,7 @@ describe('refusals', () => {
     const more = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
     expect([...slugOf(more), more.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
   })
-  test('apply to the set of an attester while the index may lack attestations, but not to a list of UIDs', async () => {
+  test('apply to the set of an attester while the index may lack attestations, but not to listed UIDs', async () => {
     // The indexer writes the state at each poll.
     await rows(
       world.databaseUrl,

@@ -5,7 +5,7 @@ import { GeometryError, areaSquareMeters, lengthMeters, prepareGeometry, readGeo
 import { OPERATION_ROWS, OPERATIONS, readLabel, UNITS, writeLabel, type OperationName } from '.'
 import { positions } from '../../test/positions'
 
-test('reads the operation and its numbers from a label', () => {
+test('the label of an operation is read as the operation and its numbers', () => {
   for (const name of Object.keys(OPERATIONS) as OperationName[])
     for (const radius of [0.01, 0.29, 1, 4.35, 500, 1234.56, 99_999_999.99, 100_000_000]) {
       const label = writeLabel(name, [radius])
@@ -29,10 +29,10 @@ test.each([
   [12, 1200],
   [99_999_999.995, 10_000_000_000],
   [100_000_000, 10_000_000_000],
-])('writes a radius of %d m as %d cm into a label', (radius, centimeters) =>
+])('the label of a radius of %d m contains %d cm', (radius, centimeters) =>
   expect(writeLabel('within', [radius])).toBe(`within:${centimeters}`),
 )
-hunt('rounds a radius half up, as the decimal number that was sent', 10_000, ({ cases, random }) => {
+hunt('a radius is rounded half up, as the decimal number that was sent', 10_000, ({ cases, random }) => {
   for (let i = 0; i < cases; i++) {
     // Integer thousandths of a centimetre, often halfway between two centimetres.
     const decimals = BigInt(Math.floor(10 ** (1 + 9 * random())))
@@ -41,7 +41,7 @@ hunt('rounds a radius half up, as the decimal number that was sent', 10_000, ({ 
     expect(writeLabel('within', [Number(text)]), text).toBe(`within:${(thousandths + 500n) / 1000n}`)
   }
 })
-hunt('rounds areas and lengths to the nearest unit of the payload', 200, ({ cases, random }) => {
+hunt('areas and lengths are rounded to the nearest unit of the payload', 200, ({ cases, random }) => {
   const around = (radius: number) => {
     const [longitude, latitude] = [random() * 300 - 150, random() * 120 - 60]
     const corner = (degrees: number) => [
@@ -67,7 +67,7 @@ hunt('rounds areas and lengths to the nearest unit of the payload', 200, ({ case
 test.each([
   ...['', 'volume', 'distance:5', 'within', 'within:', 'within:-1', 'within:NaN', 'within:1.5'],
   ...['within:1e3', 'within:05'],
-])('rejects the label %j', (text) => expect(readLabel(text)).toBeUndefined())
+])('readLabel rejects the label %j', (text) => expect(readLabel(text)).toBeUndefined())
 test.each(['toString', 'constructor:1', '__proto__'])('does not treat %j as an operation', (text) =>
   expect(readLabel(text)).toBeUndefined(),
 )
@@ -82,7 +82,7 @@ const GEOMETRIES = [
   { type: 'MultiPolygon', coordinates: [[RING]] },
   { type: 'GeometryCollection', geometries: [{ type: 'Polygon', coordinates: [RING] }] },
 ]
-test.each(OPERATION_ROWS)('accepts for %s only the geometry types of its row', (name, row) => {
+test.each(OPERATION_ROWS)('the operation %s accepts only the geometry types of its row', (name, row) => {
   const given = ({ inputs }: typeof row, chosen: number, geometry: object) =>
     inputs.map((_, i) => prepareGeometry(readGeometry(i === chosen ? geometry : GEOMETRIES[4]!, 'g')))
   for (const [i, { accepts }] of row.inputs.entries())
@@ -92,7 +92,7 @@ test.each(OPERATION_ROWS)('accepts for %s only the geometry types of its row', (
       else expect(compute, geometry.type).toThrow(GeometryError)
     }
 })
-test.each(OPERATION_ROWS)('uses unique names for the arguments, inputs and numbers of %s', (_, row) => {
+test.each(OPERATION_ROWS)('the operation %s has unique names for arguments, inputs and numbers', (_, row) => {
   const fields = [
     ...row.inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases]),
     ...(row.parameters ?? []),
@@ -102,7 +102,7 @@ test.each(OPERATION_ROWS)('uses unique names for the arguments, inputs and numbe
 })
 
 test.each(OPERATION_ROWS)(
-  'lists %s in docs/reference/compute.md',
+  'the page docs/reference/compute.md lists %s',
   (name, { inputs, parameters = [], units }) => {
     const cells = [
       `\`${name}\``,

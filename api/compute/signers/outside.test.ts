@@ -3,7 +3,7 @@ import { OutsideSigner, type Device } from './outside'
 
 /** Queue of a signer outside this process, whose signatures end when the test ends them. */
 
-test('signs for clients alternately, and refuses a client whose share of the queue is full', async () => {
+test('an external signer serves clients alternately, and refuses a client whose queue is full', async () => {
   const started: { digest: string; fail: () => void }[] = []
   const device: Device = {
     parallel: 2,

@@ -60,7 +60,7 @@ async function tokenSigner(timeoutMs: number) {
   return { signer, sign, open }
 }
 
-test('stops waiting for a hanging token at the timeout, and signs again once it recovers', async () => {
+test('the PKCS#11 signer times out on a hanging token, and signs again once the token recovers', async () => {
   const { signer, sign, open } = await tokenSigner(200)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
   const answers = await Promise.allSettled([sign(HANGS), ...Array.from({ length: 20 }, () => sign())])
@@ -73,12 +73,12 @@ test('stops waiting for a hanging token at the timeout, and signs again once it 
   await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
   expect(signer.notReady()).toBeUndefined()
 })
-test("restarts the token's thread after it has ended", async () => {
+test('the PKCS#11 signer restarts its thread after the thread has ended', async () => {
   const { sign } = await tokenSigner(600_000)
   await expect(sign(DIES)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
 })
-test('does not return a signature of another digest', async () => {
+test('the PKCS#11 signer does not return a signature of another digest', async () => {
   const { signer, sign } = await tokenSigner(600_000)
   await expect(sign(OF_ANOTHER_DIGEST)).rejects.toThrow(sentence())
   expect(signer.notReady()).toEqual(sentence())

@@ -179,7 +179,7 @@ describe('a remote signer', () => {
     expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
     expect([signer.notReady(), told]).toEqual([undefined, [sentence(), undefined]])
   })
-  test('waits a limited time, including the wait for a slot, and refuses further signatures', async () => {
+  test('times out with its wait for a slot included, and refuses further signatures', async () => {
     const { url, calls } = await service(() => undefined)
     // The counter starts before the trial, which calls the signer once.
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 300 })
