@@ -72,8 +72,8 @@ const refusal = (account: string, signature: string, of = reader()) =>
   of.accountRefusal({ account: account.toLowerCase(), digest: DIGEST, signature })
 const signed = (key: Wallet) => key.signingKey.sign(DIGEST).serialized
 
-describe('an account', () => {
-  test("accepts its owner's signatures, and no others", async () => {
+describe('a smart account', () => {
+  test('accepts signatures of its owner, and of no other key', async () => {
     const [owner, other] = [newKey(), newKey()]
     const account = await deploy(Account, owner.address)
     expect(await refusal(account, signed(owner))).toBeUndefined()
@@ -105,12 +105,12 @@ describe('an account', () => {
     ['a key', () => newKey().address],
     ['a contract of the node itself (identity)', () => `0x${'4'.padStart(40, '0')}`],
     ['the zero address', () => `0x${'0'.repeat(40)}`],
-  ])('accepts nothing if it is %s', async (_, address) => {
+  ])('accepts no signature if it is %s', async (_, address) => {
     expect(await refusal(address(), signed(newKey()))).toMatchObject({ isContract: false })
   })
 })
 
-describe('a hostile account', () => {
+describe('a hostile smart account', () => {
   const WAYS = [
     ...['Accepts', 'BurnsAllGas', 'Answers10MB', 'Reverts', 'RevertsWithMagic', 'Reverts10MB', 'AddsGarbage'],
     ...['AnswersTwoWords', 'AnswersFourBytes', 'AnswersNothing', 'AnswersMagicAtTheEnd', 'AnswersTrue'],
@@ -127,7 +127,7 @@ describe('a hostile account', () => {
       expect(await refusal(await deploy(Hostile, way(name)), '0x00')).toMatchObject({ isContract: true })
     },
   )
-  test.each(WAYS)('is not made by a factory that %s', async (name) => {
+  test.each(WAYS)('is not deployed by a factory that %s', async (name) => {
     const hostile = await deploy(Hostile, way(name))
     const owner = newKey()
     const { address, wrap } = counterfactual(owner.address, hostile)
@@ -141,12 +141,12 @@ describe('a hostile account', () => {
   })
 })
 
-describe('a chain that is not local', () => {
+describe('an account on a chain that is not local', () => {
   /** Reads from this node through a host name that does not count as local. */
   const remote = () => reader(chain.url.replace('127.0.0.1', '0.0.0.0'))
   const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 
-  test('is called at a final block and at the head, and must accept at both', async () => {
+  test('is called at a final block and at the head, and must accept the signature at both', async () => {
     const [owner, next] = [newKey(), newKey()]
     const account = await deploy(Account, owner.address)
     expect(await refusal(account, signed(owner), remote())).toMatchObject({
@@ -206,7 +206,7 @@ describe('a chain that is not local', () => {
     ['10 MB', { result: `0x${'01'.repeat(10_000_000)}` }],
     ['too little gas', { error: { code: 3, message: 'execution reverted', data: '0x' } }],
     ['nothing', { result: null }],
-  ])('accepts nothing if its RPC endpoint returns %s', async (_, answer) => {
+  ])('accepts no signature if its RPC endpoint returns %s', async (_, answer) => {
     const node = await proxy((method) => (method === 'eth_call' ? answer : undefined))
     try {
       await expect(refusal(factory, '0x00', reader(node.url))).rejects.toBeInstanceOf(UnavailableError)
@@ -214,12 +214,12 @@ describe('a chain that is not local', () => {
       node.close()
     }
   })
-  test('accepts nothing if its RPC endpoint is unreachable', async () => {
+  test('accepts no signature if its RPC endpoint is unreachable', async () => {
     await expect(refusal(factory, '0x00', reader('http://0.0.0.0:1'))).rejects.toBeInstanceOf(
       UnavailableError,
     )
   })
-  test('gets at most 16 calls at once: others wait', async () => {
+  test('gets at most 16 calls at once, while further calls are queued', async () => {
     const waiting: (() => void)[] = []
     const node = await proxy(() => undefined, waiting)
     try {
@@ -281,7 +281,7 @@ const post = async (path: string, body: unknown, headers: Record<string, string>
   return { status: response.status, body: (await response.json()) as any }
 }
 
-describe('an offchain attestation of an account', () => {
+describe('an offchain attestation by a smart account', () => {
   const distance = (attestation: unknown, to = api) =>
     post('/compute/v0/distance', { chainId: 84532, from: { attestation }, to: EIFFEL_TOWER }, {}, to)
   const answered = { status: 200, body: { result: 881329.94 } }
@@ -368,7 +368,7 @@ describe('an offchain attestation of an account', () => {
       })
     },
   )
-  test('is refused if only keys may sign', async () => {
+  test('is refused if the settings allow only keys to sign', async () => {
     const keysOnly = await serve({ smartAccounts: false })
     try {
       const owner = newKey()
@@ -381,7 +381,7 @@ describe('an offchain attestation of an account', () => {
   })
 })
 
-describe('a request of an account', () => {
+describe('a request signed by a smart account', () => {
   const PATH = '/compute/v0/distance'
   const BODY = { chainId: 84532, from: BRANDENBURG_GATE, to: EIFFEL_TOWER }
   let nonces = 0
@@ -437,7 +437,7 @@ describe('a request of an account', () => {
     expect(await send(await request(address, owner, { wrap }))).toMatchObject(answered)
     expect(await send(await request(address, newKey(), { wrap }))).toMatchObject({ status: 401 })
   })
-  test('counts for the account on its chain, while a request of a key counts for the key, with or without a chain', async () => {
+  test('counts for the account on its chain, whereas a request of a key counts for the key on any chain', async () => {
     const limited = await serve({ wallet: { perHour: 1 } })
     try {
       const owner = newKey()
@@ -470,7 +470,7 @@ describe('a request of an account', () => {
       refused(sentence('X-Signature', /(?<=text is ").*/s)),
     )
   })
-  test('is refused if only keys may sign', async () => {
+  test('is refused if the settings allow only keys to sign', async () => {
     const keysOnly = await serve({ smartAccounts: false })
     try {
       const owner = newKey()

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { compile } from '../../test/solidity'
 import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer } from './account'
 
-test('has the compiled code of account.sol', () => {
+test('ACCOUNT_CHECK is the compiled code of account.sol', () => {
   expect(ACCOUNT_CHECK).toBe(compile('api/contracts/account.sol').AccountCheck!.bytecode)
 })
 
 const claim = { account: `0x${'a1'.repeat(20)}`, digest: `0x${'d1'.repeat(32)}` }
 const MAGIC = '6492'.repeat(16)
 
-test('keeps the largest call within the limit of creation code, 49,152 bytes (EIP-3860)', () => {
+test('accountCall keeps the largest call within 49,152 bytes of creation code (EIP-3860)', () => {
   const signature = `0x${'51'.repeat(4_096)}`
   expect(isAccountSignature(signature)).toBe(true)
   expect(isAccountSignature(`${signature}51`)).toBe(false)
@@ -17,7 +17,7 @@ test('keeps the largest call within the limit of creation code, 49,152 bytes (EI
   expect(data.length / 2).toBeLessThan(8_192)
 })
 
-test.each(['0x', '0x1', '51', '0x5g', '', `0x51 `])('rejects the signature %j', (text) =>
+test.each(['0x', '0x1', '51', '0x5g', '', `0x51 `])('isAccountSignature rejects the signature %j', (text) =>
   expect(isAccountSignature(text)).toBe(false),
 )
 
@@ -26,7 +26,7 @@ test.each([
   ['too little', '00'.repeat(64)],
   ['places beyond its end', 'ff'.repeat(96)],
   ['an endless length', `${'00'.repeat(31)}01${'00'.repeat(31)}40${'00'.repeat(31)}40${'ff'.repeat(32)}`],
-])('makes no call for a signature with the ERC-6492 suffix and %s', (_, held) =>
+])('accountCall makes no call for a signature with the ERC-6492 suffix and %s', (_, held) =>
   expect(accountCall({ ...claim, signature: `0x${held}${MAGIC}` })).toBeUndefined(),
 )
 
@@ -39,6 +39,6 @@ test.each([
   {},
   `0x${'0'.repeat(63)}3`,
   `0x${'0'.repeat(63)}1${'0'.repeat(64)}`,
-])('ignores the response %j of an RPC endpoint', (answer) =>
+])('readAccountAnswer ignores the response %j of an RPC endpoint', (answer) =>
   expect(readAccountAnswer(answer)).toBeUndefined(),
 )

@@ -38,7 +38,7 @@ function callsOf(node: HeldNode, client: string) {
 const sentBy = ({ sent }: HeldNode, name: string) =>
   sent.filter(({ parameters }) => String(parameters[0]).startsWith(name)).length
 
-test('leaves slots to other clients while one waits for many calls', async () => {
+test('the call queue leaves slots to other clients while one client waits for many calls', async () => {
   const node = held()
   const hostile = callsOf(node, 'hostile')
   const all = hostile.calls(100)
@@ -53,7 +53,7 @@ test('leaves slots to other clients while one waits for many calls', async () =>
   expect(sentBy(node, 'hostile')).toBe(16)
 })
 
-test('serves a waiting client before further calls of the clients that occupy all slots', async () => {
+test('the call queue serves a waiting client before further calls of other clients', async () => {
   const node = held()
   const clients = ['a', 'b', 'c', 'd'].map((client) => callsOf(node, client))
   for (const { calls } of clients) void calls(50)
@@ -66,7 +66,7 @@ test('serves a waiting client before further calls of the clients that occupy al
   for (const { leave } of clients) leave()
 })
 
-test('refuses calls of a client whose share of the queue is full, and no calls of others', async () => {
+test('the call queue refuses calls only of the client whose share of the queue is full', async () => {
   const node = held()
   const hostile = callsOf(node, 'hostile')
   const all = hostile.calls(16 + 200 + 1)
@@ -77,7 +77,7 @@ test('refuses calls of a client whose share of the queue is full, and no calls o
   expect(await other).toEqual([{ status: 'fulfilled', value: '0x1' }])
 })
 
-test('sends equal calls of several clients once', async () => {
+test('the call queue sends equal calls of several clients once', async () => {
   const node = held()
   const clients = Array.from({ length: 9 }, (_, i) => callsOf(node, `client ${i}`))
   const all = Promise.all(clients.map(({ calls }) => calls(1, 'shared')))
@@ -87,7 +87,7 @@ test('sends equal calls of several clients once', async () => {
   expect(node.sent).toHaveLength(1)
 })
 
-test('checks the signatures of smart accounts for each client in its share', async () => {
+test('the call queue checks signatures of smart accounts within the share of each client', async () => {
   const node = held()
   const checks = new AccountChecks('base')
   const check = (client: string) =>
@@ -107,7 +107,7 @@ test('checks the signatures of smart accounts for each client in its share', asy
   await expect.poll(atHead).toBe(7)
 })
 
-test('shares results that it reads for one client with other clients, without charging that client again', async () => {
+test('the call queue shares results between clients without charging the first client again', async () => {
   const node = held()
   const own = node.of({ ...OWN_WORK, client: 'first' })
   const local = own.isLocal()

@@ -110,7 +110,7 @@ const RUN = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}`
 const client = (name: string) => `${RUN}:${name.slice(0, -1)}::${name.slice(-1)}`
 let clients = 0
 
-test('signs the text in docs/reference/wallet.md', () => {
+test('a wallet signs the text in docs/reference/wallet.md', () => {
   const example = /## The text[^]*?```text\n([^]*?)\n```/.exec(
     readFileSync('docs/reference/wallet.md', 'utf8'),
   )![1]!
@@ -141,7 +141,7 @@ describe('a signed request', () => {
   })
   afterAll(() => api.close())
 
-  test('is admitted, and counts for its wallet; a request without headers counts for its address', async () => {
+  test('is admitted, and counts for its wallet instead of its address', async () => {
     expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
     expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 998, RESET] })
     expect(await send(api, await sign(other))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
@@ -342,7 +342,7 @@ describe('a signed request', () => {
   })
 })
 
-test('signs the whole path of the URL if the service is below a path', async () => {
+test('a wallet signs the whole path of the URL if the service is below a path', async () => {
   const api = await serve({ publicBaseUrl: 'https://x.example:8443/geo' })
   const wallet = newWallet()
   expect(
@@ -350,7 +350,7 @@ test('signs the whole path of the URL if the service is below a path', async () 
   ).toMatchObject({ status: 400 })
   expect(await send(api, await sign(wallet, { authority: 'x.example:8443' }))).toMatchObject({ status: 401 })
 })
-test('ignores the headers if the setting is off', async () => {
+test('the service ignores the headers of a wallet if the setting is off', async () => {
   const api = await startApi({ rateLimitPerHour: 7 })
   closing.push(() => api.close())
   const sent = await sign(newWallet(), { authority: 'elsewhere' })
@@ -360,7 +360,7 @@ test('ignores the headers if the setting is off', async () => {
     await send(api, { ...sent, headers: { 'content-type': 'application/json', 'x-signature': '' } }),
   ).toMatchObject({ ...LET_IN, limit: [7, 4, RESET] })
 })
-test('remembers a nonce exactly as long as its timestamp is accepted', async () => {
+test('the service remembers a nonce exactly as long as its timestamp is accepted', async () => {
   let seconds = 1_800_000_000
   const clock = () => seconds * 1000
   const api = await serve({ clock, elapsed: clock })
@@ -385,7 +385,7 @@ test('remembers a nonce exactly as long as its timestamp is accepted', async () 
     ),
   ).toMatchObject(LET_IN)
 })
-test('remembers a nonce even if the clock is set forward and back', async () => {
+test('the service remembers a nonce even if the clock is set forward and back', async () => {
   let seconds = 1_800_000_000
   const api = await serve({ clock: () => seconds * 1000 })
   const wallet = newWallet()
@@ -401,7 +401,7 @@ for (const [where, redisUrl] of [
   ['in this process', undefined],
   ['through Redis (needs TEST_REDIS_URL)', TEST_REDIS_URL],
 ] as const)
-  describe.skipIf(where !== 'in this process' && !redisUrl)(`limits ${where}`, () => {
+  describe.skipIf(where !== 'in this process' && !redisUrl)(`rate limits of a wallet ${where}`, () => {
     const options = redisUrl === undefined ? {} : { redisUrl }
     const from = (sent: Sent, address: string): Sent => ({
       ...sent,
@@ -424,7 +424,7 @@ for (const [where, redisUrl] of [
       expect(Number(over.retryAfter)).toBeGreaterThan(3_000)
       expect(await send(api, from(await sign(newWallet()), client('a1')))).toMatchObject(LET_IN)
     })
-    test('apply to an address for all its wallets, valid or not', async () => {
+    test('apply to an address for all its wallets, with valid or invalid signatures', async () => {
       const api = await serve({
         ...options,
         wallet: { perHour: 100, perHourByAddress: 4 },
@@ -480,7 +480,7 @@ for (const [where, redisUrl] of [
       ).toMatchObject({ status: 400, detail: sentence() })
       expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
     })
-    test('admit a request once, and refuse repetitions, also from another address or twenty at once', async () => {
+    test('admit a request once, and refuse its repetitions from any address', async () => {
       const copies = redisUrl === undefined ? [await serve()] : [await serve(options), await serve(options)]
       const wallet = newWallet()
       const sent = await sign(wallet)
@@ -502,8 +502,8 @@ for (const [where, redisUrl] of [
     })
   })
 
-describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => {
-  test('refuse signed requests at once and serve unsigned ones, while used nonces stay used', async () => {
+describe.skipIf(!TEST_REDIS_URL)('nonces in Redis (need TEST_REDIS_URL)', () => {
+  test('are required for signed requests during a Redis failure, and used nonces stay used', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     closing.push(() => proxy.close())
     // The first request without a response from Redis waits for this timeout. The others do not wait.
@@ -545,7 +545,7 @@ describe.skipIf(!TEST_REDIS_URL)('Redis failures (needs TEST_REDIS_URL)', () => 
     expect(await send(api, used)).toMatchObject({ status: 401 })
     expect(await send(api, await sign(wallet))).toMatchObject(LET_IN)
   })
-  test('let a nonce expire', async () => {
+  test('expire after the time for which their timestamps are accepted', async () => {
     const api = await serve({ redisUrl: TEST_REDIS_URL!, wallet: { maxSkewSeconds: 20 } })
     const wallet = newWallet()
     const sent = await sign(wallet)

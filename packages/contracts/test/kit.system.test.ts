@@ -87,7 +87,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     expect(await forge(['test'], { ANSWERS })).toMatch(/\d+ tests passed, 0 failed, 0 skipped/)
   })
 
-  test('have a template that forge builds and tests, in its folder and as a copy', async () => {
+  test('include a template that forge builds and tests, in its folder and as a copy', async () => {
     const folder = temporaryFolder()
     try {
       const kit = path.resolve('packages/contracts')
