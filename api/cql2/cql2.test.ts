@@ -86,13 +86,13 @@ test.each<[string, unknown]>([
       ],
     },
   ],
-])('reads %s in both encodings', (given, same) => {
+])('the CQL2 parser reads %s in both encodings', (given, same) => {
   expect(text(given)).toEqual(json(same))
   expect(jsonOf(text(given))).toEqual(same)
 })
 
 hunt(
-  'converts random filters from text to JSON and back without change, in any spelling',
+  'the CQL2 parser converts random filters from text to JSON and back without change, in any spelling',
   300,
   ({ random, cases }) => {
     const pick = <T>(...list: T[]) => list[Math.floor(random() * list.length)]!
@@ -129,7 +129,7 @@ hunt(
   },
 )
 
-describe('an invalid filter is reported with its position', () => {
+describe('the CQL2 parser reports an invalid filter with its position', () => {
   test.each([
     ['', 'at character 1'],
     ['chain', 'at character 6'],
@@ -181,10 +181,10 @@ describe('an invalid filter is reported with its position', () => {
   })
 })
 
-describe('hostile filters are rejected', () => {
+describe('the CQL2 parser, for hostile filters,', () => {
   const nested = (levels: number) => `${'('.repeat(levels)}TRUE${')'.repeat(levels)}`
   const deep = (levels: number) => `${'{"op":"not","args":['.repeat(levels)}true${']}'.repeat(levels)}`
-  test('accepts a filter at each limit, and rejects one beyond it', () => {
+  test('accepts a filter at each limit, and rejects a filter beyond the limit', () => {
     const ors = (count: number) => Array.from({ length: count }, () => 'TRUE').join(' OR ')
     const list = (count: number) => `a IN (${Array.from({ length: count }, (_, i) => i).join()})`
     for (const largest of [nested(32), ors(200), list(1_000), `a = '${'x'.repeat(15_994)}'`])

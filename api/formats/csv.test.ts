@@ -40,7 +40,7 @@ function check(text: string): void {
   expect([text, cellsOf(line).filter((cell) => isFormula(cell))]).toEqual([text, []])
 }
 
-describe('guards every cell that a spreadsheet could read as a formula', () => {
+describe('the CSV guard, for cells that a spreadsheet could read as a formula,', () => {
   test.each([
     ...['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '\r\n=1', '\n\n\t =1', '＝1', '＋1'],
     ...['－1', '＠1', '−1', '﹦1', '⁼1', '⩵1'],
@@ -68,8 +68,8 @@ describe('guards every cell that a spreadsheet could read as a formula', () => {
       '\n-1+cmd|x',
       '\n-1',
     ],
-  ])('%j', check)
-  hunt('guards cells of random texts made of such parts', 2_000, ({ random, cases }) => {
+  ])('guards the cell %j', check)
+  hunt('guards cells of random texts made of the same characters', 2_000, ({ random, cases }) => {
     const parts = [
       ...['=', '+', '-', '@', '＝', '－', '−', "'", '"', ';', '|', ',', '\t', '\n', '\r', '\v', '\u2028'],
       ...[' ', '\u00a0', '\u200b', '\ufeff', '\u0301', '1', '.5', 'e', 'a', 'é', '𝕊', '[', ']', '\\'],
@@ -77,7 +77,7 @@ describe('guards every cell that a spreadsheet could read as a formula', () => {
     const part = () => parts[Math.floor(random() * parts.length)]!
     for (let i = 0; i < cases; i++) check(Array.from({ length: 1 + Math.floor(random() * 9) }, part).join(''))
   })
-  test('guards all characters that Unicode normalises to = + - @, and all invisible characters before them', () => {
+  test('guards characters that Unicode normalises to = + - @, also after invisible characters', () => {
     let [forms, unseen] = [0, 0]
     for (let code = 1; code <= 0x10ffff; code++) {
       if (code >= 0xd800 && code <= 0xdfff) continue
@@ -99,7 +99,7 @@ test('the expression in docs/reference/record-formats.md undoes the guard', () =
     expect(guarded(text).replace(new RegExp(source!, 'g'), '')).toBe(text)
 })
 
-test('leaves other texts unchanged: coordinates over several lines, WKT, lists, words', () => {
+test('the CSV guard leaves coordinates, WKT, lists and words unchanged', () => {
   const texts = [
     ...['', 'A place', 'x=1', 'a-b, -c', '[-33.5, -1]', '[\n  -33.5,\n  -1.5e-7\n]'],
     ...['{"coordinates":[\n-1\n,-2]}', 'POINT(-1 2)', 'SRID=4326;POINT(-1 -2)'],
@@ -117,7 +117,7 @@ test('leaves other texts unchanged: coordinates over several lines, WKT, lists, 
   )
 })
 
-test('takes time proportional to the length of the text', () => {
+test('the CSV guard takes time proportional to the length of the text', () => {
   for (const part of ['\t', ';', ' ', '\u200b', "'", ';"', '\n-1', '-1 ', '9', '\n9', ' ;= ']) {
     const text = `\n-${part.repeat(1_000_000 / part.length)}x`
     const started = performance.now()

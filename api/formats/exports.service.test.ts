@@ -112,7 +112,7 @@ async function freed(client: string, of = api): Promise<void> {
   }
 }
 
-test('sends a slow client the whole export, beyond the timeout of other responses', async () => {
+test('the service sends a slow client the whole export, beyond the timeout of other responses', async () => {
   const response = await start('?format=geojson', undefined, { of: hasty })
   const started = performance.now()
   const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
@@ -120,7 +120,7 @@ test('sends a slow client the whole export, beyond the timeout of other response
   expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
 })
 
-test('holds one page and no database connection for a client that stops reading, and disconnects it in the end', async () => {
+test('the service uses one page and no connection for a client that stops reading, and disconnects it', async () => {
   const before = process.memoryUsage()
   const response = await start('?format=ndjson', undefined, { of: hasty })
   response.pause()
@@ -137,8 +137,8 @@ test('holds one page and no database connection for a client that stops reading,
   expect(response.complete).toBe(false)
 })
 
-describe('a failure during an export breaks the connection: a truncated file never looks complete', () => {
-  test.each(['geojson', 'ndjson', 'csv'])('%s', async (format) => {
+describe('a failure during an export, which must not look complete, breaks the connection', () => {
+  test.each(['geojson', 'ndjson', 'csv'])('in the format %s', async (format) => {
     const response = await start(`?format=${format}`, '192.0.2.2')
     response.once('readable', () => {})
     await pause(200)
@@ -155,7 +155,7 @@ describe('a failure during an export breaks the connection: a truncated file nev
   })
 })
 
-test('reports a failure before the first record as an ordinary error', async () => {
+test('the service reports a failure before the first record as an ordinary error', async () => {
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN line TO lines')
   const response = await start('?format=csv', '192.0.2.3')
   await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
@@ -173,7 +173,7 @@ test('reports a failure before the first record as an ordinary error', async () 
   await freed('192.0.2.3')
 })
 
-test('returns 503 for an export without a first record in time, and frees its slot', async () => {
+test('the service returns 503 for an export without a first record in time, and frees its slot', async () => {
   const client = new Client({ connectionString: database.url })
   await client.connect()
   await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
@@ -196,7 +196,7 @@ test('returns 503 for an export without a first record in time, and frees its sl
   await freed('192.0.2.8', hasty)
 })
 
-test('stops the export after a disconnect, and frees its slot', async () => {
+test('the service stops the export after a disconnect, and frees its slot', async () => {
   const client = '192.0.2.4'
   const [a, b] = [await start('?format=csv', client), await start('?format=geojson', client)]
   const refused = await start('?format=ndjson', client)
@@ -224,7 +224,7 @@ test('stops the export after a disconnect, and frees its slot', async () => {
   }
 })
 
-test('returns 503 for too many exports at once, and still serves pages', async () => {
+test('the service returns 503 for too many exports at once, and still serves pages', async () => {
   // Time stands still: no export becomes too slow to keep its slot.
   const of = await startApi({
     ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], elapsed: () => 0 },
@@ -252,7 +252,7 @@ test('returns 503 for too many exports at once, and still serves pages', async (
 })
 
 test.skipIf(EFFORT < 2)(
-  'disconnects a client that reads slowly, or for more than an hour, when others wait',
+  'the service disconnects slow readers, or after an hour, when other clients wait',
   async () => {
     // Buffers hold at most 10 MB: for a client that has read 30 of 50 MB, the server has read more, but not
     // all.
@@ -320,7 +320,7 @@ test.skipIf(EFFORT < 2)(
 )
 
 test.skipIf(EFFORT < 2)(
-  'ends slow readers of files in spatial order when another client waits for a slot',
+  'the service ends slow readers of files in spatial order when another client waits for a slot',
   async () => {
     await insertRecords(
       database.url,
@@ -356,7 +356,7 @@ test.skipIf(EFFORT < 2)(
   },
 )
 
-test('reads nothing for HEAD, and holds no slot', async () => {
+test('the service reads no records for HEAD, and occupies no slot', async () => {
   for (let i = 0; i < 20; i++) {
     const response = await start('?format=csv', '192.0.2.6', { method: 'HEAD' })
     expect([response.statusCode, response.headers['content-type'], await textOf(response)]).toEqual([
@@ -367,7 +367,7 @@ test('reads nothing for HEAD, and holds no slot', async () => {
   }
 })
 
-test('exports each earlier record once while records arrive, and serves lists meanwhile', async () => {
+test('the service exports each earlier record once while records arrive', async () => {
   const before = await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record')
   const response = await start('?format=ndjson')
   const asking = (async () => {
@@ -386,7 +386,7 @@ test('exports each earlier record once while records arrive, and serves lists me
   expect(uids.filter((uid) => before.some((row) => row.uid === uid))).toHaveLength(before.length)
 })
 
-test('disconnects exports when the service stops, without waiting for them', async () => {
+test('the service disconnects exports immediately when it stops', async () => {
   const stopped = await startApi({ databaseUrl: database.url })
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     request(`${stopped.url}${LIST}?format=ndjson`, { agent: false }, resolve).on('error', reject).end()
@@ -398,7 +398,7 @@ test('disconnects exports when the service stops, without waiting for them', asy
   await expect(textOf(response)).rejects.toMatchObject({ code: 'ECONNRESET' })
 })
 
-test('exports exactly the records that match a place', async () => {
+test('the service exports exactly the records that match a place', async () => {
   const text = await textOf(await start('?near=10.5,10.5&radius=80000&format=ndjson'))
   const found = text
     .trimEnd()
@@ -414,7 +414,7 @@ test('exports exactly the records that match a place', async () => {
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'sorts long files, but not short ones, at a lower priority than the event loop',
+  'the service sorts long files, but not short ones, at a lower priority than the event loop',
   async () => {
     const files = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
     const tasks = () => readdirSync('/proc/self/task').map(Number)
@@ -464,7 +464,7 @@ describe('a short file in spatial order', () => {
     }
   })
 
-  test('sends a short file while long files wait for their pages', async () => {
+  test('is sent while long files wait for their pages', async () => {
     const exports = new Exports(new ColumnarFiles(2 ** 30, COLUMNAR_WORKER), () => 0)
     const written = { type: 'text/plain', file: '', head: '', separator: ' ', tail: '' }
     async function* pagesOf(path: string) {

@@ -3,7 +3,7 @@ import { seededRandom } from '../../dev/random'
 import { recordBytes, recordLines } from './json'
 import { readLines } from '../store/sql'
 
-test('writes a page with the same bytes as its single records, consecutive or with gaps', () => {
+test('each format writes a page with the same bytes as its single records, consecutive or with gaps', () => {
   const random = seededRandom(20_261_124)
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   const texts = ['', 'a', 'Grüße, 東京 🗼', '},{"uid":"', '\u2028 \\ " \n\t']

@@ -16,14 +16,14 @@ const polygon = (...positions: number[][]): Geometry => ({
 const marks = (svg: string) =>
   svg.replace(/<path class="land"[^]*<g class="grid">[^]*<\/g>/, '').match(/<(path|circle)[^>]*>/g) ?? []
 
-test('draws no picture without a geometry', () => {
+test('the map has no picture without a geometry', () => {
   expect(draw(null)).toEqual({ svg: '', left: 0 })
   expect(draw()).toEqual({ svg: '', left: 0 })
   expect(
     draw({ type: 'GeometryCollection', geometries: [] }, { type: 'Point', coordinates: [1, 2] }).svg,
   ).toContain('<circle')
 })
-test('centres a single point, with a margin of some kilometres', () => {
+test('the map picture centres a single point, with a margin of some kilometres', () => {
   const { svg } = draw({ type: 'Point', coordinates: [13.3777, 52.5163] })
   const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(svg)!.map(Number)
   expect(marks(svg)).toEqual([`<circle class="point" cx="${width! / 2}" cy="${height! / 2}" r="5"/>`])
@@ -32,7 +32,7 @@ test('centres a single point, with a margin of some kilometres', () => {
   for (const coordinates of positions('180 90, -180 -90'))
     expect(draw({ type: 'Point', coordinates }).svg).not.toMatch(/NaN|Infinity|>1[89]\d\.[1-9]|>9\d\.[1-9]/)
 })
-test('draws areas below lines, lines below points, and large areas below small ones, each linked to its feature', () => {
+test('the map picture draws large shapes below small ones, with a link to each feature', () => {
   const { svg } = draw(
     { type: 'Point', coordinates: [5, 5] },
     polygon([4, 4], [6, 4], [6, 6]),
@@ -46,7 +46,7 @@ test('draws areas below lines, lines below points, and large areas below small o
 const heightOf = (svg: string) => Number(/viewBox="0 0 960 ([\d.]+)"/.exec(svg)![1])
 const xsOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, x]) => Number(x))
 const ysOf = (mark: string) => [...mark.matchAll(/(-?[\d.]+) (-?[\d.]+)/g)].map(([, , y]) => Number(y))
-test('draws a geometry across the antimeridian in one piece if the picture crosses it, otherwise at both edges, and never a line across the picture', () => {
+test('the map picture draws a geometry across the antimeridian in one piece or at both edges', () => {
   const crossing = [
     { type: 'LineString', coordinates: positions('170 10, -170 10') },
     polygon([-175, -20], [175, -20], [175, -10], [-175, -10]),
@@ -67,14 +67,14 @@ test('draws a geometry across the antimeridian in one piece if the picture cross
   expect(lines).toHaveLength(4)
   for (const each of lines) expect(Math.max(...each) - Math.min(...each)).toBeLessThan(100)
 })
-test('includes the pole in a ring around it', () => {
+test('the map picture fills the pole in a ring around it', () => {
   const north = draw(polygon([0, 70], [90, 75], [180, 70], [-90, 72])).svg
   expect(Math.min(...ysOf(marks(north)[0]!))).toBe(0)
   const south = draw(polygon([0, -70], [-90, -75], [180, -70], [90, -72])).svg
   expect(Math.max(...ysOf(marks(south)[0]!))).toBe(heightOf(south))
 })
 
-describe('the picture shows the requested box', () => {
+describe('the map picture shows the requested box', () => {
   const point = (lng: number, lat: number): Drawable => ({
     title: 'x',
     href: 'https://x.example/',
@@ -101,7 +101,7 @@ describe('the picture shows the requested box', () => {
     ['a corner of the world', [170, 80, 180, 90], [175, 85]],
     ['all but Africa', [60, -90, -30, 90], [179, 1]],
     ['the world', [-180, -90, 180, 90], [0, 0]],
-  ])('%s', (name, box, [lng, lat]) => {
+  ])('of %s', (name, box, [lng, lat]) => {
     // A feature outside the box, or around the world, does not widen the picture.
     const far: Drawable = {
       title: 'y',
@@ -124,12 +124,12 @@ describe('the picture shows the requested box', () => {
     for (const [, degrees] of svg.matchAll(/>([\d.]+)°[EW]</g))
       expect(Number(degrees)).toBeLessThanOrEqual(180)
   })
-  test('shows a box without records, and a box that is a point', () => {
+  test('even if the box has no records, or is a point', () => {
     expect(outline(drawMap([], [5, 45, 6, 46]).svg)[0]).toBeGreaterThan(0)
     expect(drawMap([point(5, 45)], [5, 45, 5, 45]).svg).toContain('<circle class="point" cx="480"')
   })
 })
-describe('a feature with more positions than are drawn', () => {
+describe('a feature with more positions than the map draws', () => {
   const [MOST, COPIES] = [500, 3]
   const drawn = (geometry: Geometry, most = MOST) =>
     marks(drawMap([{ title: 'x', href: 'https://x.example/', geometry }], undefined, { most }).svg)
@@ -137,7 +137,7 @@ describe('a feature with more positions than are drawn', () => {
   const extentOf = (some: readonly string[]) =>
     [some.flatMap(xsOf), some.flatMap(ysOf)].flatMap((each) => [Math.min(...each), Math.max(...each)])
 
-  test.each(Object.keys(FAMILIES))('is drawn more coarsely, or as a box: %s', (name) => {
+  test.each(Object.keys(FAMILIES))('is drawn coarsely, or as a box: %s', (name) => {
     const some = drawn(FAMILIES[name]!(9_000) as Geometry)
     expect(some.length).toBeGreaterThan(0)
     // A shape across the edge of the picture is drawn at both edges.
@@ -148,7 +148,7 @@ describe('a feature with more positions than are drawn', () => {
     expect(positions).toBeGreaterThan(0)
     expect(positions).toBeLessThanOrEqual(COPIES * 5_000)
   })
-  test('keeps its extent to a few pixels, and its large parts', () => {
+  test('has its extent to a few pixels, and its large parts', () => {
     const wave = (n: number, south: number) =>
       Array.from({ length: n }, (_, i) => [(20 * i) / n, south + Math.sin(i / 300) / 2])
     const island = (lng: number) => [[lng, 2], [lng + 0.001, 2], [lng, 2.001], [lng, 2]] // prettier-ignore
@@ -175,7 +175,7 @@ describe('a feature with more positions than are drawn', () => {
     expect(drawn(star(MOST - 1) as Geometry)).toEqual(drawn(star(MOST - 1) as Geometry, Infinity))
   })
 })
-test('omits and counts features beyond the limit of positions, and bounds time and size', () => {
+test('the map picture omits and counts features beyond its limit of positions', () => {
   const circle = (size: number, lng: number): Geometry =>
     polygon(
       ...Array.from({ length: size }, (_, i) => [
@@ -191,7 +191,7 @@ test('omits and counts features beyond the limit of positions, and bounds time a
   expect(performance.now() - started).toBeLessThan(20_000)
 })
 
-describe('land', () => {
+describe('the map picture of land and sea', () => {
   const LAND = /<path class="land" d="([^"]*)"/
   const landAround = (longitude: number, latitude: number) => {
     const { svg } = draw({ type: 'Point', coordinates: [longitude, latitude] })
@@ -229,10 +229,10 @@ describe('land', () => {
     ['Taveuni, on the antimeridian', -179.98, -16.85, true],
     ['the South Pole', 0, -89.9, true],
     ['the North Pole', 0, 89.9, false],
-  ])('draws %s as land or sea', (_name, longitude, latitude, expected) => {
+  ])('shows %s as land or sea', (_name, longitude, latitude, expected) => {
     expect(isLand(longitude, latitude)).toBe(expected)
   })
-  test('draws the whole world as a small picture, and no land in an empty sea', () => {
+  test('shows the whole world in few bytes, and no land in an empty sea', () => {
     const { svg } = draw(
       { type: 'Point', coordinates: [-179, -80] },
       { type: 'Point', coordinates: [0, 80] },

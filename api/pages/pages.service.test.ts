@@ -135,8 +135,8 @@ const ERRORS: [string, number][] = [
   ['/%zz', 400],
 ]
 
-describe('errors', () => {
-  test.each(ERRORS)('%s', async (path, status) => {
+describe('an error page', () => {
+  test.each(ERRORS)('for %s contains the JSON error safely, with status %i', async (path, status) => {
     const page = await ask(path, BROWSER)
     expect(page.status).toBe(status)
     expectSafe(page, path)
@@ -162,7 +162,7 @@ describe('errors', () => {
       length(page.headers),
     ])
   })
-  test('chooses the format by the parameters f and format, and returns JSON for methods other than GET and HEAD', async () => {
+  test('is chosen by the parameters f and format, and only for GET and HEAD', async () => {
     expect((await ask(`${LIST}?bbox=1&format=html`)).type).toMatch(/^text\/html/)
     expect((await ask('/ogc/collections/location-records/items?bbox=1&f=html', '*/*')).type).toMatch(
       /^text\/html/,
@@ -175,7 +175,7 @@ describe('errors', () => {
       ),
     ).toMatch(/^application\/json/)
   })
-  test('returns error pages without a database, and over the rate limit', async () => {
+  test('is sent without a database, and over the rate limit', async () => {
     const broken = await startApi({ publicBaseUrl: BASE, rateLimitPerHour: 2 })
     const get = () => fetch(`${broken.url}${LIST}`, { headers: { accept: BROWSER } })
     const [away, , limited] = [await get(), await get(), await get()]
@@ -189,8 +189,8 @@ describe('errors', () => {
   })
 })
 
-describe('the list', () => {
-  test('has a row and a link for each record, previous and next pages, and the same records in other formats', async () => {
+describe('the page of the record list', () => {
+  test('has a row and a link for each record, links to other pages, and the same records in other formats', async () => {
     const { status, text } = await ask(`${LIST}?chain=celo&limit=10`, BROWSER)
     expect([status, textOf(text)]).toEqual([
       200,
@@ -248,7 +248,7 @@ describe('the list', () => {
     ])
       expect([query, await listText(query!)]).toEqual([query, expect.stringContaining(words!)])
   })
-  test('keeps format=html in its links, and adds no format if none was requested', async () => {
+  test('has format=html in its links only if format=html was requested', async () => {
     const links = linksOf((await ask(`${LIST}?format=html&limit=3`, '*/*')).text)
     for (const { text, href } of links.filter((link) => /^20|Next/.test(link.text)))
       expect([text, href]).toEqual([text, expect.stringContaining('format=html')])
@@ -284,8 +284,8 @@ describe('the list', () => {
   })
 })
 
-describe('answers on chain', () => {
-  test('have a row and a link each, first and next pages, and other formats', async () => {
+describe('the page of answers on chain', () => {
+  test('has a row and a link for each answer, links to other pages, and other formats', async () => {
     const seen: string[] = []
     for (let at: string | undefined = `${ANSWERS}?limit=10&operation=distance`; at;) {
       const page = await ask(at, BROWSER)
@@ -307,7 +307,7 @@ describe('answers on chain', () => {
     }
     expect(seen).toEqual(Array.from({ length: 24 }, (_, i) => answerUid(24 - i)))
   })
-  test('show their result in the row and on their page, with the filters in the list', async () => {
+  test('shows the result of each answer and the filters', async () => {
     const address = `0x${'1'.repeat(39)}a`
     const words = `operation=distance&input=${answerUid(3)}&attester=${address}&recipient=${address}`
     const list = textOf((await ask(`${ANSWERS}?${words}&sort=timestamp`, BROWSER)).text)
@@ -328,14 +328,14 @@ describe('answers on chain', () => {
     const json = linksOf(page.text).find(({ text }) => text === 'This answer as JSON')!
     expect((await ask(json.href, BROWSER)).text).toBe((await ask(path)).text)
   })
-  test('keep format=html in their links', async () => {
+  test('has format=html in its links', async () => {
     const { text } = await ask(`${ANSWERS}?format=html&limit=3`, '*/*')
     for (const { text: name, href } of linksOf(text).filter((link) => /^20|Next/.test(link.text)))
       expect([name, href]).toEqual([name, expect.stringContaining('format=html')])
   })
 })
 
-test('escapes attested texts on pages', async () => {
+test('every page escapes attested texts', async () => {
   const { uid, id } = stored.at(-1)!
   for (const path of [
     ...[`${LIST}?limit=2`, `${LIST}/${uid}?format=html`, `/ogc/collections/location-records/items/${id}`],

@@ -79,7 +79,7 @@ describe('the page of a place', () => {
       expect((await get(pathname.replace('/attest', ''))).status, asset).toBe(200)
     }
   })
-  test('escapes what its attester wrote, and leaves out characters that hide', async () => {
+  test('escapes the texts of its attester, and omits invisible characters', async () => {
     const hostile = stored.find(({ memo }) => memo === HOSTILE)!
     const document = await (await get(pageOf(hostile))).text()
     expect(metaOf(document)['og:title']).toBe(HOSTILE.replace('\u202E', ' '))
@@ -110,7 +110,7 @@ describe('the page of a place', () => {
       )
     },
   )
-  test('is the target of the redirect from the address of the record, unless the browser asks for a format', async () => {
+  test('is the target of the redirect from the record, unless the browser requests a format', async () => {
     const [{ uid }] = stored as [StoredRecord]
     const path = `/api/v0/location-records/${uid}`
     const response = await get(path, { headers: { accept: BROWSER } })
@@ -146,7 +146,7 @@ test('the preview of each geometry is a PNG of the stated size, and shows the pl
   expect(new Set(seen.values()).size).toBe(GEOMETRIES.length)
 })
 
-test('one client has a share of the reads from a chain that does not respond', async () => {
+test('one client can use only a share of the reads from a chain that does not respond', async () => {
   const app = Fastify()
   const counter = new RequestCounter(() => 0)
   await limitRequests(app, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
@@ -185,7 +185,7 @@ test('one client has a share of the reads from a chain that does not respond', a
   await app.close()
 })
 
-test('a client that has used its share of calls to a node gets 429', async () => {
+test('a client that has used its share of RPC calls gets 429', async () => {
   const app = Fastify()
   const reader = { of: () => ({ attestation: () => Promise.reject(ownShareUsed('')) }) }
   const parts = { store: {}, pages: {}, publicBaseUrl: BASE, readers: new Map([[42_220, { reader }]]) }

@@ -6,12 +6,12 @@ const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter)
 const likes = (count: number) => Array.from({ length: count }, (_, i) => `memo LIKE '%${i}%'`).join(' OR ')
 const place = 'NOT S_INTERSECTS(geometry, POLYGON((0 0, 1 0, 1 1, 0 0)))'
 
-test('charges nothing in advance for conditions that an index answers', () => {
+test('the cost estimate is 0 in advance for conditions that an index answers', () => {
   expect(cost("prover IN ('0x0000000000000000000000000000000000000001') AND chain = 'celo'")).toBe(0)
   expect(cost('S_INTERSECTS(geometry, BBOX(0, 0, 1, 1))')).toBe(0)
 })
 
-test('charges each LIKE and each place for its share of the records, up to the statement timeout', () => {
+test('the cost estimate charges each LIKE and place by its share of records, up to the timeout', () => {
   expect(cost(likes(1))).toBeGreaterThan(0)
   expect(cost(likes(3))).toBeCloseTo(3 * cost(likes(1)))
   expect(cost(likes(3), 100_000)).toBeCloseTo(cost(likes(3)) / 10)

@@ -359,7 +359,7 @@ async function idsOf(query: Record<string, string>): Promise<string[]> {
 const inOrder = (records: readonly StoredRecord[]) =>
   [...records].sort((a, b) => b.timestamp - a.timestamp || order(b.id, a.id)).map(({ id }) => id)
 
-hunt('finds the records for which a random filter is true, in both encodings', 10, async (given) => {
+hunt('the filter finds the records that match, for random filters in both encodings', 10, async (given) => {
   random = given.random
   // Each kind must occur, otherwise the test shows nothing.
   expect(stored.filter(({ geometry }) => geometry === null).length).toBeGreaterThan(20)
@@ -389,7 +389,7 @@ hunt('finds the records for which a random filter is true, in both encodings', 1
       expect([kinds, count > given.cases / 100]).toEqual([kinds, true])
 })
 
-test('compares without regard to letter case within CASEI, in both encodings', async () => {
+test('the filter ignores letter case within CASEI, in text and JSON', async () => {
   const idsBy = (passes: (memo: string) => boolean) => inOrder(stored.filter(({ memo }) => passes(memo)))
   const tower = (memo: string) => memo.toLowerCase() === 'water tower'
   const property = { op: 'casei', args: [{ property: 'memo' }] }
@@ -416,7 +416,7 @@ test('compares without regard to letter case within CASEI, in both encodings', a
   }
 })
 
-test('treats a record without a geometry, or without a certain inside, as neither meeting a place nor missing it', async () => {
+test('the filter treats a place condition as unknown for a record without a certain inside', async () => {
   const ring = positions('60 60, 62 62, 62 60, 60 62, 60 60')
   const [crossing, nowhere] = await insertRecords(
     database.url,
@@ -435,7 +435,7 @@ test('treats a record without a geometry, or without a certain inside, as neithe
   await rows(database.url, `DELETE FROM location_record WHERE id IN ('${crossing!.id}', '${nowhere!.id}')`)
 })
 
-test('leaves out a record that arrives between measuring and reading', async () => {
+test('the filter omits a record that arrives between measuring and reading', async () => {
   let late: StoredRecord[] = []
   class Late extends Store {
     override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
@@ -464,7 +464,7 @@ test('leaves out a record that arrives between measuring and reading', async () 
   await rows(database.url, "DELETE FROM location_record WHERE memo = 'late'")
 })
 
-test('refuses a filter that measures more than 20,000 records, counting all its places together', async () => {
+test('the filter may measure at most 20,000 records for all its places together', async () => {
   class Crowded extends Store {
     private left = 0
     override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
@@ -488,7 +488,7 @@ test('refuses a filter that measures more than 20,000 records, counting all its 
   await store.close()
 })
 
-test('joins filters and parameters by AND (19-079r2, /req/filter/mixing-expressions)', async () => {
+test('the filter joins CQL2 and parameters by AND (19-079r2, /req/filter/mixing-expressions)', async () => {
   const filter = "S_INTERSECTS(geometry, BBOX(-60, -60, 120, 80)) AND memo <> ''"
   const expected = await idsOf({ filter: `${filter} AND chain = 'celo' AND revoked = FALSE` })
   expect(expected.length).toBeGreaterThan(0)
@@ -509,7 +509,7 @@ test('joins filters and parameters by AND (19-079r2, /req/filter/mixing-expressi
   )
 })
 
-test('accepts the chain names that the parameter accepts', async () => {
+test('the filter accepts the chain names that the parameter chain accepts', async () => {
   const celo = await idsOf({ filter: "chain = 'celo'" })
   expect(celo.length).toBeGreaterThan(0)
   for (const named of ["chain = '42220'", "chain IN ('CELO', 'mars')", "NOT chain <> 'Celo-Mainnet'"])
@@ -539,7 +539,7 @@ test.each(['timestamp', '-timestamp', '+event_timestamp', '-event_timestamp'])(
     expect(found.map(({ id }) => id).sort()).toEqual([...everything].sort())
   },
 )
-test('rejects a cursor of another order', async () => {
+test('the filter rejects a cursor of another sort order', async () => {
   const { body } = await ask({ sortby: 'event_timestamp', limit: '5' })
   const cursor = new URL(body.links.find(({ rel }) => rel === 'next')!.href).searchParams.get('cursor')!
   expect((await ask({ sortby: 'event_timestamp', cursor })).status).toBe(200)
@@ -602,14 +602,14 @@ describe('an invalid filter returns 400 with the position and the expected form'
   ])('%j', async (query, message) => {
     expect(await ask({ filter: 'TRUE', ...query })).toMatchObject({ status: 400, body: { message } })
   })
-  test('names the place of a property of the wrong kind in JSON', async () => {
+  test('that names the JSON path of a property of the wrong kind', async () => {
     const filter = JSON.stringify({ op: 'not', args: [{ op: '=', args: [{ property: 'revoked' }, 'x'] }] })
     const { status, body } = await ask({ filter, 'filter-lang': 'cql2-json' })
     expect([status, body.detail]).toEqual([400, sentence('at /args/0')])
   })
 })
 
-test('compares integers beyond 2^53 exactly', async () => {
+test('the filter compares integers beyond 2^53 exactly', async () => {
   const big = '340282366920938463463374607431768211455'
   const next = '340282366920938463463374607431768211456'
   const holders = stored.filter(({ attributes }) => attributes?.amount === big).map(({ id }) => id)
@@ -651,7 +651,7 @@ test('compares integers beyond 2^53 exactly', async () => {
   expect([status, body.detail]).toEqual([400, sentence('at /', big)])
 })
 
-test('keeps filter text out of the statement: an injection matches only a record of that name', async () => {
+test('the filter never becomes SQL, so that an injection matches only a record of that name', async () => {
   const injections = [
     ...["'", "''; DROP TABLE location_record; --", "' OR 1=1 --", '$1', '\\', "\\'", '%', '"', ';', '{}'],
     ...['NULL'],

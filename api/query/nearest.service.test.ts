@@ -161,7 +161,7 @@ const ORIGINS: readonly (readonly [number, number])[] = [
   ] as const),
 ]
 
-test.each(ORIGINS)('finds the records nearest to %d, %d', async (lng, lat) => {
+test.each(ORIGINS)('the nearest search finds the records nearest to %d, %d', async (lng, lat) => {
   const expected = byDistance([lng, lat], placed, 338)
   const near = `${lng},${lat}`
   for (const limit of [1, 7, 300])
@@ -173,13 +173,13 @@ test.each(ORIGINS)('finds the records nearest to %d, %d', async (lng, lat) => {
   )
 })
 
-test('finds the fifty nearest records thousands of kilometres away, though a dense town is closer on the plane', async () => {
+test('the nearest search finds fifty records thousands of kilometres away by geodesic distance', async () => {
   const at = [119.26506481133401, 33.25960393063724] as const
   const query = { near: at.join(), sort: 'distance', limit: '50' }
   expect(listed(await ask(query))).toEqual(byDistance(at, placed, 50))
 })
 
-test('finishes if a dense town lies in the corner of the box, outside the circle', async () => {
+test('the nearest search finishes if a dense town is inside the box but outside the circle', async () => {
   const own = await createMigratedDatabase()
   const of = await startApi({ databaseUrl: own.url })
   try {
@@ -209,7 +209,7 @@ test('finishes if a dense town lies in the corner of the box, outside the circle
 })
 
 hunt(
-  'finds the nearest records for random places, filters and radii',
+  'the nearest search finds the nearest records for random places, filters and radii',
   3,
   async ({ random: seeded, cases }) => {
     random = seeded
@@ -234,7 +234,7 @@ hunt(
   },
 )
 
-test('pages through all records by cursor, each once, also at equal distances', async () => {
+test('the nearest search returns each record once by cursor, also at equal distances', async () => {
   const at = [180, 0] as const
   const expected = byDistance(at, placed, 3_600)
   // Thousands of records are 0.00 m away.
@@ -253,7 +253,7 @@ test('pages through all records by cursor, each once, also at equal distances', 
   expect(other.detail).toEqual(sentence())
 })
 
-test('stops at the last page of a radius', async () => {
+test('the nearest search stops at the last page of a radius', async () => {
   const radius = EFFORT < 2 ? 6_000 : 3_000
   const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= radius)
   const query = { near: '13.4,52.5', radius: String(radius), sort: 'distance', limit: '20' }
@@ -268,7 +268,7 @@ test('stops at the last page of a radius', async () => {
   expect(found).toEqual(expected)
 })
 
-test('pages correctly while records are added and removed', async () => {
+test('the nearest search pages correctly while records are added and removed', async () => {
   const [late] = await insertRecords(
     database.url,
     [{ geometry: { type: 'Point', coordinates: [95, -20] } }],
@@ -280,7 +280,7 @@ test('pages correctly while records are added and removed', async () => {
   expect(listed(await ask(query))).toEqual(byDistance([95, -20], placed, 3))
 })
 
-test('includes the distance in other formats', async () => {
+test('the nearest search includes the distance in other formats', async () => {
   const query = { near: '13.4,52.5', sort: 'distance', limit: '2' }
   const expected = byDistance([13.4, 52.5]).slice(0, 2)
   const url = (format: string) =>
@@ -316,16 +316,16 @@ test.each<[Record<string, string>, string]>([
     { near: '1,2', sort: 'distance', format: 'csv', limit: '5000' },
     'The maximum with sort=distance is 1000. Read further pages by cursor.',
   ],
-])('rejects %o', async (query, detail) => {
+])('the nearest search rejects %o', async (query, detail) => {
   expect((await ask(query)).detail).toBe(detail)
 })
 
-test.skipIf(EFFORT < 2)('rejects an offset that would need too many measurements', async () => {
+test.skipIf(EFFORT < 2)('the nearest search rejects an offset that needs too many measurements', async () => {
   const answer = await ask({ near: '13.4,52.5', sort: 'distance', offset: '60000' })
   expect(answer.detail).toEqual(sentence())
 })
 
-describe('searches that one statement cannot answer', () => {
+describe('a nearest search that one statement cannot answer', () => {
   /** Table reads of a statement: rows, and blocks including those of large values. */
   interface Plan {
     'Relation Name'?: string
@@ -414,7 +414,7 @@ describe('searches that one statement cannot answer', () => {
   test.each([
     ['57014', 'its time'],
     ['54000', 'its size'],
-  ])('uses other statements after the database aborts (%s) the one for %s', async (code) => {
+  ])('is repeated after the database aborts (%s) a statement for %s', async (code) => {
     const store = new Store(database.url, () => {})
     vi.spyOn(store.servers, 'read').mockRejectedValue(Object.assign(new Error('given up'), { code }))
     expect(await store.recordsNear([0, 0], 1, {})).toBeUndefined()

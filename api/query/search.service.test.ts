@@ -93,7 +93,7 @@ const all = async (search: Omit<SearchQuery, 'limit' | 'sort'>) => {
 }
 
 hunt(
-  'finds the records of intersects and near that the kernel selects among all records',
+  'the search by intersects and near finds the records that the kernel selects',
   5,
   async ({ random: seeded, cases }) => {
     random = seeded
@@ -122,7 +122,7 @@ hunt(
   },
 )
 
-test('boxes of a geometry contain all positions within the radius: across the antimeridian, around a pole, along a geodesic bulge', () => {
+test('search boxes contain all positions within the radius, also at the antimeridian and the poles', () => {
   const boxes = (geometry: Geometry, meters = 0) =>
     reachOf(readGeometry(geometry, 'geometry'), meters).map((box) =>
       box.map((degrees) => Math.round(degrees * 1000) / 1000 + 0),
@@ -144,7 +144,7 @@ test('boxes of a geometry contain all positions within the radius: across the an
   expect(boxes({ type: 'Point', coordinates: [10, 89.9] }, 100_000)).toEqual([[-180, 88.995, 180, 90]])
 })
 
-test('applies limit, offset, cursors and counts consistently in a search by place', async () => {
+test('the search by place applies limit, offset, cursors and counts consistently', async () => {
   const place = placeOf({ type: 'Point', coordinates: [0, 0] }, 'near', 9_000_000)
   const everything = await records.search({ place, limit: 600 }).page()
   expect(everything.next).toBeUndefined()
@@ -165,7 +165,7 @@ test('applies limit, offset, cursors and counts consistently in a search by plac
   expect(exported).toEqual(everything.rows.slice(7, 87))
 })
 
-test('keeps stored counts equal to a full scan after every change', async () => {
+test('the stored counts equal a full scan after every change', async () => {
   const count = async () => [
     (await records.search({ limit: 1 }).count()).total,
     (await records.search({ limit: 1, revoked: true }).count()).total,

@@ -15,7 +15,7 @@ function storedOf(location: string): string {
   return decodeLocation(LOCATION_SCHEMA.uid, payload).geometry!.json
 }
 
-test('measures distances of stored points as positions, without preparing them', () => {
+test('the sieve measures distances of stored points without preparing them as geometries', () => {
   const place = placeOf({ type: 'Point', coordinates: [13.4, 52.5] }, 'near')
   const given = [
     [0, 0],

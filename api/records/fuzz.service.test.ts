@@ -192,12 +192,12 @@ const HOSTILE = [
   ...['[1,2]', '"POINT(1 2)"'],
 ]
 
-describe('hostile query strings', () => {
-  test.each(PARAMETERS)('%s handles every hostile value', async (name) => {
+describe('the API with hostile query strings', () => {
+  test.each(PARAMETERS)('handles every hostile value at %s', async (name) => {
     for (const value of HOSTILE) await expectSpecified(`${name}=${encodeURIComponent(value)}`, [name])
   })
   test.each(PARAMETERS)(
-    '%s handles parameters given twice, as a list, as an object, or by odd names',
+    'handles parameters given twice, as a list, as an object, or by odd names at %s',
     async (name) => {
       for (const query of [
         ...[`${name}=1&${name}=2`, `${name}=&${name}=`, `${name}[]=1`, `${name}[a]=1`],
@@ -208,7 +208,7 @@ describe('hostile query strings', () => {
       expect(await expectSpecified(name, [name])).toBe(400)
     },
   )
-  test('rejects names that objects inherit', async () => {
+  test('rejects parameters with names that JavaScript objects inherit', async () => {
     for (const name of [
       ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'length', '0', ''],
       ...['%E2%80%AE', 'a'.repeat(5_000)],
@@ -256,7 +256,7 @@ describe('hostile query strings', () => {
     }
     expect(answered).toBeGreaterThan(cases / 50)
   })
-  test('rejects hostile UIDs, and parameters of endpoints that have none', async () => {
+  test('rejects hostile UIDs, and any parameter of endpoints without parameters', async () => {
     for (const value of [...HOSTILE, `0x${'0'.repeat(63)}g`, `0X${'1'.repeat(64)}`, `0x${'1'.repeat(65)}`]) {
       const response = await fetch(`${api.url}${LIST}/${encodeURIComponent(value)}`)
       const { message } = (await response.json()) as { message?: string }
@@ -427,7 +427,7 @@ function matches(
 }
 
 hunt(
-  'returns the same records for valid queries as a scan of all records, in order, page by page',
+  'the list of records equals a scan of all records for valid queries, in order, page by page',
   20,
   async (given) => {
     random = given.random

@@ -259,9 +259,9 @@ function someCase(random: () => number): Case {
   }
 }
 
-describe('groups', () => {
+describe('groups of records', () => {
   hunt(
-    'equal those computed from the same records, read from maintained counts or from records',
+    'equal those computed from the same records, whether counted in advance or not',
     50,
     async ({ cases, random }) => {
       for (let i = 0; i < cases; i++) {
@@ -276,7 +276,7 @@ describe('groups', () => {
       }
     },
   )
-  test('are computed from the records until older records are counted, and equal the counts afterwards', async () => {
+  test('are computed from the records until older records are counted, with the same result', async () => {
     const each: Case = { by: ['prover', 'chain'], top: 100, sum: ['area'], filters: [] }
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     await sql(
@@ -322,7 +322,7 @@ describe('groups', () => {
       ),
     ])
   })
-  test('choose their source and read it in one snapshot, whatever is counted between two statements', async () => {
+  test('are read from one source in one snapshot, whatever is counted between two statements', async () => {
     const store = new Store(database.url, () => {})
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     const states = [
@@ -395,7 +395,7 @@ describe('groups', () => {
       await store.close()
     }
   })
-  test('include records without a geometry if a bbox lets them pass', async () => {
+  test('include records without a geometry if a bbox matches such records', async () => {
     const store = new Store(database.url, () => {})
     try {
       const bbox = [1, 1, 2, 2] as const
@@ -480,8 +480,8 @@ describe('groups', () => {
   })
 })
 
-describe('refusals', () => {
-  test('name the parameter and the rule that it breaks', async () => {
+describe('refusals of a groups query', () => {
+  test('name the parameter and the violated rule', async () => {
     for (const [query, name] of [
       ['?chain=celo', 'by'],
       ['?by=', 'by'],
@@ -506,7 +506,7 @@ describe('refusals', () => {
     expect(await problem('?by=day&chain=nowhere')).toEqual([400, 'Invalid chain parameter', sentence()])
     expect(await problem('?by=day&limit=3')).toEqual([400, 'Invalid query parameter', sentence()])
   })
-  test('refuse sums while older records are not measured', async () => {
+  test('apply to sums while older records are not measured', async () => {
     await rows(database.url, `INSERT INTO chain_status (chain, reading) VALUES ('celo', 3)`)
     expect(await problem('?by=chain&sum=area')).toEqual([503, 'Temporarily unavailable', sentence()])
     expect((await ask('?by=chain')).status).toBe(200)

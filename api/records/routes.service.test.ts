@@ -120,8 +120,8 @@ function sorted(
   return descending ? ascending.reverse() : ascending
 }
 
-describe('filters beyond the specification', () => {
-  test('select by revoked, location_type in any letter case, and schema', async () => {
+describe('the record filters', () => {
+  test('select by revoked, schema, and location_type in any letter case', async () => {
     const expected = (wanted: (record: StoredRecord) => boolean) =>
       sorted(stored.filter(wanted)).map(({ uid }) => uid)
     expect(await found('?limit=1000&revoked=true')).toEqual(expected(({ revoked }) => revoked))
@@ -149,7 +149,7 @@ describe('filters beyond the specification', () => {
       ),
     )
   })
-  test('select by near: within the radius by the kernel, to the centimetre, across the antimeridian and around a pole', async () => {
+  test('select by near within the radius to the centimetre, across the antimeridian and around a pole', async () => {
     expect(await names('?near=-20,0&radius=1000')).toEqual(['atRadius'])
     expect(await names('?near=-20,0&radius=1000.01')).toEqual(['atRadius', 'beyondRadius'])
     expect(await names('?near=180,-17&radius=200')).toEqual(['fiji', 'samoa'])
@@ -159,7 +159,7 @@ describe('filters beyond the specification', () => {
       stored.filter(({ geometry }) => geometry).length - 1,
     )
   })
-  test('select by intersects: edges are geodesics, touching counts, WKT and GeoJSON work, and an invalid polygon intersects nothing', async () => {
+  test('select by intersects with geodesic edges, where touching counts, in WKT and GeoJSON', async () => {
     // The midpoint of the geodesic between two positions at 60 N is at 60.376 N.
     expect(await names('?intersects=POINT(-30 60)')).toEqual([])
     for (const text of [
@@ -224,19 +224,19 @@ describe('filters beyond the specification', () => {
     ...['', 'xml', 'JSON', 'json,csv'].map((text) => [`?format=${text}`, 'format'] as [string, string]),
     ['?total=1', 'total'],
     ['?total=true&format=csv', 'total'],
-  ])('%s', async (query, name) => {
+  ])('reject the query %s', async (query, name) => {
     expect(await problem(query)).toEqual([400, `Invalid ${name} parameter`, sentence()])
   })
 })
 
-describe('paging', () => {
+describe('the pages of the record list', () => {
   test.each([
     ['', 'timestamp', true],
     ['&sort=-timestamp', 'timestamp', true],
     ['&sort=timestamp', 'timestamp', false],
     ['&sort=event_timestamp', 'eventTimestamp', false],
     ['&sort=-event_timestamp', 'eventTimestamp', true],
-  ] as const)('returns every record once, in order, by cursor%s', async (sort, by, descending) => {
+  ] as const)('return every record once, in order, by cursor%s', async (sort, by, descending) => {
     const all: string[] = []
     for (let cursor = ''; ;) {
       const { body } = await ask(`?limit=97${sort}${cursor && `&cursor=${cursor}`}`)
@@ -248,7 +248,7 @@ describe('paging', () => {
     }
     expect(all).toEqual(sorted(stored, by, descending).map(({ uid }) => uid))
   })
-  test('neither repeats nor loses records by cursor while others arrive, whereas offset repeats some', async () => {
+  test('neither repeat nor omit records by cursor while others arrive, whereas offset repeats some', async () => {
     const expected = sorted(stored.filter(({ chain }) => chain === 'sepolia')).map(({ uid }) => uid)
     const byCursor: string[] = []
     const byOffset: string[] = []
@@ -272,7 +272,7 @@ describe('paging', () => {
     expect(byOffset).not.toEqual(expected)
     await rows(database.url, 'DELETE FROM location_record WHERE id = ANY($1)', [arrived.map(({ id }) => id)])
   })
-  test('accepts a cursor for its own filters and sort only, in any spelling of them', async () => {
+  test('accept a cursor only for its own filters and sort, in any spelling', async () => {
     const query = '?chain=arbitrum&fromTimestamp=2026-01-01&limit=5'
     const { body } = await ask(query)
     const cursor = body.next_cursor as string
@@ -301,7 +301,7 @@ describe('paging', () => {
       sentence(),
     ])
   })
-  test('rejects a malformed cursor', async () => {
+  test('reject a malformed cursor', async () => {
     const { body } = await ask('?limit=1')
     const good = Buffer.from(body.next_cursor as string, 'base64url').toString()
     const [tag, at, id] = good.split(' ') as [string, string, string]
@@ -329,7 +329,7 @@ describe('paging', () => {
         sentence(),
       ])
   })
-  test('returns nothing for an offset beyond the last record, fast, and rejects a deep one with advice', async () => {
+  test('are empty for an offset beyond the last record, and rejected for an offset above the limit', async () => {
     expect((await ask('?offset=999999999999999')).body).toEqual({
       data: [],
       count: 0,
@@ -357,7 +357,7 @@ describe('paging', () => {
     await rows(database.url, 'UPDATE record_state SET total = total - 200000')
     await new Promise((resolve) => setTimeout(resolve, 260))
   })
-  test('includes a total on request, stored or counted', async () => {
+  test('include a total on request, stored or counted', async () => {
     expect((await ask('?limit=1')).body).not.toHaveProperty('total')
     expect((await ask('?limit=1&total=false')).body).not.toHaveProperty('total')
     const total = async (query: string) => (await ask(`${query}&limit=1&total=true`)).body
@@ -373,7 +373,7 @@ describe('paging', () => {
   })
 })
 
-describe('links', () => {
+describe('the links of the record list', () => {
   const linksOf = (headers: Headers) =>
     Object.fromEntries(
       [...(headers.get('link') ?? '').matchAll(/<([^<>]*)>; rel="(\w+)"/g)].map(([, to, rel]) => [rel, to!]),
@@ -402,7 +402,7 @@ describe('links', () => {
       ).map(({ uid }) => uid),
     )
   })
-  test('lead backwards by offset, with no record on two pages', async () => {
+  test('lead to earlier pages by offset, so that no record is on two pages', async () => {
     const all = await found('?limit=40')
     const back: string[][] = []
     for (let at: string | undefined = '?offset=33&limit=7&sort=-timestamp'; at !== undefined;) {
@@ -420,7 +420,7 @@ describe('links', () => {
     const { next } = linksOf((await ask('?limit=3')).headers)
     expect(Object.keys(linksOf((await ask(follow(next))).headers))).toEqual(['self', 'next', 'first'])
   })
-  test('lead through all records in other formats, too', async () => {
+  test('lead through all records in other formats', async () => {
     const ids: string[] = []
     for (let at: string | undefined = '?limit=250&format=geojson&sort=timestamp'; at !== undefined;) {
       const { body, headers, type } = await ask(at)
@@ -449,7 +449,7 @@ describe('links', () => {
   })
 })
 
-describe('formats', () => {
+describe('the formats of records', () => {
   test.each([
     [undefined, 'json'],
     ['', 'json'],
@@ -524,7 +524,7 @@ describe('formats', () => {
       'attachment; filename="location-records.ndjson"',
     ])
   })
-  test('all contain the same matching records in the same order, in pages and in exports', async () => {
+  test('contain the same matching records in the same order, in pages and in exports', async () => {
     const query = '?revoked=false&sort=event_timestamp'
     const { data } = (await ask(`${query}&limit=1000`)).body
     for (const limit of ['', '&limit=1000', '&limit=1001', '&limit=99999999']) {
@@ -602,7 +602,7 @@ describe('formats', () => {
     )!
     expect([nulls[CSV_COLUMNS.indexOf('longitude')], nulls[CSV_COLUMNS.indexOf('memo')]]).toEqual(['', ''])
   })
-  test('a record has the same fields in every format and every description of it', async () => {
+  test('have the same fields as every description of a record', async () => {
     const { uid, id } = named.nowhere!
     const fields = Object.keys((await ask(`/${uid}`)).body)
     expect(fields).toEqual(CSV_COLUMNS)
@@ -756,7 +756,7 @@ describe('formats', () => {
     [-180, -10, 180, 10],
     [0, -10, 180, 10],
     [-120, -90, 120, 90],
-  ])('names bbox in the rejection of a box from %d, %d to %d, %d', async (west, south, east, north) => {
+  ])('name bbox in the rejection of a box from %d, %d to %d, %d', async (west, south, east, north) => {
     const corners = [west, south, east, south, east, north, west, north, west, south]
     const wkt = `POLYGON((${corners
       .map((each, i) => `${each}${i % 2 ? ',' : ' '}`)
@@ -765,7 +765,7 @@ describe('formats', () => {
     const { status, body } = await ask(`?intersects=${encodeURIComponent(wkt)}`)
     expect([status, body.detail]).toEqual([400, sentence('', `bbox=${[west, south, east, north].join()}`)])
   })
-  test('moves a position that exceeds 180 only by rounding to 180, in every parameter', async () => {
+  test('move a position that exceeds 180 only by rounding to 180, in every parameter', async () => {
     const at = (lng: string) => [
       `?bbox=170,-18,${lng},-16`,
       `?near=${lng},-17&radius=100000`,
@@ -775,7 +775,7 @@ describe('formats', () => {
       expect(await names(query)).toEqual(await names(at('180')[i]!))
     for (const query of at('181')) expect((await ask(query)).body.detail).toEqual(sentence())
   })
-  test('starts CSV with a byte order mark if requested, as a page and as a file', async () => {
+  test('include CSV with a byte order mark if requested, as a page and as a file', async () => {
     const bytes = async (query: string) => {
       const response = await fetch(`${api.url}${LIST}?${query}`)
       return Buffer.from(await response.arrayBuffer())
@@ -790,7 +790,7 @@ describe('formats', () => {
         detail: sentence(),
       })
   })
-  test('states in every format the reason why a record has no geometry', async () => {
+  test('state the reason why a record has no geometry', async () => {
     const { uid, id } = named.nowhere!
     const problem = named.nowhere!.problem!
     expect(problem).toMatch(/location_type/)
@@ -816,7 +816,7 @@ describe('formats', () => {
         `It has no unambiguous geometry: ${problem.replace(/'/g, '&#39;')}.`,
       )
   })
-  test('returns one record as a Feature', async () => {
+  test('include a single record as a Feature', async () => {
     const { uid, id, geometry } = named.parallel!
     const record = await ask(`/${uid}`)
     const feature = await ask(`/${uid}?format=geojson&chain=celo-mainnet`)
@@ -830,7 +830,7 @@ describe('formats', () => {
   })
 })
 
-describe('caching', () => {
+describe('the caching of records', () => {
   test('returns 304 for an unchanged response in every format, and a new ETag after any change', async () => {
     const paths = [
       '',
@@ -927,8 +927,8 @@ describe('caching', () => {
   })
 })
 
-describe('HTTP', () => {
-  test('HEAD returns the headers of GET without the body', async () => {
+describe('the Records API over HTTP', () => {
+  test('returns the headers of GET for HEAD, without the body', async () => {
     for (const path of [
       '',
       '?limit=3&format=geojson',
@@ -948,7 +948,7 @@ describe('HTTP', () => {
       expect([head.text, shown(head)], path).toEqual(['', shown(got)])
     }
   })
-  test('allows any origin to read responses, errors and their headers, and answers a preflight on every path', async () => {
+  test('allows any origin to read responses and errors, and answers a preflight on every path', async () => {
     const origin = 'https://app.example'
     for (const path of ['', '?limit=0', '/stats', '/0x12', `/0x${'1'.repeat(64)}`]) {
       const { headers } = await ask(path, { origin })
@@ -1005,7 +1005,7 @@ describe('HTTP', () => {
     expect((await send('OPTIONS')).status).toBe(204)
     await limited.close()
   })
-  test('accepts the first and last time in the database, and a name of 100 characters', async () => {
+  test('accepts the first and last time of the database, and a name of 100 characters', async () => {
     const all = await found('?limit=1000')
     expect(await found('?limit=1000&fromTimestamp=0001-01-01&toTimestamp=9999-12-31T23:59:59.999Z')).toEqual(
       all,

@@ -256,7 +256,7 @@ describe('GeoParquet', () => {
   beforeAll(async () => {
     file = await saved('?format=geoparquet')
   })
-  test('DuckDB reads every record unchanged', async () => {
+  test('is read by DuckDB with every record unchanged', async () => {
     const read = await parquetFeatures(file)
     expect(ids(read)).toEqual([...expected.keys()].sort())
     const originals = read.map(({ properties }) => expected.get(properties.uid as string)!)
@@ -266,7 +266,7 @@ describe('GeoParquet', () => {
       expect(geometry).toBe(texts[i])
     }
   })
-  test('columns have their types, and DuckDB recognizes the geometry, longitude first', async () => {
+  test('has columns with their types, and a geometry that DuckDB recognizes, longitude first', async () => {
     const [types] = await duck<Record<string, string>>(
       `SELECT ${RECORD_FIELD_LIST.map(([name]) => `typeof(${name}) AS ${name}`).join()}, typeof(geometry) AS geometry, typeof(bbox) AS bbox FROM read_parquet('${file}') LIMIT 1`,
     )
@@ -280,7 +280,7 @@ describe('GeoParquet', () => {
       bbox: 'STRUCT(xmin DOUBLE, ymin DOUBLE, xmax DOUBLE, ymax DOUBLE)',
     })
   })
-  test('the metadata follow GeoParquet 1.1', async () => {
+  test('has the metadata of GeoParquet 1.1', async () => {
     const [{ geo }] = (await duck<{ geo: string }>(
       `SELECT decode(value) AS geo FROM parquet_kv_metadata('${file}') WHERE decode(key) = 'geo'`,
     )) as [{ geo: string }]
@@ -325,7 +325,7 @@ describe('GeoParquet', () => {
     const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
     expect(around(polar)).toMatchObject({ ymax: 90 })
   })
-  test('version=2 has the native geography type with geodesic edges, bounds per row group, and the same records', async () => {
+  test('with version=2 has the geography type with geodesic edges, bounds per row group, and equal records', async () => {
     const native = await saved('?format=geoparquet&version=2')
     const [before, after] = [await parquetFeatures(file), await parquetFeatures(native)]
     const plain = (read: Feature[]) =>
@@ -363,7 +363,7 @@ describe('GeoParquet', () => {
       })
     }
   })
-  test('accepts version for GeoParquet only', async () => {
+  test('is the only format that accepts the parameter version', async () => {
     for (const query of ['?version=2', '?format=flatgeobuf&version=2', '?format=geoparquet&version=3']) {
       const response = await ask(query)
       expect([response.status, ((await response.json()) as { message: string }).message], query).toEqual([
@@ -372,7 +372,7 @@ describe('GeoParquet', () => {
       ])
     }
   })
-  test('allows padding between the magic bytes and the row groups, which keeps proxies from timing out', async () => {
+  test('may have padding before the row groups, which prevents timeouts of proxies', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
     const made = await makes.begin('geoparquet', OWN_WORK)
     const [{ uid, chain, text }] = (await rows<{ uid: string; chain: string; text: string }>(
@@ -397,7 +397,7 @@ describe('FlatGeobuf', () => {
     file = await saved('?format=flatgeobuf')
     bytes = readFileSync(file)
   })
-  test("flatgeobuf's own reader reads every record unchanged", async () => {
+  test('is read by the reader of flatgeobuf with every record unchanged', async () => {
     const read = await flatFeatures(bytes)
     expect(ids(read)).toEqual([...expected.keys()].sort())
     for (const { properties, geometry } of read) {
@@ -418,7 +418,7 @@ describe('FlatGeobuf', () => {
       )
     }
   })
-  test('the index finds the features of a box', async () => {
+  test('has an index that finds the features of a box', async () => {
     for (const [west, south, east, north] of [
       [-10, -20, 60, 50],
       [-180, -90, -179.99, 90],
@@ -458,7 +458,7 @@ describe('FlatGeobuf', () => {
     }
   })
   test.skipIf(!GDAL)(
-    "GDAL reads every record unchanged (skipped without ogr2ogr, of Debian's gdal-bin)",
+    'is read by GDAL with every record unchanged (skipped without ogr2ogr, of gdal-bin)',
     async () => {
       const { stdout: about } = await run('ogrinfo', ['-so', '-al', file])
       expect(about).toContain('Layer name: location-records')
@@ -510,7 +510,7 @@ describe('FlatGeobuf', () => {
   )
 })
 
-describe('columnar formats in HTTP', () => {
+describe('a columnar format over HTTP,', () => {
   const FORMATS = [
     ['geoparquet', 'application/vnd.apache.parquet', 'location-records.parquet'],
     ['flatgeobuf', 'application/vnd.flatgeobuf', 'location-records.fgb'],
@@ -577,7 +577,7 @@ describe('columnar formats in HTTP', () => {
   )
 })
 
-describe('temporary files', () => {
+describe('an export to a temporary file,', () => {
   /** Lists the temporary files that this process has open. */
   const openFiles = () =>
     readdirSync('/proc/self/fd').filter((fd) => {
@@ -646,14 +646,14 @@ describe('temporary files', () => {
       await smaller.arrayBuffer()
     }
   })
-  test('reports a folder without write access, and needs none for files that fit into memory', async () => {
+  test('reports a folder without write access, which small files do not need', async () => {
     vi.stubEnv('TMPDIR', path.join(folder, 'missing'))
     const refused = await ask('?format=geoparquet')
     expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([503, sentence()])
     expect((await ask('?format=geoparquet&limit=1500')).status).toBe(200)
     vi.unstubAllEnvs()
   })
-  test('builds one file at a time per client and four in total, and queues further ones', async () => {
+  test('is built one at a time per client and four in total, and otherwise queued', async () => {
     const makes = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
     const leave = new AbortController()
     const begin = (client: string) => makes.begin('flatgeobuf', { ...OWN_WORK, client, signal: leave.signal })
