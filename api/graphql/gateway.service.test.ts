@@ -166,8 +166,8 @@ const data = async (query: string, variables?: object): Promise<Json> => {
 }
 const proverOf = (i: number) => `0x${i.toString(16).padStart(4, '0')}`.padEnd(42, 'a')
 
-describe('results', () => {
-  test('returns the same records as the Records API in all fields, with the stored geometry', async () => {
+describe('results of GraphQL', () => {
+  test('have the same fields and geometry as records of the Records API', async () => {
     const { locationRecords } = await data(`{ locationRecords(first: 20) { nodes {
       uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt problem geometry } } }`)
     const expected = await store.listRecords({ limit: 20, offset: 0 })
@@ -186,7 +186,7 @@ describe('results', () => {
     expect(locationRecords.nodes).toHaveLength(20)
   })
 
-  test('accepts a location type in any letter case, and times in all forms of the Records API', async () => {
+  test('are found by a location type in any letter case, and by times in all forms', async () => {
     const count = async (filter: string): Promise<number> =>
       (
         (await data(`{ locationRecords(first: 1, filter: ${filter}) { totalCount } }`)).locationRecords as {
@@ -204,7 +204,7 @@ describe('results', () => {
       expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
   })
 
-  test('finds the same records in a bbox as the Records API, also across the antimeridian, at the poles and without width', async () => {
+  test('in a bbox equal those of the Records API, also across the antimeridian and at the poles', async () => {
     const seed = 20_261_121
     const random = seededRandom(seed)
     const corner = (range: number, round: number) => Math.round((random() * 2 - 1) * range * round) / round
@@ -246,7 +246,7 @@ describe('results', () => {
     }
   })
 
-  test('finds the same records by words of the memo and by attributes as the Records API', async () => {
+  test('for words of the memo and for attributes equal those of the Records API', async () => {
     for (const filter of [
       { memo: 'tow WATER', attributes: '{"asset":{"id":"pump-100"}}' },
       { attributes: '{"asset":{}}' },
@@ -264,7 +264,7 @@ describe('results', () => {
     }
   })
 
-  test('finds addresses, UIDs and chains in any letter case, by lists and by ranges', async () => {
+  test('are found by addresses, UIDs and chains in any letter case, by lists and by ranges', async () => {
     const upper = (hex: string) => `0x${hex.slice(2).toUpperCase()}`
     const { a, b, c, d, e, f } = await data(`{
       a: locationRecords(filter: { prover: { equalTo: "${upper(proverOf(7))}" } }) { totalCount }
@@ -292,7 +292,7 @@ describe('results', () => {
     expect([e.totalCount, f.totalCount]).toEqual([0, 0])
   })
 
-  test('returns one record by its chain and UID, or its ID, in any letter case, and null for a missing one', async () => {
+  test('include one record by its chain and UID, or its ID, in any letter case, or null', async () => {
     const found =
       await data(`{ a: locationRecordByChainAndUid(chain: "CELO", uid: "0x${uidOf(255).slice(2).toUpperCase()}") { id events { nodes { id } } } b: locationRecordById(id: "celo-${uidOf(255)}") { id }
       c: locationRecordById(id: "celo-${uidOf(254)}") { id } d: attestationEventById(id: "celo-000000000255-000000") { locationRecord { id } } }`)
@@ -306,7 +306,7 @@ describe('results', () => {
   })
 
   test.each(['first', 'last'] as const)(
-    'returns each record once in pages by %s, in order, even if many have the same time',
+    'in pages by %s include each record once, in order, even if many have the same time',
     async (way) => {
       const filter = `filter: { prover: { in: [${[1, 2, 3].map((i) => `"${proverOf(i)}"`).join(', ')}] } }`
       const seen: string[] = []
@@ -337,7 +337,7 @@ describe('results', () => {
     },
   )
 
-  test('supports offsets, OLDEST_FIRST, empty pages, and pages without some of their fields', async () => {
+  test('support offsets, OLDEST_FIRST, empty pages, and pages without some fields', async () => {
     const it =
       await data(`{ a: locationRecords(first: 2, offset: 3) { nodes { uid } pageInfo { hasPreviousPage } } b: locationRecords(first: 2, orderBy: OLDEST_FIRST) { nodes { uid } } c: locationRecords(first: 0) { nodes { uid } pageInfo { hasNextPage } totalCount }
       d: locationRecords(first: 2) { pageInfo { hasNextPage } } e: locationRecords(first: 2) { nodes { __typename } } f: locationRecords { nodes { uid } } g: locationRecords { totalCount } h: locationRecords(last: 1) { nodes { uid } pageInfo { hasPreviousPage hasNextPage } } }`)
@@ -357,7 +357,7 @@ describe('results', () => {
     expect(it.h).toEqual({ nodes: [it.b.nodes[0]], pageInfo: { hasPreviousPage: true, hasNextPage: false } })
   })
 
-  test.skipIf(!isLarge)('stops a count at 100,000, and reports that it is not exact', async () => {
+  test.skipIf(!isLarge)('have a count up to 100,000, which is otherwise marked as not exact', async () => {
     const { all, some } = await data(
       '{ all: attestationEvents(first: 1) { totalCount again: totalCount totalCountIsExact } some: attestationEvents(filter: { chain: { equalTo: "celo" } }, first: 1) { totalCount totalCountIsExact } }',
     )
@@ -366,7 +366,7 @@ describe('results', () => {
   })
 })
 
-describe.skipIf(!isLarge)('the plan of a query', () => {
+describe.skipIf(!isLarge)('the plan of a GraphQL query', () => {
   let views: PublishedViews
   let schema: GraphQLSchema
   beforeAll(async () => {
@@ -483,7 +483,7 @@ describe.skipIf(!isLarge)('the plan of a query', () => {
   })
 })
 
-describe('the check before execution', () => {
+describe('the check of a GraphQL query before its execution', () => {
   const cyclic = (depth: number): string =>
     depth === 0 ? 'uid' : `uid events { nodes { uid locationRecord { ${cyclic(depth - 1)} } } }`
   const bomb = (levels: number) =>
@@ -656,7 +656,7 @@ describe('the check before execution', () => {
     ['a bbox of nothing', '{ bbox: [] }'],
     ['no words', '{ memoWords: "--" }'],
     ['attributes that are not an object', '{ attributes: "[1]" }'],
-  ])('rejects a filter that could find nothing: %s', async (_, filter) => {
+  ])('rejects a filter that can find no record: %s', async (_, filter) => {
     expect(await ask(`{ locationRecords(filter: ${filter}) { totalCount } }`)).toMatchObject({
       status: 200,
       data: { locationRecords: null },
@@ -729,7 +729,7 @@ describe('the check before execution', () => {
     expect(await get('GET', '/graphql/graphiql/..%2f..%2fpackage.json')).toEqual([404, undefined, ['errors']])
   })
 
-  test('quickly checks queries that are expensive to validate: overlapping fields or fragments, many errors', async () => {
+  test('is fast for queries that are expensive to validate, such as overlapping fields or many errors', async () => {
     const duplicates = `{ locationRecords { nodes { ${'uid '.repeat(590)} } } }`
     const nested = (depth: number): string =>
       depth === 0
@@ -745,8 +745,8 @@ describe('the check before execution', () => {
   })
 })
 
-describe('responses', () => {
-  test('are refused above the share of memory of a client', async () => {
+describe('the GraphQL endpoint', () => {
+  test('refuses a response above the share of memory of a client', async () => {
     const run = () => Promise.resolve({ data: { text: 'x'.repeat(110_000_000) } })
     const of = { schema: () => face.schema(), rowsOf: face.rowsOf, run } as unknown as PublishedGraphql
     const server = await serve({ of })
@@ -782,7 +782,7 @@ describe('responses', () => {
     })
   })
 
-  test("supports GraphiQL's introspection; the schema has queries only, with filters by equality, lists and ranges", async () => {
+  test('supports the introspection of GraphiQL, with a schema of queries only', async () => {
     for (const options of [
       { descriptions: true },
       { descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true },
@@ -838,7 +838,7 @@ describe('responses', () => {
     }
   })
 
-  test('counts queries for the rate limit, but not preflights and the GraphiQL page', async () => {
+  test('counts queries for the rate limit, but not preflights or the GraphiQL page', async () => {
     const limited = await serve({ perHour: 2 })
     for (let i = 0; i < 4; i++) {
       const preflight = await limited.inject({
@@ -874,7 +874,7 @@ describe('responses', () => {
     await limited.close()
   })
 
-  test('loads GraphiQL from its own origin only, which its CSP enforces, with or without a trailing slash', async () => {
+  test('loads GraphiQL from its own origin only, as its CSP enforces, with or without a trailing slash', async () => {
     for (const url of ['/graphql', '/graphql/', '/graphql?x=1']) {
       const page = await app.inject({ url, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
       expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
@@ -896,8 +896,8 @@ describe('responses', () => {
   })
 })
 
-describe('database permissions', () => {
-  test('lets the role read the published views and nothing else', async () => {
+describe('the database permissions of GraphQL', () => {
+  test('let the role read only the published views', async () => {
     const client = new Client({ connectionString: database.url })
     await client.connect()
     const under = async (sql: string) => {
@@ -926,7 +926,7 @@ describe('database permissions', () => {
     await client.end()
   })
 
-  test('runs statements in a read-only transaction under that role, and leaves no session settings', async () => {
+  test('make each transaction read-only under the role, and leave no session settings', async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     expect(await views.open()).toEqual({ role: 'published_reader' })
     const state = `SELECT current_user AS who, current_setting('transaction_read_only') AS only, current_setting('statement_timeout') AS patience, current_setting('TimeZone') AS zone, current_setting('jit') AS jit, current_setting('max_parallel_workers_per_gather') AS workers`
@@ -944,7 +944,7 @@ describe('database permissions', () => {
   })
 })
 
-describe('database failures', () => {
+describe('GraphQL with a failing database', () => {
   const quiet = () => ({ seen: [] as string[] })
   const watch = ({ seen }: { seen: string[] }) => ({
     info: () => {},
@@ -971,7 +971,7 @@ describe('database failures', () => {
     await gone.close()
   })
 
-  test('becomes ready once the database is migrated, masks an internal error, and reuses its connection', async () => {
+  test('becomes ready once the database is migrated, and masks internal errors', async () => {
     const own = await createMigratedDatabase()
     const client = new Client({ connectionString: own.url })
     await client.connect()
@@ -1008,7 +1008,7 @@ describe('database failures', () => {
   })
 })
 
-describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and timers', () => {
+describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessions', () => {
   const locks: Client[] = []
   /** Locks the records against all other sessions, until release or the test's end. */
   async function lock(): Promise<void> {
@@ -1032,7 +1032,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
   }
   const SLOW = '{ locationRecords(first: 1) { totalCount } }'
 
-  test('cancels a statement after 3 seconds, with advice, and fails the fields after it without a statement', async () => {
+  test('cancels a statement after 3 seconds with advice, and fails the remaining fields', async () => {
     await lock()
     const answer = await ask(
       '{ locationRecords(first: 1) { totalCount } attestationEvents(first: 1) { nodes { kind } } }',
@@ -1059,7 +1059,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     await views.close()
   })
 
-  test('times out a request on its own clock, cancels its statement, and releases its slot', async () => {
+  test('times out a request, cancels its statement, and releases its slot', async () => {
     const hasty = await serve({ answerMs: 800 })
     await lock()
     const first = ask(SLOW, undefined, { to: hasty })
@@ -1106,7 +1106,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     expect(crowded.filter(({ status }) => status === 200).length).toBe(2 + 24)
   })
 
-  test('runs a query as work of its client', async () => {
+  test('runs a query as work of the client that requests the query', async () => {
     const run = vi.spyOn(face, 'run')
     await ask('{ __typename }', undefined, { from: '10.0.0.7' })
     expect(run.mock.lastCall![2]).toMatchObject({ client: '10.0.0.7' })
@@ -1188,7 +1188,7 @@ describe.skipIf(!TEST_DATABASE_URL)('needs a real Postgres: many sessions, and t
     ).toHaveLength(18)
   })
 
-  test('reads under the role if the login may set it, otherwise rejects, or uses its own read-only login', async () => {
+  test('reads as the role if the login may set the role, and otherwise needs a read-only login', async () => {
     const name = `login_${database.url.slice(-12)}`
     await rows(database.url, `CREATE ROLE ${name} LOGIN PASSWORD 'x'`)
     const url = new URL(database.url)

@@ -40,7 +40,7 @@ async function ask(source: string) {
   })
 }
 
-test('passes arguments by the names of the REST parameters, and omits null and the format', async () => {
+test('the groups query maps arguments to REST parameters, and omits null and the format', async () => {
   const { data } = await ask('{ recordGroups(by: "day", locationType: null) }')
   expect(JSON.parse(JSON.stringify(data))).toEqual({ recordGroups: { data: [], groups: 0 } })
   await ask('{ recordGroups(by: "day", locationType: "h3,geohash") }')
@@ -48,12 +48,12 @@ test('passes arguments by the names of the REST parameters, and omits null and t
   expect((await ask('{ recordGroups(format: "csv") }')).errors).toHaveLength(1)
 })
 
-test('runs as work of the requesting client, so that each client has its own share', async () => {
+test('the groups query runs as work of its client, so that each client has its own share', async () => {
   await ask('{ a: recordGroups(by: "day") b: recordGroups(by: "day") }')
   expect(works.slice(-2)).toEqual([WORK, WORK])
 })
 
-test('reports an invalid argument without hiding the other fields, and passes on outages', async () => {
+test('the groups query reports invalid arguments per field, and reports outages', async () => {
   const { data, errors } = await ask('{ a: recordGroups(by: "day") b: recordGroups(by: "memo") }')
   expect(JSON.parse(JSON.stringify(data))).toEqual({ a: { data: [], groups: 0 }, b: null })
   expect(errors).toMatchObject([{ message: 'Invalid by parameter: Expected day', path: ['b'] }])
