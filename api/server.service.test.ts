@@ -72,7 +72,7 @@ async function serve(
 }
 
 describe('the service during an outage', () => {
-  test('returns 503 for records and computation-error for UIDs without a database; GeoJSON inputs still work', async () => {
+  test('returns 503 for records and computation-error for UIDs without a database', async () => {
     const { get, distance } = await serve({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
     expect((await get('/health')).statusCode).toBe(503)
     expect((await get('/health')).json()).toMatchObject({ status: 'unhealthy', database: 'disconnected' })
@@ -92,7 +92,7 @@ describe('the service during an outage', () => {
     })
     expect((await distance()).json()).toMatchObject({ result: 0 })
   })
-  test('returns computation-error after the RPC endpoint is lost, until it recovers', async () => {
+  test('returns computation-error while the RPC endpoint is lost, until the endpoint recovers', async () => {
     let broken = false
     const { distance } = await serve({
       fault: () => (broken ? { error: { code: -32000, message: 'secret upstream words' } } : undefined),
@@ -146,7 +146,7 @@ describe('the service during an outage', () => {
     now += 6_000
     expect(await told()).toEqual(before)
   })
-  test('rejects a response with another attestation than the requested one', async () => {
+  test('rejects a response that contains another attestation than the requested attestation', async () => {
     const word = (value: string) => value.padStart(64, '0')
     const forged = `0x${word('20')}${'1'.repeat(64)}${'ba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'}${word('1').repeat(2)}${word('0').repeat(4)}${word('1')}${word('140')}${word('0')}`
     const { distance } = await serve({
@@ -185,7 +185,7 @@ describe('the check before signing', () => {
       await post('batch', { operations: [{ operation: 'distance', from: POINT, to: uid }] }),
     ).toMatchObject({ status: 400, detail: expect.stringContaining('input 2') })
   })
-  test('reads the nonce, and attestations for other clients, despite queued calls of a client', async () => {
+  test('reads the nonce and attestations despite queued calls of another client', async () => {
     let slow = false
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -236,7 +236,7 @@ describe('the check before signing', () => {
   })
 })
 
-test('does not use an RPC endpoint of another chain when the first one fails', async () => {
+test('the service does not use an RPC endpoint of another chain when the first endpoint fails', async () => {
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
   const other = await startRpcProxy(chain.url, faults.anotherChain)
   const gone = await startRpcProxy(chain.url)
@@ -260,7 +260,7 @@ class Remote extends ChainReader {
   }
 }
 
-test('reads concurrent attestations in one request, and refused ones separately', async () => {
+test('the service reads concurrent attestations in one request, except refused attestations', async () => {
   const uids = await Promise.all(
     [1, 2, 3].map((at) => attest(chain, locationRequest({ type: 'Point', coordinates: [at, at] }))),
   )
@@ -313,7 +313,7 @@ test('reads concurrent attestations in one request, and refused ones separately'
   expect(proxy.calls.at(-1)).toMatchObject({ method: 'eth_call', params: [{}, block] })
 })
 
-test('does not read an attestation from an RPC endpoint that lags, even if another one is fresh', async () => {
+test('the service reads no attestation from an RPC endpoint that lags, even if another is fresh', async () => {
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const isBody = ({ method, params }: RpcCall) =>
@@ -339,7 +339,7 @@ test('does not read an attestation from an RPC endpoint that lags, even if anoth
   expect((await reader([failing.url, chain.url]).attestation(uid, 120))?.uid).toBe(uid)
 })
 
-test('rejects an RPC endpoint whose head is old, or in the future', async () => {
+test('the service rejects an RPC endpoint whose head is old, or in the future', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const at = (seconds: number) =>
     new Remote(
@@ -352,7 +352,7 @@ test('rejects an RPC endpoint whose head is old, or in the future', async () => 
   await expect(at(-90)).rejects.toThrow(UnavailableError)
 })
 
-test('accepts an old head from a node on this machine only if it is a development node', async () => {
+test('the service accepts an old head only from a development node on this machine', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const old = (url: string) =>
     new ChainReader(
@@ -369,7 +369,7 @@ test('accepts an old head from a node on this machine only if it is a developmen
   }
 })
 
-test('allows two concurrent batches per client', async () => {
+test('the service allows two concurrent batches per client', async () => {
   const { app, proxy } = await serve()
   const batch = () =>
     app.inject({
@@ -388,7 +388,7 @@ test('allows two concurrent batches per client', async () => {
   expect((await batch()).statusCode).toBe(404)
 })
 
-test('names the part of the request in an error, and keeps its retry time', () => {
+test('an error names the part of the request that caused it, and keeps its retry time', () => {
   expect(new ComputeError('rate-limited', 'uri: not now', 6).within('operations[1]: ')).toMatchObject({
     slug: 'rate-limited',
     message: 'operations[1]: uri: not now',
@@ -431,7 +431,7 @@ describe('resign and verify', () => {
         detail: sentence(),
       })
   })
-  test('do not accept a signature that no contract accepts: high s, incorrect v, zeros, ones', async () => {
+  test('reject a signature that no contract accepts: high s, incorrect v, zeros, ones', async () => {
     const { post, distance } = await serve()
     const answer = (await distance()).json()
     const { signature } = answer.attestation as { signature: string }
@@ -476,7 +476,7 @@ describe('resign and verify', () => {
       detail: sentence('delegatedAttestation.resignToken'),
     })
   })
-  test('refuse a batch as a whole, and name the operation in the error', async () => {
+  test('refuse a whole batch for one invalid answer, and name its operation in the error', async () => {
     const { post } = await serve()
     const good = { operation: 'distance', from: POINT, to: POINT }
     for (const [operations, detail] of [
@@ -513,7 +513,7 @@ describe('resign and verify', () => {
   })
 })
 
-describe('chains that are not signed for', () => {
+describe('chains for which the service does not sign', () => {
   const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
   const selector = (data: string) => data.slice(0, 10)
   const lyingAbout =
@@ -545,7 +545,7 @@ describe('chains that are not signed for', () => {
     expect(answer.json()).toMatchObject({ status: 400, detail: reason })
     expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
   })
-  test('include a chain with a replaced contract, until it is corrected', async () => {
+  test('include a chain with a replaced contract, until the contract is corrected', async () => {
     let now = 1_700_000_000_000
     let exchanged = false
     const { distance } = await serve({
@@ -569,7 +569,7 @@ describe('chains that are not signed for', () => {
     ['finds no contract', ({ method }) => (method === 'eth_call' ? { result: '0x' } : undefined)],
     ['returns another layout', lyingAbout('0x12b11a17', word(2))],
     ['is lost', () => ({ status: 500 })],
-  ])('are signed for again soon after an RPC endpoint that %s has recovered', async (_, fault) => {
+  ])('are supported again soon after an RPC endpoint that %s has recovered', async (_, fault) => {
     let now = 1_700_000_000_000
     for (const wasReady of [true, false]) {
       let broken = !wasReady
@@ -587,7 +587,7 @@ describe('chains that are not signed for', () => {
       await expect.poll(async () => (await distance()).statusCode).toBe(200)
     }
   })
-  test("are refused at the start for a key that is not the published attester's", async () => {
+  test('prevent the start with a key that does not belong to the published attester', async () => {
     const load = (attesterAddress: string) =>
       loadIdentity({
         signer: { kind: 'key', readKey: () => `0x${'11'.repeat(32)}` },
@@ -600,7 +600,7 @@ describe('chains that are not signed for', () => {
   })
 })
 
-describe('nonce and limits', () => {
+describe('the nonce and the rate limits', () => {
   const nonceReads = (calls: RpcCall[]) =>
     calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'))
       .length

@@ -11,7 +11,7 @@ test.each(
   OPERATION_ROWS.flatMap(([name, { parameters = [] }]) =>
     parameters.map((each) => [name, each.name] as const),
   ),
-)('reads the %s parameter %s so that its text is rounded, not its double', (name, member) => {
+)('the body parser rounds the text of the %s parameter %s, not its double', (name, member) => {
   const label = (json: string) => {
     const { operations, ...whole } = parse(json)
     return writeLabel(name, [((operations as Record<string, number>[] | undefined)?.[0] ?? whole)[member]!])
@@ -22,10 +22,10 @@ test.each(
   const escaped = member.replace(/./g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
   expect(label(`{"${escaped}":${LONG}}`)).toBe(`${name}:100`)
 })
-test('parses all other numbers and texts like JSON.parse', () => {
+test('the body parser reads all other numbers and texts like JSON.parse', () => {
   const body = `{"radii":${LONG},"a":[${LONG},{"radiu":${LONG}}],"text":"\\"radius\\":${LONG}"}`
   expect(parse(body)).toEqual(JSON.parse(body))
 })
-test.each([`0${LONG}`, `${LONG}.5`, `-${LONG}e`, `${LONG}x`])('rejects a radius of %s', (number) =>
+test.each([`0${LONG}`, `${LONG}.5`, `-${LONG}e`, `${LONG}x`])('the parser rejects a radius of %s', (number) =>
   expect(() => parse(`{"radius":${number}}`)).toThrow(/valid JSON/),
 )

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { CACHES, Cache, type Bound } from './cache'
 
 describe('a cache', () => {
-  test('evicts the least recently read entry', () => {
+  test('evicts the entry that was read least recently', () => {
     const cache = new Cache<number>('land')
     for (let i = 0; i < 3; i++) cache.set(`${i}`, i)
     expect(cache.get('0')).toBe(0)
     cache.set('3', 3)
     expect(['0', '1', '2', '3'].map((key) => cache.get(key))).toEqual([0, undefined, 2, 3])
   })
-  test('computes a value once, and again after a rejected promise', async () => {
+  test('computes a value once, and again only after a rejected promise', async () => {
     const cache = new Cache<Promise<number>>('counts')
     let made = 0
     const fail = () => Promise.reject(new Error(`failure ${++made}`))
@@ -18,13 +18,13 @@ describe('a cache', () => {
       await expect(cache.of('key', fail)).rejects.toMatchObject({ message })
     for (let i = 0; i < 2; i++) expect(await cache.of('key', async () => ++made)).toBe(3)
   })
-  test('holds nothing if its size is 0 bytes', () => {
+  test('stores no value if its size is 0 bytes', () => {
     const cache = new Cache<string>('tiles', { bytes: 0, sizeOf: ({ length }) => length + 2 })
     cache.set('key', '')
     expect(cache.get('key')).toBeUndefined()
   })
 })
-test('lists every cache with its bound, and the sum of their bytes, in docs/architecture/caches.md', () => {
+test('docs/architecture/caches.md lists every cache with its bound, and the sum of their bytes', () => {
   const page = readFileSync('docs/architecture/caches.md', 'utf8')
   const rows = [...page.matchAll(/^\| `([^`]+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|/gm)]
   const boundOf = ({ entries, bytes, ttlMs = 0 }: Bound) => {

@@ -55,7 +55,7 @@ describe('the compression of texts', () => {
     expect(fault.statusCode).toBe(400)
     expect(JSON.parse(decompress(fault.rawPayload).toString())).toMatchObject({ message: LONG })
   })
-  test('sends texts unchanged to a client that accepts no coding', async () => {
+  test('sends texts uncompressed to a client that accepts no coding', async () => {
     const { get } = await serviceOf()
     for (const accepted of [undefined, '', 'identity', 'br;q=0', 'deflate']) {
       const { headers, payload } = await get('/json', accepted)
@@ -63,7 +63,7 @@ describe('the compression of texts', () => {
       expect(headers.vary).toBe('accept, accept-encoding')
     }
   })
-  test('weakens a strong ETag, which names the bytes', async () => {
+  test('makes a strong ETag weak', async () => {
     const { get } = await serviceOf()
     expect((await get('/strong', 'br')).headers.etag).toBe('W/"a"')
     expect((await get('/strong')).headers.etag).toBe('"a"')
@@ -78,13 +78,13 @@ describe('the compression of texts', () => {
       expect([{ ...headers, date: '' }, payload], url).toEqual([{ ...expected, date: '' }, ''])
     }
   })
-  test('leaves short bodies, images, event streams and encoded bodies as they are', async () => {
+  test('leaves short bodies, images, event streams and encoded bodies unchanged', async () => {
     const { get } = await serviceOf()
     for (const url of ['/short', '/image', '/events'])
       expect((await get(url, 'br')).headers['content-encoding'], url).toBeUndefined()
     expect((await get('/gzipped', 'br')).rawPayload).toEqual(KEPT)
   })
-  test('shows the hooks of scopes the uncompressed body', async () => {
+  test('passes the uncompressed body to hooks of a scope', async () => {
     const { get, seen } = await serviceOf()
     await get('/json', 'br')
     expect(seen()).toBe(LONG)

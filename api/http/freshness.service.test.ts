@@ -43,7 +43,7 @@ const someUids = async (sql = '') =>
     ({ uid }) => uid,
   )
 
-hunt('returns the same as a server without a cache after any change', 40, async ({ random, cases }) => {
+hunt('the response cache always returns the same as no cache', 40, async ({ random, cases }) => {
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)]!
   const uids = await someUids('ORDER BY timestamp')
   const paths = [
@@ -107,7 +107,7 @@ async function counted(keptBytes: number) {
   return { app, freshness, asked, change: () => revision++ }
 }
 
-test('computes a response once for each state of the data', async () => {
+test('the response cache computes a response once for each state of the data', async () => {
   const { app, asked, change } = await counted(1_000_000)
   for (let i = 0; i < 3; i++) {
     const answer = await app.inject('/3')
@@ -118,7 +118,7 @@ test('computes a response once for each state of the data', async () => {
   expect([(await app.inject('/3')).body, asked.answers]).toEqual(['222', 2])
 })
 
-test('shares one read of the state among waiting requests, which starts after their arrival', async () => {
+test('the response cache shares one read of the state among waiting requests', async () => {
   const { app, asked } = await counted(1_000_000)
   await app.inject('/3')
   const before = asked.states
@@ -127,7 +127,7 @@ test('shares one read of the state among waiting requests, which starts after th
   expect(asked.answers).toBe(1)
 })
 
-test('stays within its size, evicts the oldest response first, and caches no response above an eighth of that size', async () => {
+test('the response cache stays within its size, and caches no response above an eighth of that size', async () => {
   const { app, asked, freshness } = await counted(100_000)
   for (let length = 5_000; length < 5_050; length++) {
     await app.inject(`/${length}`)

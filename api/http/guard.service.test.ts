@@ -72,7 +72,7 @@ async function expectProblem(
 }
 const UNDERSTOOD = sentence('chainId')
 
-describe('invalid HTTP/1.1', () => {
+describe('a malformed HTTP request', () => {
   test.each<[string, string]>([
     ['words', 'GARBAGE\r\n\r\n'],
     ['an unknown method', 'FOO /compute/v0/distance HTTP/1.1\r\nhost: x\r\n\r\n'],
@@ -138,7 +138,7 @@ describe('invalid HTTP/1.1', () => {
       { status: 'error', message: 'Invalid request', detail: sentence() },
     ])
   })
-  test('does not affect other connections after a reset', async () => {
+  test('does not affect other connections if its connection is reset', async () => {
     await new Promise<void>((resolve) => {
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () =>
         socket.write(`${JSON_HEAD}content-length: 9\r\n\r\n{`, () => socket.resetAndDestroy()),
@@ -149,7 +149,7 @@ describe('invalid HTTP/1.1', () => {
   })
 })
 
-describe('a head that is too large', () => {
+describe('a request head that is too large', () => {
   const DETAIL = sentence()
   const headers = (count: number) => 'x:\r\n'.repeat(count)
   test('is refused above 16 KiB, by a header or by its URL', async () => {
@@ -179,7 +179,7 @@ describe('a head that is too large', () => {
     const long = Array.from({ length: 5_000 }, (_, i) => `x-header-${i}: a value of some length\r\n`).join('')
     await expectProblem(`${HEAD}${long}\r\n`, DETAIL, 431)
   })
-  test('is accepted with 100 headers', async () => {
+  test('is accepted if it has only 100 headers', async () => {
     await expectProblem(withBody('{}', `${JSON_HEAD}${headers(97)}`), UNDERSTOOD)
   })
   test('gets an error in the form of the Records API outside the Compute API', async () => {
@@ -226,7 +226,7 @@ describe('incomplete requests', () => {
     await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON, 400, hasty)
     await expectProblem('', REASON, 400, hasty)
   })
-  test('get no second response, and the connection is closed', async () => {
+  test('get no second response on their connection, which the server closes', async () => {
     const started = performance.now()
     const got = await ask(
       `${JSON_HEAD}content-encoding: gzip\r\ncontent-length: 100\r\n\r\n{`,
@@ -243,8 +243,8 @@ describe('incomplete requests', () => {
   })
 })
 
-describe('pipelining', () => {
-  test('answers requests in order, and invalid HTTP after them last', async () => {
+describe('pipelined requests', () => {
+  test('are answered in order, and invalid HTTP after them last', async () => {
     const got = await ask(
       Buffer.concat([
         withBody('{}'),
@@ -268,7 +268,7 @@ describe('pipelining', () => {
       [400, problem(sentence())],
     ])
   })
-  test('sends the error for invalid HTTP after a slow response to the request before it', async () => {
+  test('get the error for invalid HTTP only after a slow response to an earlier request', async () => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const slow = await startApi({
@@ -294,7 +294,7 @@ describe('pipelining', () => {
   })
 })
 
-test('answers requests during a stop in the form of their API', async () => {
+test('are answered during a stop in the form of their API', async () => {
   const silent = createServer(() => {})
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const slow = await startApi({
@@ -330,7 +330,7 @@ test('answers requests during a stop in the form of their API', async () => {
   silent.close()
 })
 
-describe('methods and targets', () => {
+describe('request methods and targets', () => {
   const KNOWN = sentence()
   const expectUnknown = async (target: string) => {
     const [answer] = await ask(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`)
@@ -352,7 +352,7 @@ describe('methods and targets', () => {
       ])
     },
   )
-  test('answer OPTIONS as a preflight, without a body', async () => {
+  test('include OPTIONS, which is answered as a preflight, without a body', async () => {
     const bytes = 'OPTIONS /compute/v0/distance HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
     const [answer, ...more] = answers(await exchange(api.url, bytes))
     expect([answer!.status, answer!.headers['access-control-allow-methods'], answer!.body, more]).toEqual([
@@ -362,7 +362,7 @@ describe('methods and targets', () => {
       [],
     ])
   })
-  test('answer HEAD without a body, and close a CONNECT', async () => {
+  test('include HEAD, which is answered without a body, and CONNECT, which is closed', async () => {
     const [answer] = answers(
       (
         await exchange(api.url, 'HEAD /compute/v0/distance HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
@@ -405,7 +405,7 @@ describe('methods and targets', () => {
       expect(JSON.parse(answer!.body)).toMatchObject({ status: 'error', message: 'Invalid request' })
     },
   )
-  test('lead to the same endpoint in absolute form, with a trailing slash or a query', async () => {
+  test('lead to the same endpoint in absolute form, or with a trailing slash or a query', async () => {
     for (const target of [
       'http://elsewhere/compute/v0/distance',
       '/compute/v0/distance/',
@@ -418,7 +418,7 @@ describe('methods and targets', () => {
   })
 })
 
-test('refuses large responses to a client that does not read, and not to another client', async () => {
+test('the server limits large responses only for the client that does not read', async () => {
   const app = Fastify({ trustProxy: true }).setErrorHandler(recordsErrorHandler('https://x.example'))
   boundResponses(app)
   app.get('/', () => 'x'.repeat(30_000_000))
@@ -441,8 +441,8 @@ test('refuses large responses to a client that does not read, and not to another
   await app.close()
 })
 
-describe('bodies', () => {
-  test('follow 100-continue, and ignore any other expectation and an upgrade', async () => {
+describe('request bodies', () => {
+  test('follow 100-continue, while other expectations and upgrades are ignored', async () => {
     expect(await exchange(api.url, withBody('{}', `${JSON_HEAD}expect: 100-continue\r\n`))).toMatch(
       /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/,
     )
@@ -452,7 +452,7 @@ describe('bodies', () => {
       UNDERSTOOD,
     )
   })
-  test('are refused to a client whose bodies hold 100 MiB, and not to another client', async () => {
+  test('are refused only to the client whose bodies occupy 100 MiB', async () => {
     const { url, close } = await startApi({
       ...{ trustProxy: ['127.0.0.1'], timeouts: { request: 60_000, answer: 60_000 } },
     })
@@ -481,7 +481,7 @@ describe('bodies', () => {
     expect(statuses.map(([answer]) => answer!.status)).toEqual(Array(5).fill(400))
     await close()
   })
-  test('are refused above 5 MiB: in one piece, in chunks, and by Content-Length alone', async () => {
+  test('are refused above 5 MiB in one piece, in chunks, or by their Content-Length', async () => {
     const detail = sentence()
     const spaces = Buffer.alloc(5 * 1_048_576 + 1, ' ')
     await expectProblem(withBody(spaces), detail)
@@ -536,7 +536,7 @@ describe('bodies', () => {
   ])('are read: %s', async (_, body, head) => {
     await expectProblem(withBody(body, `${HEAD}${head}\r\n`), UNDERSTOOD)
   })
-  test('use the last value of a duplicate key', async () => {
+  test('with a duplicate key have its last value', async () => {
     await expectProblem(withBody('{"chainId":"1","chainId":5}'), sentence('chainId'))
   })
 })

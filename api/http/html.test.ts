@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { html, joined, trusted } from './html'
 
-test('escapes texts between tags and in attributes, and does not escape markup twice', () => {
+test('the HTML writer escapes texts between tags and in attributes, and does not escape markup twice', () => {
   const evil = `<b a="'&`
   const escaped = '&#60;b a=&#34;&#39;&#38;'
   expect(String(html`<p title="${evil}">${evil}</p>`)).toBe(`<p title="${escaped}">${escaped}</p>`)

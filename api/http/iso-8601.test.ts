@@ -62,7 +62,7 @@ test.each([
   ['2026-01-31T12:00:00-00:00', '2026-01-31T12:00:00.000Z'],
   ['2026-01-31T00:30+14:00', '2026-01-30T10:30:00.000Z'],
   ['2026-01-01T00:00+23:59', '2025-12-31T00:01:00.000Z'],
-])('parses %s', (text, expected) => {
+])('the time parser parses %s', (text, expected) => {
   expect(iso(text)).toBe(expected)
 })
 
@@ -90,11 +90,11 @@ test.each([
   ...[' 2026-01-31', '2026-01-31 ', '2026-01-31\n', '2026-01-31T12:00:00Z\0', "2026-01-31' OR 1=1 --"],
   ...['２０２６-01-31', '2026-01-31T12:00:00.123456789012345678901Z'],
   `2026-01-31T12:00:00.${'1'.repeat(10_000)}Z`,
-])('rejects %j', (text) => {
+])('the time parser rejects %j', (text) => {
   expect(iso(text)).toBeUndefined()
 })
 
-test('rounds fractions of a millisecond in the given direction', () => {
+test('the time parser rounds fractions of a millisecond in the given direction', () => {
   expect([iso('2026-01-31T12:00:00.0005Z'), iso('2026-01-31T12:00:00.0005Z', 'up')]).toEqual([
     '2026-01-31T12:00:00.000Z',
     '2026-01-31T12:00:00.001Z',

@@ -56,7 +56,7 @@ async function serveLongQueries(check: (from: string) => void) {
     )
 }
 
-test('starts the checks of long queries of clients alternately', async () => {
+test('the service alternates between clients when it starts checks of long queries', async () => {
   const started: string[] = []
   const ask = await serveLongQueries((from) => started.push(from))
   const greedy = Array.from({ length: 50 }, () => ask('192.0.2.1'))
@@ -71,7 +71,7 @@ test.each([
   [0, 8],
   [20, 1],
 ])(
-  'starts checks of a client that take %i ms in groups of %i per turn of the event loop',
+  'the service starts checks of clients that take %i ms in groups of %i per turn of the event loop',
   async (ms, most) => {
     vi.useFakeTimers({ toFake: ['performance'] })
     closing.push(() => vi.useRealTimers())
@@ -130,8 +130,8 @@ async function serveWork(
   return { app, get, works }
 }
 
-describe('long work', () => {
-  test('counts as one request per tenth of a second, also after the response', async () => {
+describe('the rate limit for long work', () => {
+  test('counts one request per tenth of a second, also after the response', async () => {
     const { get, works } = await serveWork(new RequestCounter(() => 0), 100)
     expect(await get('?spent=100')).toEqual([200, 99])
     expect(await get('?spent=101')).toEqual([200, 97])
@@ -143,7 +143,7 @@ describe('long work', () => {
     expect((await get())[0]).toBe(429)
   })
 
-  test('is reserved until the response, and refused if the client has too few requests left', async () => {
+  test('reserves work until the response, and refuses a client with too few requests left', async () => {
     let [begun, end] = [0, () => {}]
     const ended = new Promise<void>((resolve) => (end = resolve))
     const { get } = await serveWork(new RequestCounter(() => 0), 100, () => (begun++, ended))
@@ -162,7 +162,7 @@ describe('long work', () => {
   })
 })
 
-test('simultaneous estimates of one request share a reservation, of which nothing remains', async () => {
+test('simultaneous estimates of one request share a reservation, which is fully released', async () => {
   const counter = new RequestCounter(() => 0)
   const { get, works } = await serveWork(counter, 100, async () => {
     const foresee = () => works.at(-1)!.foresee(5000)
@@ -177,7 +177,7 @@ describe('a request that ends before its work', () => {
   const count = async (counter: RequestCounter) =>
     (await counter.count('rate:test:127.0.0.1', 3_600_000, 0)).current
 
-  test('counts the time spent, before and after its client leaves', async () => {
+  test('counts the time spent, before and after its client disconnects', async () => {
     const counter = new RequestCounter(() => 0)
     let begun = 0
     const { app, works } = await serveWork(counter, 100, () => (begun++, new Promise(() => {})))
@@ -194,7 +194,7 @@ describe('a request that ends before its work', () => {
     work.spend(300)
     await expect.poll(() => count(counter)).toBe(9)
   })
-  test('ends a reservation that was still in progress when the request was answered', async () => {
+  test('ends a reservation that was incomplete when the request was answered', async () => {
     let reserve = () => {}
     const reserving = new Promise<void>((resolve) => (reserve = resolve))
     class SlowCounter extends RequestCounter {
@@ -237,7 +237,7 @@ describe('Retry-After and the error text', () => {
   })
 })
 
-describe('limits in this process', () => {
+describe('rate limits in this process', () => {
   test('admit the last request within the limit, and return 429 with all headers until the hour ends', async () => {
     let now = 0
     const get = await serve(new RequestCounter(() => now), 3)
@@ -268,7 +268,7 @@ describe('limits in this process', () => {
     now = 3_600_001
     expect((await get()).statusCode).toBe(200)
   })
-  test('count clients by address (IPv6 by /64), and trust a forwarded address only from a trusted proxy', async () => {
+  test('count clients by address (IPv6 by /64), and use a forwarded address only from a trusted proxy', async () => {
     const get = await serve(new RequestCounter(() => 0), 1)
     expect((await get()).statusCode).toBe(200)
     expect((await get({}, '192.0.2.2')).statusCode).toBe(200)
@@ -307,7 +307,7 @@ describe('limits in this process', () => {
   })
 })
 
-describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', () => {
+describe.skipIf(!TEST_REDIS_URL)('rate limits through Redis (need TEST_REDIS_URL)', () => {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const connect = async (url = TEST_REDIS_URL!, timeoutMs = 60_000) => {
     const redis = new SharedRedis(url, Fastify().log, timeoutMs)
@@ -315,7 +315,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     while ((await redis.count('test:ready', 1)) === undefined) await pause(10)
     return redis
   }
-  test('share the cost of work', async () => {
+  test('share the cost of work between API instances', async () => {
     const [here, there] = await Promise.all(
       [0, 1].map(async () => serveWork(new RequestCounter(() => Date.now(), await connect()), 100)),
     )
@@ -384,7 +384,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     await pause(50)
     expect((await one.count(key, 60_000))!.ttl).toBeLessThan(59_990)
   })
-  test('hold for two API instances together, over HTTP', async () => {
+  test('apply to two API instances together, over HTTP', async () => {
     const options = { redisUrl: TEST_REDIS_URL!, rateLimitPerHour: 3, trustProxy: ['127.0.0.1'] }
     const copies = [await startApi(options), await startApi(options)]
     closing.push(...copies.map((copy) => () => copy.close()))
@@ -408,7 +408,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     ])
     expect((await ask(0, '/api/v0/config'))[1]).toBe('2')
   })
-  test('delay only the first requests while Redis hangs, count all requests, and share the count again afterwards', async () => {
+  test('delay only the first requests while Redis hangs, count all requests, and later share the count', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
@@ -432,7 +432,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     expect((await counter.count(key, 60_000)).current).toBe(207)
     expect((await redis.count(key, 60_000))!.current).toBe(7)
   })
-  test('replace a dead connection, and keep a healthy idle one', async () => {
+  test('replace a dead Redis connection, and keep a healthy idle connection', async () => {
     const { proxy, redis } = await flaky()
     await pause(4_000)
     expect(proxy.connections()).toBe(1)
@@ -441,7 +441,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
     expect(proxy.connections()).toBe(2)
   })
-  test('delay no request while Redis also hangs during connecting', async () => {
+  test('delay no request while Redis hangs during connecting', async () => {
     const { proxy, redis } = await flaky()
     proxy.freeze()
     expect(await redis.count(newKey(), 60_000)).toBeUndefined()
@@ -453,7 +453,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     proxy.thaw()
     while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
   })
-  test('continue to count while Redis is down, and restart no count if Redis returns empty', async () => {
+  test('continue to count while Redis is down, and keep their counts if Redis returns empty', async () => {
     const { proxy, redis } = await flaky()
     const counter = new RequestCounter(() => Date.now(), redis)
     const key = newKey()
@@ -468,7 +468,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     expect((await counter.count(key, hour)).current).toBe(7)
     expect((await redis.count(key, hour))!.current).toBe(2)
   })
-  test('include counts of other API instances, also while Redis is down, and end a window for all of them', async () => {
+  test('include counts of all API instances while Redis is down, and end each window for all of them', async () => {
     const { proxy, redis } = await flaky()
     let now = 0
     const [here, there] = [
@@ -486,7 +486,7 @@ describe.skipIf(!TEST_REDIS_URL)('limits through Redis (need TEST_REDIS_URL)', (
     await forgetInRedis(key)
     expect([(await here.count(key, hour)).current, (await there.count(key, hour)).current]).toEqual([1, 1])
   })
-  test('hold over HTTP while Redis is frozen, and delay no response', async () => {
+  test('apply over HTTP while Redis is frozen, and delay no response', async () => {
     const proxy = await startRedisProxy(TEST_REDIS_URL!)
     const api = await startApi({
       ...{ redisUrl: proxy.url, redisTimeoutMs: TIMEOUT_MS },

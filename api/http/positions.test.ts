@@ -7,12 +7,12 @@ test.each([
   ['near', () => readPoint('-540,10', 'near'), '-180'],
   ['bbox', () => readBbox('-200,0,10,10'), '160'],
   ['bbox', () => readBbox('0,0,200.25,10'), '-159.75'],
-])('refuses %s beyond the antimeridian with the corrected longitude', (_, read, right) => {
+])('the parser refuses %s beyond the antimeridian with the corrected longitude', (_, read, right) => {
   expect(read).toThrow(RecordsError)
   expect(read).toThrow(expect.objectContaining({ detail: expect.stringMatching(`gives ${right}$`) }))
 })
 
-test('moves positions that are out of range only by rounding to the limit of the range', () => {
+test('the parser moves positions that rounding put out of range to the limit', () => {
   expect(readPoint('180.00000000000023,-90.00000000001', 'near')).toEqual([180, -90])
   expect(readBbox('-180.0000000001,0,180.0000000001,10')).toEqual([-180, 0, 180, 10])
 })

@@ -5,7 +5,7 @@ import { ComputeError, RecordsError } from './problems'
 
 const PAGE = 'docs/reference/errors.md'
 
-test(`lists every error in ${PAGE}: -u writes its tables`, async () => {
+test(`${PAGE} lists every error (-u writes its tables)`, async () => {
   const retry = ({ retryable }: ErrorRow) =>
     retryable === true ? 'after `Retry-After`' : retryable ? 'with `Retry-After`' : 'no'
   const table = (head: string, rows: [string, ErrorRow, string][]) =>
@@ -37,7 +37,7 @@ test(`lists every error in ${PAGE}: -u writes its tables`, async () => {
   }
   await expect(page).toMatchFileSnapshot(`../../${PAGE}`)
 })
-test('marks an error as retryable by its kind, or by its retry time', () => {
+test('an error is marked as retryable by its kind, or by its retry time', () => {
   const of = (error: { retryable: boolean }) => error.retryable
   expect([
     ...[of(new ComputeError('rate-limited', '')), of(new ComputeError('computation-error', ''))],

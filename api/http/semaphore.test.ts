@@ -7,7 +7,7 @@ const never = () => new AbortController().signal
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 hunt(
-  'keeps the limits for all and for each client, and serves accepted waiters',
+  'the semaphore keeps the limits in total and per client, and serves accepted waiters',
   300,
   async ({ random, cases }) => {
     const semaphore = new Semaphore({ all: 4, each: 2, waiting: 20, waitingEach: 6 })
@@ -43,7 +43,7 @@ hunt(
   },
 )
 
-test('frees the place of an aborted waiter, and does not let a client at its limit block others', async () => {
+test('the semaphore frees the place of an aborted waiter, and skips a client at its limit', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()
@@ -61,7 +61,7 @@ test('frees the place of an aborted waiter, and does not let a client at its lim
   await expect(semaphore.acquire('e', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
 })
 
-test('leaves no listeners on a signal that outlives many waits', async () => {
+test('the semaphore leaves no listeners on a signal that outlives many waits', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 20 })
   const abort = new AbortController()
   const listeners = () => getEventListeners(abort.signal, 'abort').length
@@ -79,7 +79,7 @@ test('leaves no listeners on a signal that outlives many waits', async () => {
   ;(await semaphore.acquire('b', never()))()
 })
 
-test('serves waiting clients alternately, however many requests each has', async () => {
+test('the semaphore serves waiting clients alternately, however many requests each has', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 10 })
   const order: string[] = []
   const visit = async (client: string) => {
@@ -92,7 +92,7 @@ test('serves waiting clients alternately, however many requests each has', async
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a', 'a'])
 })
 
-test('lets a client use its whole limit after an increase', async () => {
+test('the semaphore lets a client use its whole limit after an increase', async () => {
   let each = 1
   const semaphore = new Semaphore({ all: 4, each: () => each, waiting: 8, waitingEach: 8 })
   const first = await semaphore.acquire('a', never())
@@ -103,7 +103,7 @@ test('lets a client use its whole limit after an increase', async () => {
   expect(semaphore.load).toEqual({ running: 3, waiting: 1 })
 })
 
-test('reports to work that waited too long whether its own client is the reason', async () => {
+test('the semaphore reports after a timeout whether its own client caused the wait', async () => {
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 8, waitingEach: 8, waitMs: 1 })
   await semaphore.acquire('a', never())
   await expect(semaphore.acquire('a', never())).rejects.toMatchObject({ own: true })
@@ -112,7 +112,7 @@ test('reports to work that waited too long whether its own client is the reason'
   expect(semaphore.load).toEqual({ running: 2, waiting: 0 })
 })
 
-test('remembers no client without work, also after its last waiter was aborted', async () => {
+test('the semaphore remembers no client without work, also after its last waiter was aborted', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()

@@ -4,7 +4,7 @@ import { SharedRead } from './shared'
 
 afterEach(() => void vi.useRealTimers())
 
-test('reads a value once within its lifetime, and again after that and after a failure', async () => {
+test('a shared value is read once in its lifetime, and again after the lifetime or a failure', async () => {
   let now = 1_000_000
   let reads = 0
   let broken = false
@@ -25,7 +25,7 @@ test('reads a value once within its lifetime, and again after that and after a f
   expect(await shared.get()).toBe(3)
 })
 
-test('ages a value even if the system clock stands still', async () => {
+test('a shared value ages even if the system clock stands still', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   let reads = 0
   const shared = new SharedRead(async () => ++reads, 20)
@@ -48,7 +48,7 @@ function slowReads(milliseconds: number, clock = () => 0) {
 test.each([
   ['get with no time to share', 0, (shared: SharedRead<number>) => shared.get()],
   ['fresh', 250, (shared: SharedRead<number>) => shared.fresh()],
-])('returns a read only to the callers that asked before it started: %s', async (_, milliseconds, ask) => {
+])('a shared read is returned only to earlier requests: %s', async (_, milliseconds, ask) => {
   const { shared, underWay } = slowReads(milliseconds)
   const first = ask(shared)
   const others = [ask(shared), ask(shared), ask(shared)]
@@ -64,7 +64,7 @@ test.each([
   expect(await late).toBe(2)
 })
 
-test('delays a read by a limited time after a hanging read, and not at all after a failed one', async () => {
+test('a shared read is delayed briefly after a hanging read, and not after a failed read', async () => {
   let now = 0
   const { shared, underWay } = slowReads(0, () => now)
   void shared.get()

@@ -41,16 +41,16 @@ test.each([
   [{ speed: 1, steps: [{}] }, 'steps[0]: kind'],
   [{ speed: 1, steps: [{ kind: 'rest' }, { kind: 'walk' }] }, 'steps[1]: from'],
   [{ speed: 1, steps: [{ kind: 'walk', from: 1, start: 2 }] }, 'steps[0]: from, start'],
-])('refuses %j with its place and the rule', (body, field) => {
+])('the body validator refuses %j with its place and the rule', (body, field) => {
   expect(problem(body)).toEqual(sentence(field))
 })
-test('accepts a valid body, and any value of an unchecked property', () => {
+test('the body validator accepts a valid body, and any value of an unchecked property', () => {
   expect(problem({ speed: 9, place: { at: 'x' }, steps: [{ kind: 'walk', start: 5 }] })).toBeUndefined()
 })
-test('names the body property of a problem', () => {
+test('the body validator names the body property of a problem', () => {
   expect([check({ speed: 1, place: {} })?.property, check({ x: 1 })?.property]).toEqual(['place', undefined])
 })
-test('documents one form for each alias of a property', () => {
+test('the schema of a body documents one form for each alias of a property', () => {
   const { oneOf: forms } = documented(Walk) as unknown as { oneOf: { required: string[] }[] }
   expect(forms.map(({ required }) => required)).toEqual([
     ['kind', 'from'],

@@ -7,7 +7,7 @@ import { beginWork, joined, workOf } from './work'
 const own = () => Promise.resolve('own')
 afterEach(() => vi.useRealTimers())
 
-test("does not apply another client's limit to a client that joins its work", async () => {
+test('shared work does not apply the limit of its first client to a client that joins', async () => {
   expect(await joined(() => Promise.resolve('shared'), own)).toBe('shared')
   const limited = Promise.reject(new RecordsError('rate-limited', 'x'))
   expect(await joined(() => limited, own)).toBe('own')
@@ -16,7 +16,7 @@ test("does not apply another client's limit to a client that joins its work", as
   expect(await joined(() => undefined, own)).toBe('own')
 })
 
-test("does not wait long for work in another client's queue, and joins work that others begin in the meantime", async () => {
+test('a client joins work that starts while the client waits in the queue of another client', async () => {
   vi.useFakeTimers()
   const [slow, newer] = [new Promise<string>(() => {}), Promise.resolve('newer')]
   let begun = slow
@@ -38,7 +38,7 @@ test("does not wait long for work in another client's queue, and joins work that
   expect([await two, vi.getTimerCount()]).toEqual(['newer', 0])
 })
 
-test('ends the work of a request with its connection, even if the connection has already closed', () => {
+test('the work of a request ends with its connection, even if the connection has already closed', () => {
   const begun = (destroyed: boolean) => {
     const [request, raw] = [{} as FastifyRequest, Object.assign(new EventEmitter(), { destroyed })]
     beginWork(request, { raw } as unknown as FastifyReply, 'client')

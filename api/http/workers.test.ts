@@ -16,7 +16,7 @@ afterAll(() => removeFolder(folder))
 
 const workOf = (client: string, signal = OWN_WORK.signal): Work => ({ ...OWN_WORK, client, signal })
 
-test('lets a client use one of two threads, and ends its task when it disconnects', async () => {
+test('the worker pool lets a client use one of two threads, until the client disconnects', async () => {
   const workers = new Workers(file, {
     slots: { all: 2, each: 1, waiting: 8, waitingEach: 2, waitMs: 600_000 },
     taskMs: 600_000,
@@ -44,7 +44,7 @@ test('lets a client use one of two threads, and ends its task when it disconnect
   await workers.close()
 })
 
-test('ends a task that takes too long', async () => {
+test('the worker pool ends a task that takes too long', async () => {
   const workers = new Workers(file, {
     slots: { all: 1, each: 1, waiting: 1, waitingEach: 1, waitMs: 600_000 },
     taskMs: 50,

@@ -182,7 +182,7 @@ function serve(route: Route): string {
   return path
 }
 
-describe('accepted documents', () => {
+describe('accepted documents of the fetcher', () => {
   const chain = (count: number): Route =>
     count === 0 ? answer(DOCUMENT) : (socket, head) => redirect(serve(chain(count - 1)))(socket, head)
   test.each<[string, Route]>([
@@ -208,16 +208,16 @@ describe('accepted documents', () => {
       'behind an absolute redirect',
       redirect(url(serve(answer(DOCUMENT)), 'other.example'), '308 Permanent Redirect'),
     ],
-  ])('include one that is %s', async (_name, route) => {
+  ])('include a document that is %s', async (_name, route) => {
     expect(await run(url(serve(route)))).toMatchObject({ text: DOCUMENT })
   })
-  test('include one of exactly 256 KiB', async () => {
+  test('include a document of exactly 256 KiB', async () => {
     expect((await run(url(serve(answer('x'.repeat(KIB_256)))))).text).toHaveLength(KIB_256)
     expect(
       (await run(url(serve(answer(gzipSync('x'.repeat(KIB_256)), { 'content-encoding': 'gzip' }))))).text,
     ).toHaveLength(KIB_256)
   })
-  test('are fetched with a separate look-up, connection and bare request per hop', async () => {
+  test('are fetched with a separate look-up, connection and bare request for each redirect', async () => {
     const end = serve(answer(DOCUMENT))
     const start = serve(redirect(url(`${end}?`, 'other.example')))
     routes.set(`${end}?`, answer(DOCUMENT))
@@ -301,7 +301,7 @@ describe('a malformed URI', () => {
   })
 })
 
-describe('addresses', () => {
+describe('the address', () => {
   test.each([
     ...['0.0.0.0', '0.1.2.3', '10.0.0.1', '100.64.0.1', '100.100.100.200', '127.0.0.1'],
     ...['127.255.255.254', '169.254.169.254', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
@@ -578,7 +578,7 @@ const attacks: Record<string, Attack> = {
 }
 const outcomes = new Map<string, Promise<Outcome>>()
 let stall = 0
-describe('all other refusals', () => {
+describe('all other refusals of the fetcher', () => {
   beforeAll(async () => {
     const longestStall = watchStalls()
     // Each attack begins when the previous one is decided, before its response. On a busy machine, the last
@@ -603,7 +603,7 @@ describe('all other refusals', () => {
     expect(ms).toBeGreaterThan(REFUSAL_MS - 5)
     expect(ms - (await timerMs)).toBeLessThan(1_000)
   })
-  test('have one text, which names the rules', async () => {
+  test('have the same text, which names the rules', async () => {
     const texts = new Set((await Promise.all(outcomes.values())).map(({ error }) => error!.message))
     expect([...texts]).toEqual([sentence('uri')])
   })
@@ -612,7 +612,7 @@ describe('all other refusals', () => {
   })
 })
 
-describe('a connection after the check', () => {
+describe('a connection of the fetcher after the check of its address', () => {
   test('is closed before a byte is sent if its address is private', async () => {
     let connections = 0
     let bytes = 0
@@ -625,7 +625,7 @@ describe('a connection after the check', () => {
     await pause(100)
     expect([connections, bytes]).toEqual([1, 0])
   })
-  test('uses the checked address of a name that is resolved once, so that DNS rebinding has no effect', async () => {
+  test('goes to the checked address of a name that is resolved once, which prevents DNS rebinding', async () => {
     const answers = [[PUBLIC], ['127.0.0.1']]
     let asked = 0
     const outcome = await run(url(serve(answer(DOCUMENT))), { resolve: async () => answers[asked++]! })
@@ -639,8 +639,8 @@ describe('a connection after the check', () => {
   })
 })
 
-describe('concurrency limits', () => {
-  test('allow two per client, and count a refused fetch until its response, so that timing reveals nothing', async () => {
+describe('concurrency limits of the fetcher', () => {
+  test('allow two fetches per client, and count a refused fetch until its response', async () => {
     let known = 0
     const { fetcher } = makeFetcher({ refusalMs: 6_000, onKnown: () => known++ })
     const refused = serve(answer('', {}, '404 Not Found'))
@@ -658,7 +658,7 @@ describe('concurrency limits', () => {
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
     expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
   })
-  test('allow 64 in total', async () => {
+  test('allow 64 fetches in total', async () => {
     const { fetcher } = makeFetcher({ resolve: async () => [], refusalMs: 500 })
     const all = Array.from({ length: 64 }, (_, index) =>
       fetcher.fetch(url('/'), String(index)).catch(() => {}),
@@ -682,7 +682,7 @@ describe('decompression bombs', () => {
     deflate: () => squeeze(createDeflate(), 96),
     br: () => squeeze(createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }), 96),
   }
-  test.each(Object.entries(bombs))('leave memory and event loop bounded: %s', async (name, make) => {
+  test.each(Object.entries(bombs))('need little memory and event-loop time: %s', async (name, make) => {
     const bomb = await make()
     expect(bomb.length).toBeLessThan(KIB_256)
     const path = serve(answer(bomb, { 'content-encoding': name.split(',')[0]! }))
@@ -698,7 +698,7 @@ describe('decompression bombs', () => {
   })
 })
 
-describe('DNS look-ups', () => {
+describe('DNS look-ups of the fetcher', () => {
   /** Addresses as bytes, by name and type (1 = A, 28 = AAAA); undefined: the server does not respond. */
   const zone = new Map<string, number[][] | undefined>([
     [
@@ -743,10 +743,10 @@ describe('DNS look-ups', () => {
   })
   const resolve = (host: string, signal = AbortSignal.timeout(5_000)) => resolveHost(host, signal, [server])
 
-  test('return all A and AAAA addresses, private ones included', async () => {
+  test('return all A and AAAA addresses, including private addresses', async () => {
     expect(await resolve('both.example')).toEqual([PUBLIC, '10.0.0.1', '2001:4860:4860::88'])
   })
-  test('need only A or AAAA records, and return an empty list without either', async () => {
+  test('succeed with only A or only AAAA records, and return an empty list without records', async () => {
     expect(await resolve('four.example')).toEqual(['1.1.1.1'])
     expect(await resolve('none.example')).toEqual([])
   })
@@ -769,7 +769,7 @@ describe('DNS look-ups', () => {
   })
 })
 
-describe('ipfs', () => {
+describe('the IPFS fetcher', () => {
   const bytes = (text: BinaryLike & string) => new TextEncoder().encode(text)
   let ipld: Awaited<ReturnType<typeof loadIpld>>
   async function loadIpld() {
@@ -868,7 +868,7 @@ describe('ipfs', () => {
   }
   const get = (uri: string, setup: Setup = {}) => run(uri, { ipfsGateways: [gateway], ...setup })
 
-  test('produces the same blocks as this test', () => {
+  test('is tested with blocks that have the known CIDs of IPFS', () => {
     const hello = file([], bytes('hello world\n'))
     expect(ipld.CID.createV0(hello.cid.multihash as never).toString()).toBe(
       'QmT78zSuBmuS4z925WZfrqQ1qHaJ56DQaTfyMUF7F8ff5o',
@@ -944,12 +944,12 @@ describe('ipfs', () => {
       )
       expect(refused.map(({ reason }) => reason)).toEqual([sentence(), sentence()])
     })
-    test('include one of exactly 256 KiB', async () => {
+    test('include a file of exactly 256 KiB', async () => {
       const halves = [rawBlock(Buffer.alloc(KIB_256 / 2, 0x61)), rawBlock(Buffer.alloc(KIB_256 / 2, 0x62))]
       const root = file(halves.map((to) => ({ to, size: KIB_256 / 2 })))
       expect((await get(store(root, [root, ...halves]))).text).toHaveLength(KIB_256)
     })
-    test('come from the next gateway if one fails, sends incorrect blocks, redirects, or hangs', async () => {
+    test('come from the next gateway if a gateway fails, misbehaves, redirects, or hangs', async () => {
       const document = rawBlock(bytes(DOCUMENT))
       const uri = store(document, [document])
       const car = carOf(document, [document])

@@ -5,7 +5,7 @@ import { recordsErrorHandler } from '../http/problems'
 import { manualRoutes, readManual } from './manual'
 import { manualPageRoutes } from './manual-pages'
 
-test('has no dead link on any page', async () => {
+test('the manual has no dead link on any page', async () => {
   const pages = readManual('docs')
   expect(pages.length).toBeGreaterThan(20)
   const app = Fastify()
@@ -28,13 +28,13 @@ test('has no dead link on any page', async () => {
   expect(links).toBeGreaterThan(50)
 })
 
-test('names a file that is not shown by its path in the repository', () => {
+test('the manual names a file that it does not show by its path in the repository', () => {
   const { text } = readManual('docs').find(({ address }) => address.endsWith('/contracts.md'))!
   expect(text).toContain('(../reference/compute.md#answer)')
   expect(text).toContain('NearbyToken.sol (`packages/contracts/examples/NearbyToken.sol` in the repository)')
 })
 
-describe('pages for browsers', () => {
+describe('the pages of the manual for browsers', () => {
   const pages = readManual('docs')
   const app = Fastify()
   manualPageRoutes(app, pages)
@@ -62,7 +62,7 @@ describe('pages for browsers', () => {
     expect(links).toBeGreaterThan(200)
   })
 
-  test('are found by words of their headings first, in any letter case and by beginnings', async () => {
+  test('are found first by words of their headings, in any letter case and by prefixes', async () => {
     const [first] = linksOf((await bodyOf('/manual?q=GEOMETR+typed+client')).split('<ul>')[1]!)
     expect(first).toMatch(/^manual\/reference\/client#geometries$/)
     const body = await bodyOf('/manual?q=antimeri+ring')
@@ -73,7 +73,7 @@ describe('pages for browsers', () => {
     }
   })
 
-  test('find no section for a word that no page contains, and show the searched words escaped', async () => {
+  test('are not found by an unknown word, and show the searched words escaped', async () => {
     const body = await bodyOf(`/manual?q=${encodeURIComponent('<b>"xyzzy"')}`)
     expect(body).toContain('No section contains all words of “&#60;b&#62;&#34;xyzzy&#34;”')
     expect(body).not.toContain('<b>')
@@ -81,7 +81,7 @@ describe('pages for browsers', () => {
   })
 })
 
-test('one client has a share of the searches of the manual', async () => {
+test('one client can use only a share of the searches of the manual', async () => {
   const app = Fastify()
   app.setErrorHandler(recordsErrorHandler('https://x.example'))
   manualPageRoutes(app, readManual('docs'), 600_000)

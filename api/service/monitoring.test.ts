@@ -103,10 +103,10 @@ test.each<[string, object, object]>([
     { indexedBlock: null, indexedTime: null },
     { status: 'not started', head_block: 1000, indexed_block: null, lag_blocks: null, lag_seconds: null },
   ],
-])('reports readiness: %s', (_, changes, expected) => {
+])('the readiness check reports readiness: %s', (_, changes, expected) => {
   expect(readinessOf(chain, { ...row, ...changes }, LIMITS)).toMatchObject(expected)
 })
-test('reports a chain that was never checked, and a local chain without new blocks', () => {
+test('the readiness check reports an unchecked chain, and a local chain without new blocks', () => {
   expect(readinessOf(chain, undefined, LIMITS)).toEqual({
     status: 'not started',
     head_block: null,
@@ -129,7 +129,7 @@ test('reports a chain that was never checked, and a local chain without new bloc
     ),
   ).toMatchObject({ status: 'ready', fresh: true, lag_seconds: 1 })
 })
-test('does not report doubt for INDEX_MAX_AGE_SECONDS=0, with which compute always queries the chain', () => {
+test('the readiness check reports no doubt for INDEX_MAX_AGE_SECONDS=0', () => {
   expect(readinessOf(chain, row, { ...LIMITS, indexMaxAgeSeconds: 0 })).toMatchObject({
     status: 'ready',
     fresh: true,

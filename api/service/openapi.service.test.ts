@@ -702,7 +702,7 @@ const operations = () =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   )
 
-test('returns the recorded examples', async () => {
+test('the service returns the recorded examples', async () => {
   // An internal error must not be recorded as an example.
   expect(
     examples.filter(
@@ -712,7 +712,7 @@ test('returns the recorded examples', async () => {
   await expect(`${packed(examples)}\n`).toMatchFileSnapshot('openapi-examples.json')
 })
 
-describe('the document', () => {
+describe('the OpenAPI document', () => {
   test('generates the types of packages/client', async () => {
     // The client has no use for /admin, so this is the document of a deployment without an admin key.
     const plain = await serve()
@@ -721,7 +721,7 @@ describe('the document', () => {
     const start = built.indexOf('export interface paths')
     expect(built.slice(start, start + types.length)).toBe(types)
   })
-  test('is OpenAPI 3.1 of this deployment', async () => {
+  test('is OpenAPI 3.1 and describes this deployment', async () => {
     const answer = await app.inject(get('/openapi.json'))
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(answer.json()).toEqual(JSON.parse(JSON.stringify(checker.document)))
@@ -813,7 +813,7 @@ describe('the document', () => {
           ).not.toThrow()
     }
   })
-  test('describes every route, and only routes', () => {
+  test('describes every route of the API, and no other route', () => {
     const documented = operations().map(
       ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
     )
@@ -831,7 +831,7 @@ describe('the document', () => {
   })
 })
 
-describe('examples', () => {
+describe('the examples of the OpenAPI document', () => {
   test('exist for every request and response', () => {
     for (const { path, method, operation } of operations()) {
       if (operation.operationId === 'getOpenapi') continue
@@ -869,12 +869,12 @@ describe('examples', () => {
     }
     expect(count).toBeGreaterThan(80)
   })
-  test('are all in the document', () => {
+  test('are all shown in the document', () => {
     const shown = JSON.stringify(checker.document)
     for (const { of, name, summary, response } of examples)
       expect(shown.includes(JSON.stringify({ summary, value: response })), `${of}: ${name}`).toBe(true)
   })
-  test("contain the deployment's own address, even if it has a path", async () => {
+  test('contain the address of the deployment, even if the address has a path', async () => {
     const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
     const { body } = await other.inject(get('/openapi.json'))
     expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
@@ -887,8 +887,8 @@ describe('examples', () => {
   })
 })
 
-describe('schemas and behaviour', () => {
-  test('agree on requests that the schemas forbid', async () => {
+describe('the schemas of the OpenAPI document', () => {
+  test('forbid only requests that the service rejects', async () => {
     const answer = await app.inject(
       post('distance', { chainId: '84532', from: EIFFEL_TOWER, to: EIFFEL_TOWER }),
     )
@@ -915,7 +915,7 @@ describe('schemas and behaviour', () => {
       checker.check({ method: 'GET', path: '/health', status: 418, type: 'application/json', response: {} }),
     ).toThrow('no application/json of status 418 is documented')
   })
-  test('agree on rate-limit headers', async () => {
+  test('describe the rate-limit headers that the service sends', async () => {
     const { headers } = await app.inject(post('area', { geometry: PARK }))
     const documented = Object.keys(checker.document.paths['/compute/v0/area'].post.responses[200].headers)
     expect(
@@ -926,7 +926,7 @@ describe('schemas and behaviour', () => {
   })
 })
 
-describe('pages', () => {
+describe('the pages of the service', () => {
   const page = (url: string, accept?: string) =>
     app.inject({ url, headers: accept === undefined ? {} : { accept } })
   test.each(Object.entries(COMPUTE_ERRORS))(
@@ -1024,7 +1024,7 @@ describe('pages', () => {
     const answer = await app.inject({ method: 'POST', url: url!, payload: JSON.parse(question!) })
     expect([answer.statusCode, answer.json().result]).toEqual([200, 881329.94])
   })
-  test('include GET / with the deployment, its chains, their attesters, and why one cannot be signed for', async () => {
+  test('include GET / with the chains, their attesters, and why the service cannot sign for a chain', async () => {
     const attester = new Wallet(LOCAL_SIGNER_KEY).address
     const { body } = await page('/')
     expect(JSON.parse(body)).toMatchObject({
