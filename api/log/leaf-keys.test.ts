@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { keysOf, keysOfHash } from './leaf-keys'
 
-describe('the keys of a tile', () => {
+describe('the leaf keys of a tile', () => {
   test.each([
     0,
     1,

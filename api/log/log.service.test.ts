@@ -187,7 +187,7 @@ const restore = async (saved: Awaited<ReturnType<typeof backup>>) => {
 const appendTo = ({ log }: { log: SignatureLog }, count: number, from = 0) =>
   Promise.all(Array.from({ length: count }, (_, n) => log.append(entryOf(from + n))))
 
-describe('the write path', () => {
+describe('the write path of the log', () => {
   test('includes every committed entry of several processes once, with proofs and tiles of RFC 6962', async () => {
     const [one, two] = [processOf(), processOf()]
     const numbers = Array.from({ length: 700 }, (_, n) => n)
@@ -281,7 +281,7 @@ describe('the write path', () => {
   })
 })
 
-describe.runIf(TEST_DATABASE_URL)('readers whose statements do not end', () => {
+describe.runIf(TEST_DATABASE_URL)('log readers whose statements do not end', () => {
   /** Number of statements that wait for a lock. */
   const waiting = async () =>
     (
@@ -321,8 +321,8 @@ describe.runIf(TEST_DATABASE_URL)('readers whose statements do not end', () => {
   })
 })
 
-describe('several sequencers', () => {
-  hunt('never make two trees, whatever fails', 4, async ({ cases, random }) => {
+describe('several sequencers of one log', () => {
+  hunt('never produce two trees, whatever fails', 4, async ({ cases, random }) => {
     for (let i = 0; i < cases; i++) {
       await client.query(`TRUNCATE ${TABLES}`)
       let isFailing = true
@@ -364,7 +364,7 @@ describe('several sequencers', () => {
   })
 })
 
-describe('a process that pauses before it applies a step', () => {
+describe('a sequencer that pauses before it applies a step', () => {
   /**
    * A process that has appended `size` entries, and pauses before it applies the next one until `resumeStep`.
    */
@@ -402,7 +402,7 @@ describe('a process that pauses before it applies a step', () => {
     expect((await stateOf())!.size).toBe(size)
   }
 
-  test('changes nothing once another process has appended', async () => {
+  test('changes no table once another process has appended', async () => {
     const { resumeStep } = await pausedProcess()
     // The other process acquires the lease after it has expired, and appends both entries.
     const other = processOf()
@@ -414,7 +414,7 @@ describe('a process that pauses before it applies a step', () => {
   })
 
   test.each(['is missing', 'is another one'])(
-    'changes nothing if an entry %s after a restore',
+    'changes no table if an entry %s after a restore',
     async (how) => {
       const { saved, resumeStep } = await pausedProcess()
       const [lost] = (await client.query<{ id: string }>('SELECT id FROM log_entry WHERE position IS NULL'))
@@ -431,7 +431,7 @@ describe('a process that pauses before it applies a step', () => {
     },
   )
 
-  test('changes nothing if the database was restored and has grown to another tree of that size', async () => {
+  test('changes no table if the database was restored and the tree has grown again', async () => {
     const { log, saved, resumeStep } = await pausedProcess()
     await restore(saved)
     const unaware = processOf()
@@ -446,7 +446,7 @@ describe('a process that pauses before it applies a step', () => {
     await checkTree(2)
   })
 
-  test('changes nothing if the restored tree has the same entries in another order', async () => {
+  test('changes no table if the restored tree has the same entries in another order', async () => {
     const { resumeStep } = await pausedProcess(2)
     await client.query(
       'UPDATE log_entry SET position = 3 - position; UPDATE log_entry SET position = position - 2',
@@ -522,7 +522,7 @@ const policyOf = (witnesses: TestWitness[], k: number): Policy =>
   )
 const withLog = (policy: Policy): Policy => ({ ...policy, logs: [{ key }] })
 
-describe('witnesses', () => {
+describe('witnesses of the log', () => {
   test('cosign each published checkpoint', async () => {
     const witnesses = await Promise.all(['a', 'b', 'c'].map((name) => witnessOf(`${name}.example`)))
     const policy = policyOf(witnesses, 2)
@@ -539,7 +539,7 @@ describe('witnesses', () => {
     expect(await signersOf(checkpoint, parsePolicy(text))).toMatchObject({ cosigned, isQuorum })
   })
 
-  test('may fail without stopping the log, and cosign again later', async () => {
+  test('may fail without stopping the log, and cosign again after their recovery', async () => {
     const witnesses = await Promise.all(['a', 'b', 'c'].map((name) => witnessOf(`${name}.example`)))
     const policy = policyOf(witnesses, 2)
     const { log } = processOf({ policy })
@@ -555,7 +555,7 @@ describe('witnesses', () => {
     )
   })
 
-  test('keep the log closed with the reason if they do not respond at the start', async () => {
+  test('prevent the start of the log, with a reason, if they do not respond', async () => {
     const witnesses = await Promise.all(['a', 'b', 'c'].map((name) => witnessOf(`${name}.example`)))
     for (const each of witnesses.slice(1)) each.status = 503
     const { log } = processOf({ policy: policyOf(witnesses, 2) })
@@ -622,7 +622,7 @@ describe('witnesses', () => {
   })
 })
 
-describe('a database with another identity', () => {
+describe('a log database with another identity', () => {
   test('is confirmed before it accepts entries', async () => {
     const witnesses = [await witnessOf('a.example')]
     const policy = policyOf(witnesses, 1)
@@ -649,8 +649,8 @@ describe('a database with another identity', () => {
   })
 })
 
-describe('the routes', () => {
-  test('read tiles from replicas, and from the primary what a replica does not have', async () => {
+describe('the routes of the log', () => {
+  test('read tiles from replicas, and from the primary if a replica lacks the tile', async () => {
     const { log: writer } = processOf()
     await Promise.all(Array.from({ length: 300 }, (_, n) => writer.append(entryOf(n))))
     await publishedWith(300)

@@ -16,7 +16,7 @@ import { UnavailableError } from '../http/problems'
 import { Store } from './store'
 import { reaches } from './marks'
 
-test('orders states by the changes of every chain, and by a later epoch', () => {
+test('states are ordered by the changes of every chain, and by a later epoch', () => {
   expect(reaches({ celo: [1, 5] }, { celo: [1, 5] })).toBe(true)
   expect(reaches({ celo: [1, 5], base: [1, 1] }, { celo: [1, 4] })).toBe(true)
   expect(reaches({ celo: [1, 4] }, { celo: [1, 5] })).toBe(false)
@@ -28,7 +28,7 @@ test('orders states by the changes of every chain, and by a later epoch', () => 
 
 /** A primary and two replicas that stop, lag and swap roles. Each test continues from the previous one. */
 const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
-describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => {
+describe.skipIf(MISSING_PACKAGES.length > 0)(`an API with replicas${needs}`, () => {
   let cluster: Cluster
   let [primary, one, two]: DatabaseServer[] = []
   const stores: Store[] = []
@@ -82,7 +82,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     // Statistics are written with some delay.
     await expect.poll(() => statementsOf(one!)).toBeGreaterThan(before)
   })
-  test('leaves out a replica that lags, and uses it again after it caught up', async () => {
+  test('does not use a replica that lags until the replica catches up', async () => {
     const [store, other] = [copy(), copy([one!])]
     await call(one!, 'pg_wal_replay_pause()')
     await write()
@@ -203,7 +203,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await rows(primary!.url, `ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'`)
     await call(primary!, 'pg_reload_conf()')
   })
-  test('leaves out dead replicas, and uses them again', async () => {
+  test('does not use dead replicas until they run again', async () => {
     const store = copy()
     expect(await seen(store)).toBe(written)
     await one!.postgres.kill()
@@ -214,7 +214,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`reads on replicas${needs}`, () => 
     await write()
     expect(await seen(store)).toBe(written)
   })
-  test('continues reads and pauses signing without a primary, and follows a promoted replica into a new epoch', async () => {
+  test('reads and stops signing without a primary, and follows a promoted replica into a new epoch', async () => {
     const store = copy()
     const input = () => store.inputByUid('celo', uidOf(written), false)
     expect(await seen(store)).toBe(written)

@@ -63,7 +63,7 @@ const memos = async (work: Work) => (await store.of(work).listRecords({ limit: 1
 
 // The embedded database has one session.
 test.runIf(TEST_DATABASE_URL)(
-  'gives a client with slow statements two connections, and queues only its own further requests',
+  'the pool limits a client with slow statements to two connections and a queue',
   async () => {
     const hostile = workOf('hostile')
     const holding = hold(hostile.work, 20)
@@ -82,7 +82,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'runs no statement of a client that left while a connection was opened for it',
+  'the pool runs no statement of a client that left while a connection was opened',
   async () => {
     const early = workOf('early')
     const reading = store.of(early.work).run(HELD, true)
@@ -93,7 +93,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'closes a connection whose client leaves as its statement ends, since the cancellation may arrive later',
+  'the pool closes a connection whose client leaves as its statement ends',
   async () => {
     const open = () => store.connections().reduce((sum, [, { idle = 0, busy = 0 }]) => sum + idle + busy, 0)
     const { work, leave } = workOf('late')
@@ -108,7 +108,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'reads health, status and inputs of computations while clients use all their connections',
+  'the pool serves health, status and inputs of computations while clients use all connections',
   async () => {
     const clients = ['a', 'b', 'c', 'd'].map(workOf)
     const holding = clients.map(({ work }) => hold(work, 3))
@@ -127,7 +127,7 @@ test.runIf(TEST_DATABASE_URL)(
 )
 
 test.runIf(TEST_DATABASE_URL)(
-  'gives a client with quick statements six connections, and leaves two to others',
+  'the pool lets a client with quick statements use six connections, and reserves two',
   async () => {
     const hostile = workOf('hostile')
     // The first one waits for its connection.
@@ -141,7 +141,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('returns 429 to a client whose share of the queue is full', async () => {
+test.runIf(TEST_DATABASE_URL)('the API returns 429 to a client whose queue is full', async () => {
   const hostile = workOf('hostile')
   const holding = hold(hostile.work, 202)
   await expect.poll(countHeld).toBe(2)
@@ -163,7 +163,7 @@ const waiting = () =>
   ).then(({ length }) => length)
 const lockRecords = () => holder.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
 
-test.runIf(TEST_DATABASE_URL)('cancels the statement of a client that disconnects', async () => {
+test.runIf(TEST_DATABASE_URL)('the API cancels the statement of a client that disconnects', async () => {
   const api = await startApi({ databaseUrl: database.url, databaseOptions: PATIENT })
   try {
     await lockRecords()
@@ -179,7 +179,7 @@ test.runIf(TEST_DATABASE_URL)('cancels the statement of a client that disconnect
 })
 
 test.runIf(TEST_DATABASE_URL)(
-  'counts all kinds of requests that read records against the share of their client',
+  'the API counts all requests that read records against the share of their client',
   async () => {
     const api = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'] })
     const ask = (path: string, client: string) =>
@@ -216,7 +216,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('does not leave a tile to a client whose statements do not end', async () => {
+test.runIf(TEST_DATABASE_URL)('a client that needs a tile does not wait for a hanging client', async () => {
   const records = new RecordSearch(store, SIEVE_WORKER)
   const tiles = new Tiles({ store, records, cacheBytes: 0 })
   const hostile = workOf('hostile')
@@ -234,7 +234,7 @@ test.runIf(TEST_DATABASE_URL)('does not leave a tile to a client whose statement
   }
 })
 
-test.runIf(TEST_DATABASE_URL)('counts a slow list as several requests', async () => {
+test.runIf(TEST_DATABASE_URL)('the API counts a slow list as several requests', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1_000 })
   await lockRecords()
   const asked = fetch(`${api.url}${LIST}?limit=1`)
@@ -247,7 +247,7 @@ test.runIf(TEST_DATABASE_URL)('counts a slow list as several requests', async ()
   expect(headers.get('x-ratelimit-remaining')).toBe(headers.get('ratelimit-remaining'))
 })
 
-test('refuses a filter without an index if its client has too little budget left', async () => {
+test('the API refuses a filter without an index if its client has too little budget left', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 20 })
   const ask = (filter: string) => fetch(`${api.url}${ITEMS}?${new URLSearchParams({ filter }).toString()}`)
   try {

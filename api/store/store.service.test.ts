@@ -139,11 +139,11 @@ onLarge.each<[string, () => Omit<RecordQuery, 'limit'>, RegExp]>([
     () => ({ reaching: [boxRound(cities[40]!, 0.05)] }),
     /location_record_geom[^]*location_record_reach/,
   ],
-])('finds %s by an index', async (_, query, plan) => {
+])('the store finds %s by an index', async (_, query, plan) => {
   expect(await explained(listQuery({ ...query(), limit: 101 }))).toMatch(plan)
 })
 
-onLarge('uses the index of positions and times for a time window within a box', async () => {
+onLarge('the store uses the index of positions and times for a time window within a box', async () => {
   const window = { since: timeOf(48_000), until: timeOf(49_000) }
   expect(await explained(listQuery({ bbox: boxRound(cities[0]!, 0.2), limit: 101 }, window))).toMatch(
     /location_record_place_time/,
@@ -165,7 +165,7 @@ const scanned = async (passes: (place: { i: number; longitude: number; latitude:
 const numberOf = ({ text }: RecordResult) => Number((JSON.parse(text) as { memo: string }).memo.split(' ')[1])
 
 onLarge(
-  'finds the same records in boxes window by window as a full scan: cities, the world, nothing, in pages',
+  'the store finds the same records in boxes as a full scan, window by window and in pages',
   async () => {
     for (const [bbox, atLeast] of [
       [boxRound(cities[0]!, 0.2), 3_000],
@@ -217,7 +217,7 @@ onLarge(
   },
 )
 
-test('finds a new record at once, although the cached extent is older', async () => {
+test('the store finds a new record at once, although the cached extent is older', async () => {
   const bbox = boxRound(cities[0]!, 0.2)
   await store.listRecords({ bbox, limit: 1 })
   await rows(database.url, insertRecordsSql(), [COUNT + 1, COUNT + 400])
@@ -233,7 +233,7 @@ test('finds a new record at once, although the cached extent is older', async ()
   await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
 })
 
-onLarge('estimates no fewer than a hundredth of the records in a box', async () => {
+onLarge('the store estimates no fewer than a hundredth of the records in a box', async () => {
   const city = boxRound(cities[0]!, 0.2)
   const plan = (
     await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
@@ -252,7 +252,7 @@ onLarge('estimates no fewer than a hundredth of the records in a box', async () 
 
 // An embedded database has only one session.
 test.skipIf(!TEST_DATABASE_URL)(
-  'leaves connections for other queries during endless lists, which fail with advice to narrow them',
+  'the store leaves connections for other queries while endless lists time out with advice',
   async () => {
     const locker = new Client({ connectionString: database.url })
     await locker.connect()
@@ -276,14 +276,14 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('throws an UnavailableError, not an internal error, if the database is lost', async () => {
+test('the store throws an UnavailableError, not an internal error, if the database is lost', async () => {
   const gone = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
   await expect(gone.listRecords({ limit: 100 })).rejects.toThrow(UnavailableError)
   expect(await gone.ping()).toBe(false)
   await gone.close()
 })
 
-test('throws an error that names missing tables', async () => {
+test('the store throws an error that names missing tables', async () => {
   const empty = await createDatabase()
   const unmigrated = new Store(empty.url, () => {})
   await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(sentence())
@@ -291,7 +291,7 @@ test('throws an error that names missing tables', async () => {
   await empty.drop()
 })
 
-test('computes the ages of an index by the clock of the database', async () => {
+test('the store computes the ages of an index by the clock of the database', async () => {
   await rows(
     database.url,
     `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, indexed_height, indexed_timestamp, agreed_at)
@@ -304,7 +304,7 @@ test('computes the ages of an index by the clock of the database', async () => {
   expect(await store.indexState('base')).toBeUndefined()
 })
 
-test('returns its own row to each concurrent look-up of an input, known or not, with or without geometry', async () => {
+test('the store returns its own row to each concurrent look-up of an input', async () => {
   const known = (
     await client.query<{ i: number; chain: string; uid: string }>(
       'SELECT block_number AS i, chain, uid FROM location_record WHERE block_number <= 700 ORDER BY block_number',
@@ -321,7 +321,7 @@ test('returns its own row to each concurrent look-up of an input, known or not, 
   expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
 })
 
-test('does not know an input whose schema is no longer indexed, because its revocation would be missed', async () => {
+test('the store does not find an input whose schema is no longer indexed', async () => {
   const [record] = await rows<{ chain: string; uid: string; schema: string }>(
     database.url,
     'SELECT chain, uid, schema_uid AS schema FROM location_record LIMIT 1',
@@ -346,7 +346,7 @@ test('does not know an input whose schema is no longer indexed, because its revo
 
 // This test is the last one because it changes the records.
 onLarge(
-  'lists records in a box or without a geometry in one order, each by its own index, in pages and with counts',
+  'the store lists records in a box and records without a geometry in one order, in pages',
   async () => {
     await rows(
       database.url,
@@ -388,7 +388,7 @@ onLarge(
   },
 )
 
-test('lists all schemas that are indexed, and the newest 100 of the others', async () => {
+test('the store lists all indexed schemas, and the newest 100 other schemas', async () => {
   const registered = (first: number, last: number, watched: boolean) =>
     client.query(
       `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, read_from, watched)
@@ -416,7 +416,7 @@ test.each<[string, Omit<RecordQuery, 'limit'>]>([
   ['a box', { bbox: [0, 88, 1, 89] }],
   ['records without a geometry or in a box', { prover: addressOf(1), bbox: [0, 88, 1, 89], nowhere: 'too' }],
   ['a time', { after: new Date(TIED - 1), before: new Date(TIED + 1) }],
-])('lists records of one time by their IDs, in pages: %s', async (_, query) => {
+])('the store lists records of one time by their IDs, in pages: %s', async (_, query) => {
   if (!tied.length) {
     const random = seededRandom(SEED)
     tied = (

@@ -5,7 +5,7 @@ import { EVENTS, eventOf, eventTable, messageType } from './events'
 test.each([
   ['docs/reference/streams.md', 'event', (name: string) => name],
   ['docs/reference/webhooks.md', '`type`', messageType],
-] as const)('lists every event in %s: -u writes its table', async (file, head, nameOf) => {
+] as const)('%s lists every event (-u writes its table)', async (file, head, nameOf) => {
   const rows = [[head, 'meaning', 'data'], ['---', '---', '---'], ...eventTable(nameOf)]
   const page = readFileSync(file, 'utf8')
   const before = new RegExp(`^\\| ${head} \\|.*\\n(?:\\|.*\\n)*`, 'm')
@@ -15,7 +15,7 @@ test.each([
     .join('\n')
   await expect(page.replace(before, () => `${text}\n`)).toMatchFileSnapshot(`../../${file}`)
 })
-test('sends a reorg as a correction to listeners of final changes', () => {
+test('the stream sends a reorg as a correction to listeners of final changes', () => {
   expect([eventOf('reorged', 'latest'), eventOf('reorged', 'final'), eventOf('new', 'final')]).toEqual([
     ...['reorged', 'corrected', 'new'],
   ])

@@ -101,7 +101,7 @@ async function settle(height: number) {
   await query('COMMIT')
 }
 
-test('sends a change once when its block is final, in the order of the chain, and never a reorged change', async () => {
+test('the stream sends a change once when its block is final, in order, and no reorged change', async () => {
   const [latest, final] = [await follow(''), await follow('?finality=final')]
   await block(101, { attested: [1, 2] })
   await block(102, { attested: [3], revoked: [1] })
@@ -121,7 +121,7 @@ test('sends a change once when its block is final, in the order of the chain, an
   expect(told(final)).toEqual(['new 2', 'new 1', 'revoked 2'])
 })
 
-test('hides a revocation that is not final in the data of a final event', async () => {
+test('the stream hides a revocation that is not final in the data of a final event', async () => {
   const final = await follow('?finality=final')
   await block(101, { attested: [1] })
   await block(102, { revoked: [1] })
@@ -136,7 +136,7 @@ test('hides a revocation that is not final in the data of a final event', async 
   expect(final.events[1]).toMatchObject({ event: 'revoked', data: record })
 })
 
-test('sends blocks that are written as final after the hot blocks that became final with them', async () => {
+test('the stream sends blocks stored as final after the hot blocks that became final', async () => {
   const final = await follow('?finality=final')
   await block(101, { attested: [1] })
   await query('BEGIN')
@@ -149,7 +149,7 @@ test('sends blocks that are written as final after the hot blocks that became fi
   expect(told(final).indexOf('new 1')).toBeLessThan(told(final).indexOf('revoked 1'))
 })
 
-test('sends `corrected` for a final change that is removed later', async () => {
+test('the stream sends `corrected` for a final change that is removed later', async () => {
   await block(99, { attested: [1, 2] })
   await block(100, { revoked: [2] })
   const final = await follow('?finality=final')
@@ -165,7 +165,7 @@ test('sends `corrected` for a final change that is removed later', async () => {
   expect(Object.keys(final.events[0]!.data)).toEqual(['uid', 'chain'])
 })
 
-test('advances a position past changes of the other finality, and sends each later change once', async () => {
+test('the stream moves its position past changes of the other finality, and repeats none', async () => {
   const [latest, final] = [await follow(''), await follow('?finality=final')]
   await block(101, { attested: [1] })
   await settle(101)
@@ -191,7 +191,7 @@ test('advances a position past changes of the other finality, and sends each lat
   expect(told(back)).toEqual(['new 2', 'new 3'])
 })
 
-test('applies filters, and sends the documented values', async () => {
+test('the stream applies filters, and sends the documented values', async () => {
   const final = await follow(`?finality=final&bbox=-1,-1,1,1`)
   await insertRecords(
     client,

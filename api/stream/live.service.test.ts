@@ -84,7 +84,7 @@ const answered = async (api: TestApi, query: string, headers: Record<string, str
 /** The position before all changes. */
 const BEGINNING = positionText(beginning('latest'))
 
-test('leaves a read for other clients while the streams of one client catch up', async () => {
+test('the streams of one client leave a database read for other clients while they catch up', async () => {
   await insert(...Array.from({ length: 8 }, (_, i) => ({ chain: 'celo', n: i + 1 })))
   let [open, reads] = [() => {}, 0]
   const gate = new Promise<void>((resolve) => (open = resolve))
@@ -123,8 +123,8 @@ test('leaves a read for other clients while the streams of one client catch up',
   for (const each of hostile) await expect.poll(() => each.text).toContain('event: new')
 })
 
-describe('the stream', () => {
-  test('reports new, revoked and reorged records, with the headers, retry time and position that a client needs', async () => {
+describe('the live stream', () => {
+  test('reports new, revoked and reorged records, with headers, retry time and position', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 })
     const listener = await follow(api)
@@ -165,7 +165,7 @@ describe('the stream', () => {
       chain: 'sepolia',
     })
   })
-  test('reports a record that is removed before its first event as reorged, once, and a record that is revoked in its first batch as new and revoked', async () => {
+  test('reports a record removed before its first event as reorged, and a revoked record as new and revoked', async () => {
     const api = await start()
     await insert({ chain: 'celo', n: 1 }, { chain: 'celo', n: 2, revoked: true })
     await remove(1)
@@ -192,7 +192,7 @@ describe('the stream', () => {
 })
 
 describe('a resumed stream', () => {
-  test("sends missed events once and in order, from any event's id at any API instance; the header takes precedence", async () => {
+  test('sends missed events once and in order, after the id of any event at any API instance', async () => {
     const [one, other] = [await start(), await start()]
     const all = await follow(one)
     for (let n = 1; n <= 12; n++) await insert({ chain: ACTIVE_SLUGS[n % 3]!, n })
@@ -280,7 +280,7 @@ describe('a resumed stream', () => {
     await listener.until(() => told(listener).at(-1) === 'new arbitrum 3')
     expect(listener.events.slice(0, -1).every(({ event }) => event === 'reset') && resets <= 2).toBe(true)
   })
-  test('sends nothing twice to a client ahead of this API instance, which polls rarely', async () => {
+  test('repeats no event to a client that is ahead of an API instance', async () => {
     const [often, seldom] = [await start(), await start({ live: { pollMs: 600 } })]
     await insert({ chain: 'celo', n: 1 })
     const [listener, behind] = [await follow(often), await follow(seldom)]
@@ -326,7 +326,7 @@ describe('a resumed stream', () => {
   })
 })
 
-test('escapes characters in a memo that some parsers treat as line ends', () => {
+test('the live stream escapes characters in a memo that some parsers treat as line ends', () => {
   const position = { epoch: 'e', ids: { celo: 1 } } as unknown as Parameters<typeof eventBytes>[1]
   const memo = 'a\u2028b\u2029c\u0085d'
   const text = eventBytes('new', position, JSON.stringify({ memo })).toString()
@@ -335,8 +335,8 @@ test('escapes characters in a memo that some parsers treat as line ends', () => 
   expect(JSON.parse(lines[2]!.slice('data: '.length))).toEqual({ memo })
 })
 
-describe('filters', () => {
-  test('match those of the list, alone and combined, while reorged events pass all filters but chain', async () => {
+describe('the filters of a stream', () => {
+  test('match those of the list, alone and combined, except that reorged events pass all but chain', async () => {
     const api = await start()
     const random = seededRandom(7)
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -426,9 +426,9 @@ describe('filters', () => {
   })
 })
 
-describe('concurrent clients', () => {
+describe('concurrent clients of a stream', () => {
   test.skipIf(!TEST_DATABASE_URL)(
-    'miss no transaction that commits out of order, on one chain and on several (Postgres only)',
+    'miss no transaction that commits out of order, on one or several chains (Postgres only)',
     async () => {
       const api = await start()
       await insert({ chain: 'celo', n: 1 }, { chain: 'sepolia', n: 2 })
@@ -461,7 +461,7 @@ describe('concurrent clients', () => {
   )
 
   hunt(
-    'get all events of four chains once and in order while they reconnect to either of two API instances',
+    'get all events of four chains once and in order while they switch between two API instances',
     8,
     async ({ random, cases, skip }) => {
       // A database with one session has no races.
@@ -561,7 +561,7 @@ describe('concurrent clients', () => {
     },
   )
 
-  test('open at most 50 streams per address and a limited number per process, and a closed stream frees its slot', async () => {
+  test('open at most 50 streams per address and a limited number per process, until a stream closes', async () => {
     const api = await start({ trustProxy: ['127.0.0.1'], live: { maxListeners: 60 } })
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
     const fifty = await Promise.all(Array.from({ length: 50 }, () => follow(api, '', from('10.0.0.1'))))
@@ -610,7 +610,7 @@ describe('concurrent clients', () => {
       [429, '0'],
     ])
   })
-  test('are not delayed by a client that does not read, which is disconnected and can resume', async () => {
+  test('are not delayed by a client that does not read and is disconnected', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { patienceMs: 5_000 } })
     await insert({ chain: 'celo', n: 0 })
@@ -632,7 +632,7 @@ describe('concurrent clients', () => {
     await back.count(200 - slow.events.length)
     expect([...told(slow), ...told(back)]).toEqual(told(reader))
   })
-  test('stay connected after a short pause, and miss nothing', async () => {
+  test('stay connected after a short pause, and miss no event', async () => {
     const api = await start({ live: { patienceMs: 600_000 } })
     const slow = await follow(api)
     const memo = 'x'.repeat(100_000)
@@ -648,8 +648,8 @@ describe('concurrent clients', () => {
   })
 })
 
-describe('outages', () => {
-  test('leave streams open and let new ones start while the database is down, and all events follow when it recovers', async () => {
+describe('a stream during an outage', () => {
+  test('stays open while the database is down, and sends all events after the recovery', async () => {
     const proxy = await startRedisProxy(database.url)
     closing.push(() => proxy.close())
     const way = new URL(database.url)
@@ -668,7 +668,7 @@ describe('outages', () => {
     await Promise.all([listener.count(2), back.count(1)])
     expect([told(listener), told(back)]).toEqual([['new celo 1', 'new celo 2'], ['new celo 2']])
   })
-  test('return 503 to a new stream if the database is down from the start', async () => {
+  test('returns 503 if the database is down from the start', async () => {
     const api = await start({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none' })
     expect(await answered(api, '')).toEqual([
       503,
@@ -679,7 +679,7 @@ describe('outages', () => {
       },
     ])
   })
-  test('end all streams at once when the service stops, also of clients that do not read', async () => {
+  test('ends at once when the service stops, also for clients that do not read', async () => {
     // `patienceMs` never elapses here: a stop that depended on it would exceed the test's timeout.
     const api = await startApi({ databaseUrl: database.url, live: { pollMs: 20, patienceMs: 3_600_000 } })
     const listeners = await Promise.all([follow(api), follow(api)])
@@ -691,7 +691,7 @@ describe('outages', () => {
   })
 })
 
-test('returns statistics that equal a full scan at any moment', async () => {
+test('the statistics equal a full scan at any moment', async () => {
   const random = seededRandom(3)
   const at = () => Date.UTC(2026, 0, 1) + Math.floor(random() * 45 * 86_400_000)
   const edges = [0, 1, 999, 3_599_999].map((ms) => Date.UTC(2026, 0, 20) + ms)

@@ -40,7 +40,7 @@ const fieldOf = (work: () => unknown) => {
   return undefined
 }
 
-describe('an entry', () => {
+describe('a log entry', () => {
   test('has the documented bytes', () => {
     expect(Buffer.from(encodeEntry(ENTRY)).toString('hex')).toBe(
       [

@@ -90,7 +90,7 @@ const fieldOf = (call: () => unknown) => {
   return 'no error'
 }
 
-describe('the tree', () => {
+describe('the tree of a log', () => {
   test('has the roots of the vectors of Certificate Transparency', () => {
     const inputs = [
       ...['', '00', '10', '2021', '3031', '40414243', '5051525354555657'],
@@ -115,7 +115,7 @@ describe('the tree', () => {
     ])
   })
 
-  test('has the proofs of RFC 6962, which verify, and no others', async () => {
+  test('has the proofs of RFC 6962, which verify, and no other proofs', async () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
       const { edge, source } = tilesOf(entries)
@@ -151,7 +151,7 @@ describe('the tree', () => {
     expect(fieldOf(() => consistencyProof(() => EMPTY_ROOT, 4, 3))).toBe('old size')
   })
 
-  hunt('has, in tiles of two levels, the proofs of RFC 6962', 1, async ({ cases, random }) => {
+  hunt('has tiles of two levels with the proofs of RFC 6962', 1, async ({ cases, random }) => {
     const entries = entriesOf(70_000)
     const complete = new Map<string, Uint8Array>()
     const hash = (start: number, end: number): Uint8Array => {
@@ -207,7 +207,7 @@ describe('the tree', () => {
   })
 })
 
-describe('tiles', () => {
+describe('the tiles of a log', () => {
   test('have the paths of c2sp.org/tlog-tiles', () => {
     const paths: [Tile, string][] = [
       [{ level: 0, index: 0, width: 256 }, 'tile/0/000'],
@@ -370,7 +370,7 @@ CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
   })
 })
 
-describe('a proof', () => {
+describe('a proof file', () => {
   test('is the text of c2sp.org/tlog-proof', async () => {
     const log = await generateSignerKey(body.origin, 'ed25519')
     const text = formatCheckpoint(body)
@@ -420,7 +420,7 @@ describe('a request to a witness', () => {
   })
 })
 
-describe('a policy', async () => {
+describe('a policy of witnesses', async () => {
   const log = await generateSignerKey(body.origin, 'ed25519')
   const keys = await Promise.all(
     [1, 2, 3, 4, 5, 6].map((n) => generateSignerKey(`w${n}.example`, 'cosignature')),
@@ -442,7 +442,7 @@ describe('a policy', async () => {
       }),
     )
 
-  test('holds for every set of witnesses that its groups describe', async () => {
+  test('applies to every set of witnesses that its groups describe', async () => {
     const policy = parsePolicy(example)
     expect(policy.logs[0]!.url).toBe('https://example.com/log/v0')
     for (let set = 0; set < 64; set++) {
