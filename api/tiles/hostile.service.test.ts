@@ -65,7 +65,7 @@ test.each(TILES)('tile %i/%i/%i reads no position of shapes that are too large f
   if (rows.some(({ shape }) => shape !== null)) expect(await partsRead()).toBeGreaterThan(before)
 })
 
-test('finds and counts a record at the position of its shape, in every query', async () => {
+test('every tile query finds and counts a record at the position of its shape', async () => {
   const { rows } = await client.query<{ is: boolean }>(
     `SELECT reach = location_reach(geom) AND map_x = location_x(geom) AND map_y IS NOT DISTINCT FROM location_y(geom) AS is FROM location_record`,
   )
@@ -84,7 +84,7 @@ test('finds and counts a record at the position of its shape, in every query', a
   }
 })
 
-test.each(TILES)('returns tile %i/%i/%i with the shapes that are small enough for it', async (z, x, y) => {
+test.each(TILES)('tile %i/%i/%i has the shapes that are small enough for it', async (z, x, y) => {
   const response = await fetch(`${api.url}/tiles/location-records/${z}/${x}/${y}.mvt`)
   expect(response.status).toBe(200)
   const { rows } = await client.query<TileRecord>(recordsQuery({}, { z, x, y }))

@@ -69,7 +69,7 @@ function ringRound(random: () => number, lng: number, lat: number, meters: numbe
 }
 
 hunt(
-  'covers the positions that are inside an area by the kernel, also at the antimeridian and the poles',
+  'a tile covers the positions that the kernel finds inside an area, also at the antimeridian and poles',
   30,
   ({ random, cases }) => {
     let [inside, outside, drawnTiles] = [0, 0, 0]
@@ -118,7 +118,7 @@ hunt(
   },
 )
 
-hunt('draws a line through every position of its geodesic in the tile', 40, ({ random, cases }) => {
+hunt('a tile draws a line through every position of its geodesic', 40, ({ random, cases }) => {
   let places = 0
   for (let i = 0; i < cases; i++) {
     const [from, to] = [0, 1].map(() => [
@@ -156,7 +156,7 @@ hunt('draws a line through every position of its geodesic in the tile', 40, ({ r
   expect(places).toBeGreaterThan(5 * cases)
 })
 
-test('draws only the ring itself as the border of a ring around a pole', () => {
+test('a tile draws only the ring itself as the border of a ring around a pole', () => {
   const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
   const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
   // Range between the edges of the buffered tile.
@@ -169,7 +169,7 @@ test('draws only the ring itself as the border of a ring around a pole', () => {
 })
 
 test.each(Object.keys(FAMILIES))(
-  'charges the work of a record for %s, and draws no more than the charged work covers',
+  'a tile charges the work of a record for %s, and draws no more than this work covers',
   (family) => {
     let drawings = 0
     for (const characters of [1_500, 30_000, RECORD_CHARACTERS])
@@ -197,7 +197,7 @@ test.each(Object.keys(FAMILIES))(
   },
 )
 
-test('does not draw a shape that needs more work than the budget of its tile', () => {
+test('a tile omits a shape that needs more work than the budget of the tile', () => {
   const zigzag = Array.from({ length: 40_000 }, (_, i) => [i % 2 ? 80 : -80, (i % 100) - 50])
   const budget = { work: TILE_BUDGET }
   expect(draw({ type: 'LineString', coordinates: zigzag }, { z: 3, x: 4, y: 3 }, budget)).toBeUndefined()

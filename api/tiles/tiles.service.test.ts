@@ -132,7 +132,7 @@ test.each([
   ['points', [0, EFFORT < 2 ? 1 : 2], 1],
   ['points, lines and areas', [0], 2],
 ])(
-  'shows every matching record once in the tiles of a zoom, drawn or counted: %s',
+  'the tile service shows every matching record once in the tiles of a zoom, drawn or counted: %s',
   async (_, zooms, seed) => {
     const given = someRecords(2_400, seed)
     const stored = await insertRecords(
@@ -199,7 +199,7 @@ test.each([
   },
 )
 
-test('keeps the counts by cell equal to the records as records are added, changed and removed', async () => {
+test('the tile service updates the counts by cell as records are added, changed and removed', async () => {
   await insertRecords(database.url, someRecords(300, 2))
   await client.query(
     `UPDATE location_record SET revoked = NOT revoked WHERE right(uid, 1) IN ('0', '1', '2')`,
@@ -219,7 +219,7 @@ test('keeps the counts by cell equal to the records as records are added, change
   expect(await rows(database.url, cells)).toEqual([])
 })
 
-test('shows the fields of a record that a map needs, with hostile text unchanged', async () => {
+test('the tile service sends the fields that a map needs, with hostile text unchanged', async () => {
   const memo = `<script>alert(1)</script> \u202e"'\\ \u{1f30d}${'x'.repeat(100_000)}`
   const [stored] = await insertRecords(database.url, [
     { chain: 'celo', geometry: point(...BERLIN), memo, locationType: '__proto__' },
@@ -255,7 +255,7 @@ test('shows the fields of a record that a map needs, with hostile text unchanged
   expect(await countAt(api, 0)).toBe(3)
 })
 
-test('draws a shape at zooms at which it is visible, and as a point at others, on both sides of the antimeridian', async () => {
+test('the tile service sends a shape if it is visible, otherwise a point, at the antimeridian too', async () => {
   await insertRecords(database.url, [
     {
       geometry: {
@@ -295,7 +295,7 @@ test('draws a shape at zooms at which it is visible, and as a point at others, o
   ).toContainEqual([1, true])
 })
 
-test('changes only the tiles that a revocation affects', async () => {
+test('the tile service changes only the tiles that a revocation affects', async () => {
   const places = [BERLIN, [2.35, 48.86], [-74, 40.7], [151.2, -33.9], [179.9, -17]] as const
   const stored = await insertRecords(
     database.url,
@@ -338,7 +338,7 @@ test('changes only the tiles that a revocation affects', async () => {
     expect(await isKnown(restarted, tile, etags.get(pathOf(tile))!)).toBe(true)
 })
 
-test('notices records that are rewritten without a change in the log', async () => {
+test('the tile service notices records that are rewritten without a change in the log', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const api = await start()
   const tile = tileAt(12, ...BERLIN)
@@ -364,7 +364,7 @@ const makeTiles = (cacheBytes: number, url = database.url) => {
   return new Tiles({ store, records, cacheBytes, sharedMs: 0 })
 }
 
-test('never returns an older tile after a newer one, whatever is in progress', async () => {
+test('the tile service never returns an older tile after a newer tile', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const tiles = makeTiles(1_000_000)
   const zooms = [3, 6, 9, 12].map((z) => tileAt(z, ...BERLIN))
@@ -398,7 +398,7 @@ test('never returns an older tile after a newer one, whatever is in progress', a
   expect(Math.min(...(await Promise.all(readers)))).toBeGreaterThan(5)
 })
 
-test('bounds the bytes of cached tiles', async () => {
+test('the tile service bounds the bytes of cached tiles', async () => {
   await insertRecords(database.url, someRecords(1_000, 5))
   const tiles = makeTiles(20_000)
   let made = 0
@@ -414,7 +414,7 @@ test('bounds the bytes of cached tiles', async () => {
   expect(none.size).toBe(0)
 })
 
-test('requires revalidation by every cache, and compresses if the client accepts it', async () => {
+test('the tile service requires revalidation, and compresses for clients that accept it', async () => {
   await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const api = await start()
   const tile = tileAt(4, ...BERLIN)
@@ -440,7 +440,7 @@ test('requires revalidation by every cache, and compresses if the client accepts
   expect(await isKnown(api, tileAt(4, -100, -50), empty.etag)).toBe(true)
 })
 
-test('shows the records that a CQL2 filter finds, including NOT and OR of places', async () => {
+test('the tile service applies a CQL2 filter, including NOT and OR of places', async () => {
   const given = someRecords(1_500, 3).map((each) => ({ ...each, geometry: point(...firstOf(each)) }))
   await insertRecords(database.url, given)
   const api = await start()
@@ -469,7 +469,7 @@ test('shows the records that a CQL2 filter finds, including NOT and OR of places
   expect((await ask(api, tileAt(0, 0, 0), json)).etag).toBe(other!.etag)
 })
 
-test('lists the address of the tiles in TileJSON, with the filters of the request', async () => {
+test('the tile service lists the tile address in TileJSON, with the filters of the request', async () => {
   const api = await start({ publicBaseUrl: 'https://x.example/geo' })
   const checker = openApiChecker(await (await fetch(`${api.url}/openapi.json`)).json())
   const path = '/tiles/location-records.json?chain=celo&bbox=1,2,3,4'
@@ -500,7 +500,7 @@ test.each([
   ['0/0/0.mvt?limit=5', 'query'],
   ['0/0/0.mvt?filter=limit%3D5', 'filter'],
   ['0/0/0.mvt?filter-lang=sql', 'filter-lang'],
-])('rejects %s, and names %s in the error', async (path, name) => {
+])('the tile service rejects %s, and names %s in the error', async (path, name) => {
   const api = await start()
   const response = await fetch(`${api.url}/tiles/location-records/${path}`)
   const body = (await response.json()) as { message: string; detail: string }
@@ -509,7 +509,7 @@ test.each([
   expect(body.detail).toMatch(/Expected|Missing|Supported|Known/)
 })
 
-test('returns 404 for other addresses, and 405 for other methods', async () => {
+test('the tile service returns 404 for other addresses, and 405 for other methods', async () => {
   const api = await start()
   const ask = async (path: string, method = 'GET') =>
     (await fetch(`${api.url}/tiles${path}`, { method })).status
@@ -518,7 +518,7 @@ test('returns 404 for other addresses, and 405 for other methods', async () => {
   expect(await ask('/location-records/0/0/0.mvt', 'POST')).toBe(405)
 })
 
-test('returns 503 without its database, even for cached tiles', async () => {
+test('the tile service returns 503 without its database, even for cached tiles', async () => {
   const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
   const proxy = await startRedisProxy(database.url)
   closing.push(() => proxy.close())
