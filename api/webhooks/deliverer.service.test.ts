@@ -98,7 +98,7 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-test('sends messages of Standard Webhooks in the order of the changes, signed by both secrets during a rotation', async () => {
+test('the deliverer sends messages in order, signed by both secrets during a rotation', async () => {
   const target = await receiver()
   await deliver([subscription(`${target.url}/hook?x=1`, { secrets: SECRETS })])
   await insert(1, 2)
@@ -123,7 +123,7 @@ test('sends messages of Standard Webhooks in the order of the changes, signed by
   ])
 })
 
-test('applies the filters of the stream, for a thousand subscriptions', async () => {
+test('the deliverer applies the filters of the stream, for a thousand subscriptions', async () => {
   const target = await receiver()
   await deliver(
     range(0, 1_000).map((i) =>
@@ -145,7 +145,7 @@ test('applies the filters of the stream, for a thousand subscriptions', async ()
 })
 
 hunt(
-  'loses no message and keeps order, ids and bytes while receivers fail at random and deliverers are replaced',
+  'the deliverer loses and reorders no message while receivers and deliverers fail',
   10,
   async ({ random, cases }) => {
     const kinds = [answers.status(500), answers.status(429), answers.reset, answers.hang, answers.slow]
@@ -178,7 +178,7 @@ hunt(
   },
 )
 
-test('leaves the subscription of an invalid file entry unchanged, and deletes that of a removed entry', async () => {
+test('the deliverer ignores an invalid file entry, and deletes the subscription of a removed entry', async () => {
   const store = new Store(database.url, () => {})
   const webhooks = new WebhookStore(store.servers)
   const [one, two, three] = ['one', 'two', 'three'].map((id) => subscription('https://maps.example', { id }))
@@ -227,7 +227,7 @@ const wantLetter = () =>
      VALUES ('one', 'msg_dead', '{}', 3, 'the receiver returned 503', now())`,
   )
 
-test('delivers a subscription by one of two deliverers, and by the other when the first is cut off', async () => {
+test('the deliverer of a subscription is replaced by a second deliverer if it is cut off', async () => {
   const target = await receiver()
   const { cut } = await deliverUntilCut(
     range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
@@ -249,7 +249,7 @@ test('delivers a subscription by one of two deliverers, and by the other when th
     ])
 })
 
-test('aborts a request when the lease ends, before another process sends it', async () => {
+test('the deliverer aborts a request when the lease ends, before another process sends it', async () => {
   const events: string[] = []
   const target = await receiver(() => (request, response) => {
     events.push('sent')
@@ -264,7 +264,7 @@ test('aborts a request when the lease ends, before another process sends it', as
   expect([events, distinct(target.received).length]).toEqual([['sent', 'cut off', 'sent'], 1])
 })
 
-test('ends the lease when its timer fires early, so that no request starts that would not be aborted', async () => {
+test('the deliverer ends its lease if its timer fires early, so that no request starts afterwards', async () => {
   const sender = new SafeSender(new Set(['127.0.0.1']))
   const post = vi.spyOn(sender, 'post')
   const target = await receiver(() => {
@@ -282,7 +282,7 @@ test('ends the lease when its timer fires early, so that no request starts that 
   expect(post).toHaveBeenCalledTimes(1)
 })
 
-test('does not count a request aborted by the end of a lease as a failure, even if the lease is renewed first', async () => {
+test('the deliverer does not count a request that the end of a lease aborts as a failure', async () => {
   let sent = 0
   class Sender extends SafeSender {
     override async post(...[, , , signal]: Parameters<SafeSender['post']>) {
@@ -313,7 +313,7 @@ test('does not count a request aborted by the end of a lease as a failure, even 
   ])
 })
 
-test('keeps the request for a redelivery that a stop aborts', async () => {
+test('the deliverer remembers a requested redelivery that a stop aborts', async () => {
   const target = await receiver(() => answers.hang)
   const { deliverer, called } = await deliverUntilCut([subscription(target.url)], { timeoutMs: 600_000 })
   await wantLetter()
@@ -322,7 +322,7 @@ test('keeps the request for a redelivery that a stop aborts', async () => {
   expect([called.includes('tried'), called.at(-1)]).toEqual([false, 'release'])
 })
 
-test('resumes under another name after a lost lease, and loses no message', async () => {
+test('the deliverer resumes under another name after a lost lease, and loses no message', async () => {
   const target = await receiver()
   await deliver(range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })))
   const names = new Set<string>()
@@ -339,7 +339,7 @@ test('resumes under another name after a lost lease, and loses no message', asyn
     )
 })
 
-test('assigns no subscription twice when many deliverers take at once', async () => {
+test('many deliverers that start at once take each subscription only once', async () => {
   const store = new Store(database.url, () => {})
   closing.push(() => store.close())
   const webhooks = new WebhookStore(store.servers)
@@ -366,7 +366,7 @@ test('assigns no subscription twice when many deliverers take at once', async ()
   ])
 })
 
-test('delivers to the receiver of docs/guide/streaming.md, which accepts each signed message once', async () => {
+test('the deliverer sends to the receiver of docs/guide/streaming.md', async () => {
   const [, program] = /## With webhooks[^]*?```js\n([^]*?)```/.exec(
     readFileSync('docs/guide/streaming.md', 'utf8'),
   )!
@@ -408,7 +408,7 @@ test('delivers to the receiver of docs/guide/streaming.md, which accepts each si
   expect([statuses.length, printed.match(/record\.new/g)]).toEqual([4, ['record.new', 'record.new']])
 })
 
-describe('failures', () => {
+describe('failures of a delivery', () => {
   test('turn each message into a dead letter at the age of three days, and then delivery resumes', async () => {
     let now = performance.now()
     const target = await receiver(() => answers.status(503))
@@ -523,14 +523,14 @@ describe('failures', () => {
     }
     expect((await state())[0]!.last_error).toEqual(sentence())
   })
-  test('honour Retry-After', async () => {
+  test('are retried after the time in Retry-After', async () => {
     const target = await receiver(() => answers.status(503, { 'retry-after': '2' }))
     await deliver([subscription(target.url)])
     await insert(1)
     await target.until(() => target.received.length >= 2)
     expect(target.received[1]!.at - target.received[0]!.at).toBeGreaterThanOrEqual(1_990)
   })
-  test('do not delay other receivers while some hang', async () => {
+  test('do not delay other receivers while some receivers hang', async () => {
     const hanging = await receiver(() => answers.hang)
     const target = await receiver()
     await deliver(
@@ -554,7 +554,7 @@ describe('failures', () => {
 })
 
 describe('a changed subscription', () => {
-  test('sends nothing more after it is deleted during a request, and uses a changed address and changed secrets from the next request', async () => {
+  test('stops after it is deleted during a request, and applies a new address and secret to the next request', async () => {
     const [one, two] = [await receiver(() => answers.slow), await receiver()]
     await deliver([subscription(one.url), subscription(one.url, { id: 'two' })], KEPT)
     const store = new Store(database.url, () => {})
@@ -588,7 +588,7 @@ describe('a changed subscription', () => {
   })
 })
 
-describe('addresses', () => {
+describe('addresses of webhooks', () => {
   const sender = new SafeSender(new Set(['hooks.internal:8080']))
   closing.push(() => sender.close())
   test.each([

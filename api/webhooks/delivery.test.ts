@@ -19,7 +19,7 @@ const [begun, taken, expired, dropped] = (['begun', 'taken', 'expired', 'dropped
   type,
 }))
 
-test('sends messages in order, and moves to the position of the last accepted one', () => {
+test('a delivery sends messages in order, and moves to the position of the last accepted message', () => {
   const one = steps(located, read(1, 2), begun!, taken!)
   expect(one).toMatchObject({ phase: 'waiting', position: positionOf(1), items: [item(2)] })
   expect(step(step(one, begun!), taken!)).toMatchObject({
@@ -29,7 +29,7 @@ test('sends messages in order, and moves to the position of the last accepted on
   })
   expect(steps(located, read())).toMatchObject({ phase: 'reading', position: positionOf(9) })
 })
-test('waits after a failure, and forgets the failures once a message is accepted', () => {
+test('a delivery waits after a failure, and resets its failures once a message is accepted', () => {
   const state = steps(located, read(1), begun!, failed(5), begun!, failed(20, 100))
   expect(state).toMatchObject({
     phase: 'waiting',
@@ -39,14 +39,14 @@ test('waits after a failure, and forgets the failures once a message is accepted
   expect([isDue(state, 119), isDue(state, 120)]).toEqual([false, true])
   expect(step(step(state, begun!), taken!).trouble).toBeUndefined()
 })
-test('abandons a message that has failed for too long, and gives the next one its own time limit', () => {
+test('a delivery abandons a message that fails for too long, and then retries the next message', () => {
   const state = step(steps(located, read(1, 2), begun!), failed(5))
   expect([isOverdue(state, 104, 100), isOverdue(state, 105, 100)]).toEqual([false, true])
   const next = step({ ...state, items: [item(1), item(2, 50)] }, expired!)
   expect(next).toMatchObject({ phase: 'waiting', position: positionOf(1), trouble: { failures: 1 } })
   expect([isOverdue(next, 149, 100), isOverdue(next, 150, 100)]).toEqual([false, true])
 })
-test('sends nothing more once it is refused or dropped', () => {
+test('a delivery sends no message after it is refused or dropped', () => {
   const refused = step(steps(located, read(1), begun!), { ...failed(5), type: 'refused' } as DeliveryEvent)
   expect([refused.phase, refused.position, isDue(refused, 1e9)]).toEqual(['disabled', positionOf(0), false])
   const leaving = steps(located, read(1), begun!, dropped!)
@@ -59,12 +59,12 @@ test('sends nothing more once it is refused or dropped', () => {
   ] as DeliveryEvent[]
   expect(ends.map((end) => step(leaving, end).phase)).toEqual(ends.map(() => 'dropped'))
 })
-test('moves to the position of the message that reports a lost position', () => {
+test('a delivery moves to the position of the message that reports a lost position', () => {
   const state = steps(located, { type: 'lost', item: item(7) })
   expect(state).toMatchObject({ phase: 'waiting', position: positionOf(7), items: [item(7)] })
 })
 
-describe('any order of events', () => {
+describe('a delivery, for any order of events,', () => {
   const TYPES: readonly DeliveryEvent['type'][] = [
     ...(['located', 'read', 'begun', 'taken', 'interrupted'] as const),
     ...(['expired', 'dropped', 'failed', 'refused'] as const),

@@ -83,7 +83,7 @@ const added = async (more: object = {}) => {
   return body as { id: string; secret: string; position: string }
 }
 
-test('adds, lists and deletes a subscription, and shows it without its secret', async () => {
+test('the webhook API adds, lists and deletes a subscription, and shows it without its secret', async () => {
   await insert()
   const { id, secret } = await added({ filter: { chain: 'celo' } })
   await insert()
@@ -113,7 +113,7 @@ test('adds, lists and deletes a subscription, and shows it without its secret', 
   expect(receiver.received.length).toBe(1)
 })
 
-test('signs with a new secret in addition to the old one', async () => {
+test('the webhook API signs with a new secret in addition to the old secret', async () => {
   const { id, secret } = await added()
   // A message may arrive twice if the response to its first try was late.
   const messages = () => new Set(receiver.received.map((each) => each.id)).size
@@ -132,7 +132,7 @@ test('signs with a new secret in addition to the old one', async () => {
   expect(() => new Webhook(secret).verify(text, headers)).toThrow()
 })
 
-test('repeats the same messages in a replay from a position or a time, and does not count it as a delay', async () => {
+test('the webhook API replays messages from a position or a time, without counting it as a delay', async () => {
   const counted = await delays()
   const { id } = await added()
   const { position } = (await ask('GET', `/${id}`)).body
@@ -151,7 +151,7 @@ test('repeats the same messages in a replay from a position or a time, and does 
   expect(await delays()).toBe(counted + 2)
 })
 
-test('reports a receiver without TLS with a clear message', async () => {
+test('the webhook API reports a receiver without TLS with a clear message', async () => {
   const { id } = await added({ url: `${receiver.url.replace('http:', 'https:')}/hook` })
   await insert()
   const failed = async () => (await ask('GET', `/${id}`)).body.last_error as string | null
@@ -159,7 +159,7 @@ test('reports a receiver without TLS with a clear message', async () => {
   expect(await failed()).toEqual(sentence())
 })
 
-test('disables a subscription after 410, enables it by a replay, and lists and resends dead letters', async () => {
+test('the webhook API disables a subscription after 410, and enables it by a replay', async () => {
   receiver.answer = () => answers.status(410)
   const { id } = await added()
   const { position } = (await ask('GET', `/${id}`)).body
@@ -185,7 +185,7 @@ test('disables a subscription after 410, enables it by a replay, and lists and r
   expect((await ask('POST', `/${id}/dead-letters/msg_x/redeliver`)).status).toBe(404)
 })
 
-test('accepts a content type on a request without a body', async () => {
+test('the webhook API accepts a content type on a request without a body', async () => {
   const { id } = await added()
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
   const at = `${api.url}/admin/v0/webhooks/${id}`
@@ -202,12 +202,12 @@ test.each([
   ['POST', '/%00/rotate-secret'],
   ['POST', '/wh_1/dead-letters/%00/redeliver'],
   ['DELETE', '/%00'],
-])('refuses %s %s', async (method, path) => {
+])('the webhook API refuses %s %s', async (method, path) => {
   const { status, body } = await ask(method, path)
   expect([status, body.detail]).toEqual([400, sentence()])
 })
 
-test('refuses a body on a route without one, because a secret in it would be ignored', async () => {
+test('the webhook API refuses a body that the route would ignore, because it may be secret', async () => {
   const { id } = await added()
   const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
   const refused = await ask('POST', `/${id}/rotate-secret`, { secret })
@@ -215,7 +215,7 @@ test('refuses a body on a route without one, because a secret in it would be ign
   expect((await ask('POST', `/${id}/rotate-secret`, {})).status).toBe(200)
 })
 
-describe('the admin API', () => {
+describe('the admin API of webhooks', () => {
   test.each([
     ['', 401],
     ['x'.repeat(40), 401],
@@ -240,7 +240,7 @@ describe('the admin API', () => {
     const answer = await ask('POST', '', body)
     expect([answer.status, answer.body.detail]).toEqual([400, detail])
   })
-  test('refuses a replay from an unknown position, unknown ids, and changes of subscriptions of the file', async () => {
+  test('refuses a replay from an unknown position, unknown ids, and changes of file entries', async () => {
     const { id } = await added()
     for (const body of [
       {},
@@ -280,7 +280,7 @@ describe('the admin API', () => {
     expect((await ask('DELETE', `/${id}`)).status).toBe(409)
     expect((await ask('POST', `/${id}/rotate-secret`)).status).toBe(409)
   })
-  test('exists, and is in OpenAPI, only with the setting, and its responses match their description', async () => {
+  test('exists and is in OpenAPI only with its setting, and its responses match their schemas', async () => {
     const without = await startApi({ databaseUrl: database.url })
     const answer = await fetch(`${without.url}/admin/v0/webhooks`, {
       headers: { authorization: `Bearer ${KEY}` },

@@ -25,7 +25,7 @@ function read(value: unknown) {
 }
 const OTHER = { ...ROW, id: 'other' }
 
-test('fills defaults, and puts the newest secret first', () => {
+test('the subscription reader fills in defaults, and sorts the newest secret first', () => {
   const oldSecret = `whsec_${'B'.repeat(32)}`
   const { subscriptions, refused } = read([ROW, { ...OTHER, url: 'http://hooks.internal:8080/x', oldSecret }])
   expect(refused).toEqual([])
@@ -38,7 +38,7 @@ test('fills defaults, and puts the newest secret first', () => {
   ])
 })
 
-test('refuses a file that is not a list as a whole', () => {
+test('the subscription reader refuses a file that is not a list as a whole', () => {
   expect(() => read(ROW)).toThrow(sentence())
 })
 
@@ -65,7 +65,7 @@ test.each<[string, unknown, string, string?]>([
   ['NUL in its url', { ...ROW, url: 'https://maps.example/\0' }, sentence('', 'url: '), 'maps'],
   ['a private host', { ...ROW, url: 'http://hooks.internal/' }, sentence('', 'url: '), 'maps'],
   ['a password', { ...ROW, url: 'https://u:p@maps.example/' }, sentence('', 'url: '), 'maps'],
-])('refuses an entry with %s, and reads the others', (_, entry, problem, id) => {
+])('the subscription reader refuses an entry with %s, but reads other entries', (_, entry, problem, id) => {
   const { subscriptions, refused } = read([OTHER, entry, { ...ROW, id: 'last' }])
   expect(subscriptions.map((each) => each.id)).toEqual(['other', 'last'])
   expect(refused).toEqual([{ id, problem }])
@@ -79,7 +79,7 @@ test.each<[string, (row: string) => string, string | undefined]>([
   ['the key __proto__', (row) => row.replace('}', ',"__proto__":{}}'), 'maps'],
   ['100 levels', (row) => row.replace('}', `,"filter":${'['.repeat(100)}${']'.repeat(100)}}`), 'maps'],
   ['a repeated key and no id', () => '{"a":1,"a":2}', undefined],
-])('refuses the text of an entry with %s, and reads the others', (_, textOf, id) => {
+])('the reader refuses the text of an entry with %s, but reads other entries', (_, textOf, id) => {
   const entry = textOf(JSON.stringify(ROW))
   const { subscriptions, refused } = read(
     `\ufeff[ ${JSON.stringify(OTHER)},\n${entry} , ${JSON.stringify({ ...ROW, id: 'last' })}]`,
