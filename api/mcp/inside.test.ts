@@ -2,7 +2,7 @@ import Fastify, { type FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import { fetchInside } from './inside'
 
-test('ends the request of a client that leaves', async () => {
+test('a request inside the API ends when its client disconnects', async () => {
   const app = Fastify()
   const left = new AbortController()
   const closed = new Promise<void>((resolve) =>

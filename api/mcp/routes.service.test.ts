@@ -59,8 +59,8 @@ async function post(body: unknown, headers: Record<string, string> = {}, url = a
   }
 }
 
-describe('the endpoint', () => {
-  test('returns JSON to clients of any revision, and stores nothing', async () => {
+describe('the MCP endpoint', () => {
+  test('returns JSON to clients of any revision, and stores no session', async () => {
     const clients: Record<string, string>[] = [
       {},
       { accept: 'application/json' },
@@ -82,10 +82,10 @@ describe('the endpoint', () => {
     })
     expect((await post(AREA)).body!.result.structuredContent.result).toBe(6154854786.7214)
   })
-  test("serves pages of the service's own origin, such as /docs", async () => {
+  test('serves pages of its own origin, such as /docs', async () => {
     expect((await post(LIST, { origin: 'https://x.example' })).status).toBe(200)
   })
-  test('opens no stream', async () => {
+  test('opens no event stream', async () => {
     const { status, headers, body } = await post(
       message('subscriptions/listen', { ...META, notifications: { toolsListChanged: true } }),
       { ...MODERN, 'mcp-method': 'subscriptions/listen', accept: 'text/event-stream' },
@@ -107,7 +107,7 @@ describe('the endpoint', () => {
   })
 })
 
-describe('an invalid message', () => {
+describe('an invalid MCP message', () => {
   const nested = (levels: number) =>
     `{"jsonrpc":"2.0","id":1,"method":"x","params":${'{"a":'.repeat(levels)}1${'}'.repeat(levels + 1)}`
   test.each<[string, unknown, Record<string, string>, number, unknown]>([
@@ -152,7 +152,7 @@ describe('an invalid message', () => {
       error: { code: -32602, message: words },
     })
   })
-  test('is refused for an unknown argument of a tool, with the known ones', async () => {
+  test('is refused for an unknown argument of a tool, and the error lists the known arguments', async () => {
     const search = message('tools/call', { name: 'search_records', arguments: { country: 'FR' } })
     expect((await post(search)).body!.result).toMatchObject({
       isError: true,
@@ -163,7 +163,7 @@ describe('an invalid message', () => {
     const head = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${10 * 1024 ** 2}\r\n\r\n`
     expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*The maximum is 64 KiB/)
   })
-  test('does not disturb other clients if it is cut off, even many at once', async () => {
+  test('does not disturb other clients if it is cut off, even if many are cut off at once', async () => {
     const logged: string[] = []
     const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
     const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: chain.url, logger })
@@ -193,7 +193,7 @@ describe('an invalid message', () => {
   })
 })
 
-test('ends pending requests of a disconnected client silently', async () => {
+test('the MCP endpoint ends pending requests of a disconnected client silently', async () => {
   const logged: string[] = []
   const logger = pino({ level: 'info' }, { write: (line) => void logged.push(line) })
   const proxy = await startRpcProxy(chain.url, () => undefined)
@@ -218,8 +218,8 @@ test('ends pending requests of a disconnected client silently', async () => {
   expect(lines().filter(({ level }) => level > 40)).toEqual([])
 })
 
-describe('limits', () => {
-  test("count messages for their client, and requests of tools as the client's own", async () => {
+describe('rate limits of MCP', () => {
+  test('count messages, and requests of tools, for the client that sends them', async () => {
     const { app } = await buildTestServer({
       ...{ databaseUrl: database.url, rpcUrl: chain.url, trustProxy: ['127.0.0.1'] },
       ...{ rateLimitPerHour: 2, recordsRateLimitPerHour: 5 },
@@ -276,7 +276,7 @@ describe('limits', () => {
 })
 
 describe('MCP', () => {
-  test('is absent and not mentioned anywhere if it is off', async () => {
+  test('is absent and never mentioned if its setting is off', async () => {
     const { app } = await buildTestServer({ mcp: false })
     for (const method of ['POST', 'GET'] as const) {
       const answer = await app.inject({ method, url: '/mcp', ...(method === 'POST' && { payload: LIST }) })
