@@ -51,7 +51,7 @@ const FILES = [
   ['geo', 'records', '-o', 'pla'],
 ]
 
-describe.runIf(has('bash'))('bash', () => {
+describe.runIf(has('bash'))('the completion of bash', () => {
   const complete = (words: string[]) =>
     run(
       'bash',
@@ -81,7 +81,7 @@ describe.runIf(has('bash'))('bash', () => {
   })
 })
 
-describe.runIf(has('fish'))('fish', () => {
+describe.runIf(has('fish'))('the completion of fish', () => {
   const complete = (words: string[]) =>
     run('fish', `source '${script('fish')}'; complete -C '${words.join(' ')}'`).map(
       (line) => line.split('\t')[0]!,
@@ -97,7 +97,7 @@ describe.runIf(has('fish'))('fish', () => {
   )
 })
 
-describe.runIf(has('zsh'))('zsh', () => {
+describe.runIf(has('zsh'))('the completion of zsh', () => {
   /** Types into an interactive shell, and returns the list that it shows. */
   const complete = (words: string[]) =>
     run(

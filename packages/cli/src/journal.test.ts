@@ -21,7 +21,7 @@ async function found(output: string) {
   return journal.signed
 }
 
-test('restores answers that were signed, re-signed or landed, and omits dropped ones', async () => {
+test('the journal restores signed, re-signed or landed answers, and omits dropped answers', async () => {
   const output = fresh()
   const journal = await openJournal(output, at)
   expect(journal.signed).toEqual([])
@@ -43,7 +43,7 @@ test('restores answers that were signed, re-signed or landed, and omits dropped 
   await again.close()
 })
 
-test('ignores an entry that was cut off at any byte', async () => {
+test('the journal ignores an entry that was cut off at any byte', async () => {
   const output = fresh()
   const journal = await openJournal(output, at)
   await journal.sign(['ä'], answer(1))
@@ -60,7 +60,7 @@ test('ignores an entry that was cut off at any byte', async () => {
   expect(await found(output)).toHaveLength(2)
 })
 
-test('starts over if the first line was cut off, and rejects a file that is not a journal', async () => {
+test('the journal starts over if its first line was cut off, and rejects other files', async () => {
   const output = fresh()
   writeFileSync(`${output}.journal`, '{"journal":"geo ba')
   expect(await found(output)).toEqual([])
@@ -77,7 +77,7 @@ test('starts over if the first line was cut off, and rejects a file that is not 
   }
 })
 
-test('allows one process at a time', async () => {
+test('the journal can be open in one process at a time', async () => {
   const output = fresh()
   const journal = await openJournal(output, at)
   await expect(openJournal(output, at)).rejects.toThrow(`process ${process.pid}`)

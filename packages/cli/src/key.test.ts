@@ -44,7 +44,7 @@ const VECTORS = {
 }
 const ADDRESS = '0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b'
 
-test.each(Object.entries(VECTORS))('reads a keystore with %s', async (kdf, keystore) => {
+test.each(Object.entries(VECTORS))('the key reader reads a keystore with %s', async (kdf, keystore) => {
   const keyFile = path.join(folder, `${kdf}.json`)
   writeFileSync(keyFile, JSON.stringify(keystore))
   chmodSync(keyFile, 0o600)
@@ -57,7 +57,7 @@ test.each(Object.entries(VECTORS))('reads a keystore with %s', async (kdf, keyst
   expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
 })
 
-test('hides a file name that may contain a key', () => {
+test('the key reader hides a file name that may contain a key', () => {
   const key = 'ab'.repeat(32)
   for (const file of [
     key,

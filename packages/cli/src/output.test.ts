@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { bytes, distanceInTime, fields, grouped, jsonLine, paintOf, table, time, visible } from './output'
 
-test('reduces untrusted text to one line without controls, direction marks or line separators', () => {
+test('the output shows untrusted text on one line without controls or direction marks', () => {
   expect(visible('a\nb\tc')).toBe('a b c')
   expect(visible('\x1b[2J\u009b31m\x07\x7f\u202e\u2066x\u2028y')).toBe(
     '\ufffd[2J\ufffd31m\ufffd\ufffd\ufffd\ufffdx y',
@@ -11,14 +11,14 @@ test('reduces untrusted text to one line without controls, direction marks or li
   expect(visible('Čeština 東京 👩‍👩‍👧 שלום')).toBe('Čeština 東京 👩‍👩‍👧 שלום')
 })
 
-test('writes JSON that keeps its value, without characters that a terminal would obey', () => {
+test('the output as JSON keeps its value, without characters that a terminal would obey', () => {
   const value = { text: 'a\x1b[31m\u009b31m\x7f\u202e\u2028b\n', big: 2n ** 70n }
   const line = jsonLine(value)
   expect(line).not.toMatch(/[\p{Cc}\u2028\u202e]/u)
   expect(JSON.parse(line)).toEqual({ text: value.text, big: '1180591620717411303424' })
 })
 
-test('aligns tables and fields', () => {
+test('the output aligns tables and fields', () => {
   const rows = [
     ['a', '1', 'x'],
     ['bbb', '22', ''],
@@ -38,14 +38,14 @@ test('aligns tables and fields', () => {
   ).toEqual(['a   1', 'bc  2'])
 })
 
-test('colours text only on terminals that support it', () => {
+test('the output colours text only on terminals that support it', () => {
   const bold = (isTTY: boolean, env: NodeJS.ProcessEnv) => paintOf({ isTTY }, env).bold('x')
   expect(bold(false, {})).toBe('x')
   expect(bold(true, { NO_COLOR: '1' })).toBe('x')
   expect(bold(true, { TERM: 'dumb' })).toBe('x')
 })
 
-test('formats numbers and times', () => {
+test('the output formats numbers and times', () => {
   expect([grouped(881329.94, 2), grouped(1234567), grouped(0, 4)]).toEqual([
     '881,329.94',
     '1,234,567',

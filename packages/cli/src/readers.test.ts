@@ -29,14 +29,14 @@ test.each([
   ['records', '', '--radius', ...['-1', 'far']],
   ['attest', '1,2', '--time', ...['yesterday', '2026-13-01', '']],
   ['attest', '1,2', '--schema', ...['0x12', '']],
-])('rejects %s %s %s: %s', async (command, argument, option, ...wrong) => {
+])('the option reader rejects %s %s %s: %s', async (command, argument, option, ...wrong) => {
   for (const value of wrong)
     await expect(optionsOf([command, ...(argument ? [argument] : []), `${option}=${value}`])).rejects.toThrow(
       new RegExp(`^error: option '${option} <\\w+>' argument '${value}' is invalid. Expected `),
     )
 })
 
-test('parses environment variables like options', async () => {
+test('the option reader parses environment variables like options', async () => {
   await expect(optionsOf(['chains'], { GEO_ATTESTER: 'foo' })).rejects.toThrow(
     "option '--attester <address>' value 'foo' from env 'GEO_ATTESTER' is invalid. Expected an address",
   )
@@ -48,7 +48,7 @@ test('parses environment variables like options', async () => {
   expect(await optionsOf(['mcp'], env)).toMatchObject({ keyFile: 'a' })
 })
 
-test('ignores the environment variables of the process', async () => {
+test('the option reader ignores the environment variables of the process', async () => {
   process.env.GEO_KEY_FILE = 'a'
   try {
     expect(await optionsOf(['mcp'])).not.toHaveProperty('keyFile')
@@ -57,7 +57,7 @@ test('ignores the environment variables of the process', async () => {
   }
 })
 
-test('converts valid values', async () => {
+test('the option reader converts valid values', async () => {
   const words = ['verify', HEX(64), '--max-age', '0.5e1', '--schema', HEX(64), '--chain', '84532']
   expect(await optionsOf([...words, '--attester', HEX(40), '--timeout', '0'])).toMatchObject({
     ...{ maxAge: 5, schema: HEX(64), chain: '84532', attester: HEX(40), timeout: 0 },

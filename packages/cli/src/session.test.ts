@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { filesIn } from './context'
 import { openSession } from './session'
 
-test('allows any number of concurrent requests without a warning of Node.js', async () => {
+test('the session allows any number of concurrent requests without a warning of Node.js', async () => {
   const { stdin, stdout, stderr } = process
   const context = { stdin, stdout, stderr, env: {}, cwd: '/', signal: new AbortController().signal }
   const session = openSession({ url: 'http://127.0.0.1:9' }, context, filesIn('/'), () => {})

@@ -39,7 +39,7 @@ async function door(): Promise<{ url: string; batches: number; shutAfter: number
   return seen
 }
 
-describe('answers', () => {
+describe('the answers of geo batch', () => {
   test('are in the order of the lines, with an error for each invalid line', async () => {
     const place = { type: 'Point', coordinates: [1, 2] }
     const wrong: [object | string, RegExp][] = [
@@ -80,7 +80,7 @@ describe('answers', () => {
     expect(rows(ofStdin.stdout)[0].answer.result).toBe(answers[0].answer.result)
   })
 
-  test('are empty for a file without questions, which is reported', async () => {
+  test('are empty for a file without questions, which the command reports', async () => {
     const name = batches.questions(['', ' '])
     expect(await shell.geo(['batch', `${name}.ndjson`])).toEqual({
       ...{ code: 0, stdout: '' },
@@ -168,9 +168,9 @@ describe('answers', () => {
   })
 })
 
-describe('landing', () => {
+describe('geo batch --land', () => {
   test.each(['direct', 'proxy'])(
-    '%s: lands 20 answers in a transaction, and sends nothing when it runs again',
+    'with the form %s lands 20 answers in a transaction, and nothing when it runs again',
     async (submission) => {
       const name = batches.questions(distances(25))
       const recipient = Wallet.createRandom().address
@@ -183,7 +183,7 @@ describe('landing', () => {
     },
   )
 
-  test('lands the answers of an earlier run without --land', async () => {
+  test('lands the answers of an earlier run that had no --land', async () => {
     const name = batches.questions(distances(3))
     const recipient = Wallet.createRandom().address
     const args = land(name, recipient, 'proxy')
@@ -194,7 +194,7 @@ describe('landing', () => {
     expect(batches.rowsOf(`${name}.out`).map(({ answer }) => answer)).toEqual(answers)
   })
 
-  test('prints one value a line when it lands or verifies a batch from a file', async () => {
+  test('prints one value per line when it lands or verifies a batch from a file', async () => {
     const geo = createGeo({ url: world.url, chain: 84532 })
     const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 1] })
     const batch = await geo.batch(
@@ -213,7 +213,7 @@ describe('landing', () => {
     )
   })
 
-  test('lands the other answers if a contract rejects one', async () => {
+  test('lands all other answers if a contract rejects one answer', async () => {
     const chain = world.chain
     // A resolver that rejects everything: it returns false.
     const resolver = Wallet.createRandom().address

@@ -30,7 +30,7 @@ const json = async (args: string[], stdin?: string): Promise<any> => {
   return JSON.parse(stdout)
 }
 
-describe('questions', () => {
+describe('geo, for questions,', () => {
   test('prints the result first, without colours if there is no terminal', async () => {
     const { code, stdout, stderr } = await shell.geo(ANSWER)
     expect(code).toBe(0)
@@ -165,7 +165,7 @@ test('the executable behaves like a run in this process', async () => {
   expect(refused).toEqual(await shell.geo(wrong))
 })
 
-describe('landing and checking', () => {
+describe('geo, to land and check answers,', () => {
   test.each(['direct', 'proxy'])('attests an answer on its chain with --land (%s)', async (submission) => {
     const { landed, ...answer } = await json([
       ...ANSWER,
@@ -186,7 +186,7 @@ describe('landing and checking', () => {
     expect(checked).toMatchObject({ valid: true, problems: [], chainId: 84532, says: { result: 881329.94 } })
   })
 
-  test('verifies an answer in a file, lands it once, and finds it again', async () => {
+  test('verifies an answer in a file, and lands and finds this answer', async () => {
     await shell.line('geo area field.geojson --chain celo --json > answer.json')
     expect(await json(['verify', 'answer.json'])).toMatchObject({
       valid: true,
@@ -251,7 +251,7 @@ describe('landing and checking', () => {
   })
 })
 
-describe('recomputing', () => {
+describe('geo recompute', () => {
   test('recomputes an answer from its inputs', async () => {
     shell.write('answer.json', await json(ANSWER))
     const inputs = ['tower.geojson', '13.3777,52.5163']
@@ -278,7 +278,7 @@ describe('recomputing', () => {
     })
   })
 
-  test('recomputes an attestation, whose places are read from the chain', async () => {
+  test('recomputes an attestation after it reads the attested places from the chain', async () => {
     const { landed } = await json(['within', place, place, '5', '--land', '--key-file', 'key.txt'])
     const found = await json(['recompute', landed.uid])
     const { prover } = (await world.get(`/api/v0/location-records/${place}`)).body
@@ -338,7 +338,7 @@ describe('tools for agents', () => {
   })
 })
 
-describe('attesting', () => {
+describe('geo, to attest places,', () => {
   test('attests a place on a chain, as a record and an input', async () => {
     const details = [
       ...['--memo', 'A field', '--recipient', testAccount(3).address, '--time', '2026-01-02T03:04Z'],
@@ -398,7 +398,7 @@ describe('attesting', () => {
     expect(await world.chain.provider.getBlockNumber()).toBe(before)
   })
 
-  test('revokes an offchain attestation by its file, once', async () => {
+  test('revokes an offchain attestation by its file, but only once', async () => {
     const made = [
       ...['attest', '5,6', '--offchain', '--key-file', 'key.txt', '--chain', 'celo', '-o', 'five.json'],
     ]
@@ -418,7 +418,7 @@ describe('attesting', () => {
     })
   })
 
-  test('does not verify an attested place as an answer, and names the command that shows it', async () => {
+  test('does not verify an attested place as an answer, and names the command for places', async () => {
     const { uid } = await json([
       ...['attest', '7,9', '--key-file', 'key.txt', '--memo', 'Unverified lighthouse', '--wait'],
     ])
@@ -439,7 +439,7 @@ describe('attesting', () => {
     })
   })
 
-  test('rejects an invalid place before anything is signed', async () => {
+  test('rejects an invalid place before it signs', async () => {
     const cases: [string[], RegExp][] = [
       [[place], /Expected lng,lat or GeoJSON: an attestation or a private place cannot be attested/],
       [['1,2', '--time', 'tomorrow'], /--time <time>' argument 'tomorrow' is invalid\. Expected ISO 8601/],

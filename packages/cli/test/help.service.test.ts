@@ -40,7 +40,7 @@ beforeAll(async () => {
   await shell.line(EXAMPLES.distance!.find(({ command }) => command.includes('> answer.json'))!.command)
 })
 
-test('lists every command with help and examples', async () => {
+test('geo lists every command with help and examples', async () => {
   const { stdout } = await shell.geo(['--help'])
   const listed = [...stdout.slice(stdout.indexOf('\nCommands:')).matchAll(/^ {2}([a-z]+) /gm)]
   const names = listed.map(([, name]) => name!).filter((name) => name !== 'help')
@@ -54,7 +54,7 @@ test('lists every command with help and examples', async () => {
   expect([version.code, version.stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)])
 })
 
-test('lists the exit codes in the help and in the guide', async () => {
+test('geo lists the exit codes in its help and in the guide', async () => {
   const { stdout } = await shell.geo(['--help'])
   const guide = readFileSync('docs/guide/cli.md', 'utf8')
   for (const [code, text] of Object.entries(EXIT_TEXTS)) {
@@ -71,7 +71,7 @@ const endless = ({ name }: { name: string }) => name === 'watch' || name === 'mc
 /** Commands with other programs are run in a shell by process.system.test.ts. */
 const inShell = ({ command }: { command: string }) => /[|(]/.test(command)
 
-test.each(all.filter((each) => !endless(each) && !inShell(each)))('runs $command', async ({ command }) => {
+test.each(all.filter((each) => !endless(each) && !inShell(each)))('$command runs', async ({ command }) => {
   const { code, stdout, stderr } = await shell.line(here(command), variables)
   expect([code, stderr]).toEqual([0, expect.not.stringContaining('geo:')])
   const [, file] = /(?:> |-o )([\w.]+)/.exec(command) ?? []
@@ -79,7 +79,7 @@ test.each(all.filter((each) => !endless(each) && !inShell(each)))('runs $command
   expect(result.length).toBeGreaterThan(20)
 })
 
-test.each(all.filter(endless))('runs $command', async ({ name, command }) => {
+test.each(all.filter(endless))('$command runs until stopped', async ({ name, command }) => {
   const running = shell.startLine(command, variables)
   if (name === 'mcp') {
     const params = {

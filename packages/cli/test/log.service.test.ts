@@ -79,7 +79,7 @@ async function startLog(name: string) {
 }
 const calm = { code: 0, stderr: '', kinds: [] }
 
-test('recomputes every entry whose inputs are on a chain, once, and raises no alarm', async () => {
+test('geo log recomputes every entry whose inputs are on a chain, without an alarm', async () => {
   const { log, monitor, metrics } = await startLog('calm')
   const { body } = await world.get(
     '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
@@ -104,7 +104,7 @@ test('recomputes every entry whose inputs are on a chain, once, and raises no al
   expect(receiver.received).toEqual([])
 })
 
-test('raises an alarm for an entry that recomputes differently, or whose signature is not by its attester', async () => {
+test('geo log raises an alarm for an entry with a different result or signer', async () => {
   const { log, monitor, metrics } = await startLog('liar')
   const { body } = await world.get(
     '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
@@ -143,7 +143,7 @@ test('raises an alarm for an entry that recomputes differently, or whose signatu
   expect((await monitor()).kinds).toEqual([])
 })
 
-test('raises an alarm for an attestation by the attester that the log does not have', async () => {
+test('geo log raises an alarm for an attestation that the log does not have', async () => {
   const { log, monitor, metrics } = await startLog('secret')
   const client = createPublicClient({ transport: http(world.chain.url) })
   const from = ['--chain', 'base-sepolia', '--from-block', String(await client.getBlockNumber())]
@@ -167,7 +167,7 @@ test('raises an alarm for an attestation by the attester that the log does not h
   expect(metrics()).toContain('geo_log_monitor_attestations_total{state="unlogged"} 1\n')
 })
 
-test('raises an alarm with evidence for a log that forks, and continues with the honest one', async () => {
+test('geo log raises an alarm with evidence for a log that forks', async () => {
   const { log, monitor } = await startLog('fork')
   const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
   const bytes = [1, 2, 3, 4].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
@@ -185,7 +185,7 @@ test('raises an alarm with evidence for a log that forks, and continues with the
   expect((await monitor()).kinds).toEqual([])
 })
 
-test('requires the quorum, and compares the log with the checkpoints of witnesses', async () => {
+test('geo log requires the quorum, and compares the log with the checkpoints of witnesses', async () => {
   const { log, monitor, policy } = await startLog('quorum')
   const seen = log.copy()
   const server = await seen.serve()
@@ -217,7 +217,7 @@ test('requires the quorum, and compares the log with the checkpoints of witnesse
   expect((await monitor()).kinds).toEqual(['fork'])
 })
 
-test('follows until Ctrl-C, serves metrics, and reports invalid usage', async () => {
+test('geo log follows the log until Ctrl-C, serves metrics, and reports invalid usage', async () => {
   const { log } = await startLog('running')
   await log.append().sign()
   const options = ['log', 'monitor', '--log-policy', 'running.policy', '--every', '0']

@@ -42,7 +42,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 // These tests run only if the system has a suitable `script` program.
-describe('a terminal', () => {
+describe('geo on a terminal', () => {
   test('shows colours unless NO_COLOR is set', async () => {
     const colours = await shell.terminal(ANSWER)?.ended
     if (!colours) return
@@ -73,7 +73,7 @@ describe('a terminal', () => {
     expect((await left.ended).code).toBe(130)
   })
 
-  test('receives no control characters of strangers, and shows a progress bar while a file is written', async () => {
+  test('prints no control characters of strangers, and shows a progress bar for a file', async () => {
     const drawn = await shell.terminal(
       'geo records --format csv -o drawn.csv && geo records --format csv | cat > piped.csv',
     )?.ended
@@ -92,7 +92,7 @@ describe('a terminal', () => {
     expect(seen.stdout).not.toMatch(/[\x1b\u009b\u202e]/)
   })
 
-  test.each(['geoparquet', 'flatgeobuf'])('receives no %s, but a pipe does', async (format) => {
+  test.each(['geoparquet', 'flatgeobuf'])('prints no %s, which it writes only to a pipe', async (format) => {
     const line = `geo records --format ${format}`
     const piped = await shell.sh(`${line} | cksum && ${line} -q -o all.bin && cksum < all.bin`).ended
     const [pipe, file] = piped.stdout.trim().split('\n')
@@ -101,7 +101,7 @@ describe('a terminal', () => {
     if (shown) expect(shown.stdout).toContain(`A ${format} file cannot be shown in a terminal`)
   })
 
-  test('shows what the command waits for', async () => {
+  test('shows the reason for which the command waits', async () => {
     const silent = createServer(() => {})
     const url = await listening(silent)
     try {
@@ -116,7 +116,7 @@ describe('a terminal', () => {
   })
 })
 
-describe('a process', () => {
+describe('the process of geo', () => {
   test('exits with status 130 after SIGINT', async () => {
     const watching = shell.process(['watch', '--after', 'start,base-sepolia.0'])
     await watching.until('stderr', /Watching http/)
@@ -215,9 +215,9 @@ describe('a process', () => {
   })
 })
 
-describe('a batch', () => {
+describe('geo batch', () => {
   test.each(['direct', 'proxy'])(
-    '%s: lands each answer once after a kill during a transaction',
+    'with the form %s lands each answer once after a kill during a transaction',
     async (submission) => {
       const chain = world.chain
       const name = batches.questions(distances(21))
@@ -247,7 +247,7 @@ describe('a batch', () => {
   )
 
   hunt(
-    'lands each answer once after kills at any moment, while others use the nonces',
+    'lands each answer once after kills at any moment, while other transactions use the nonces',
     1,
     async ({ random, cases }) => {
       const chain = world.chains.get('sepolia')!

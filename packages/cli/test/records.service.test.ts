@@ -32,7 +32,7 @@ const raw = async (query: string) => (await fetch(`${world.url}${LIST}?${query}`
 const content = (file: string) => readFileSync(path.join(shell.folder, file), 'utf8')
 const listed = async (query: string): Promise<any[]> => (await world.get(`${LIST}?${query}`)).body.data
 
-describe('files', () => {
+describe('geo records, to a file or stdout,', () => {
   test.each(FORMATS)('writes %s as the service sends it, to stdout and to a file', async (format) => {
     const expected = await raw(`format=${format}`)
     const { code, stdout, stderr } = await shell.geo(['records', '--format', format])
@@ -117,7 +117,7 @@ describe('files', () => {
     expect(JSON.parse(stdout)).toEqual(await listed(`${query}&limit=1000`))
   })
 
-  test('writes all records as a JSON list, one a line', async () => {
+  test('writes all records as a JSON list, one record per line', async () => {
     const { stdout } = await shell.geo(['records', '--json'])
     expect(JSON.parse(stdout)).toEqual(await listed('limit=1000'))
     expect(stdout.split('\n')).toHaveLength(all + 3)
@@ -145,7 +145,7 @@ describe('files', () => {
     }
   })
 
-  test('fails if a page of the nearest records ended early, since the omission would be invisible', async () => {
+  test('fails if a page of the nearest records ended early', async () => {
     const query = 'near=0,0&sort=distance'
     const [lines, list] = [await raw(`format=ndjson&${query}&limit=2`), await raw(`${query}&limit=3`)]
     const url = await serve((request, response) => {
@@ -174,7 +174,7 @@ describe('files', () => {
   })
 })
 
-describe('filters', () => {
+describe('geo records, for filters,', () => {
   test.each([
     [['--chain', 'celo'], 'chain=celo'],
     [['--chain', '42220'], 'chain=celo'],
@@ -206,7 +206,7 @@ describe('filters', () => {
   })
 })
 
-describe('the terminal output', () => {
+describe('geo records on a terminal', () => {
   test('prints a table of the newest records without control characters', async () => {
     const { code, stdout, stderr } = await shell.geo(['records'])
     expect(code).toBe(0)
@@ -229,7 +229,7 @@ describe('the terminal output', () => {
   })
 })
 
-describe('the service', () => {
+describe('geo, to read from the service,', () => {
   test('prints chains and statistics', async () => {
     await world.caughtUp()
     const { chains } = JSON.parse((await shell.geo(['chains', '--json'])).stdout)
@@ -257,7 +257,7 @@ describe('the service', () => {
     expect(JSON.parse((await shell.geo(['stats', '--by', 'chain', '--json'])).stdout).total).toBe(total)
   })
 
-  test("prints the page's URL, and opens a browser only if there is a display", async () => {
+  test('prints the URL of the page, and opens a browser only if there is a display', async () => {
     const place = (await listed('limit=1'))[0].uid as string
     const page = `${world.url}/api/v0/location-records/${place}?format=html`
     expect(await shell.geo(['open', place])).toMatchObject({
@@ -293,7 +293,7 @@ describe('the service', () => {
     onward.interrupt()
     expect((await onward.ended).code).toBe(130)
   })
-  test('ends watching after --timeout, and reports it', async () => {
+  test('stops watching after --timeout, and reports the timeout', async () => {
     const { code, stderr } = await shell.start(['watch', '--timeout', '2']).ended
     expect([code, stderr]).toEqual([4, expect.stringMatching(/\n2 s have elapsed \(--timeout\)\.\n$/)])
   })

@@ -33,7 +33,7 @@ async function refused(args: string[], code: number, env: NodeJS.ProcessEnv = {}
   return ended.stderr.slice('geo: '.length).trimEnd()
 }
 
-describe('usage', () => {
+describe('geo, for invalid usage,', () => {
   test.each([
     [['distance', '1,2'], "missing required argument 'b'"],
     [
@@ -120,7 +120,7 @@ describe('usage', () => {
   })
 })
 
-describe('the key', () => {
+describe('geo, for an invalid key,', () => {
   test('rejects a key file that others can access, and names the command that fixes it', async () => {
     for (const mode of [0o644, 0o640, 0o606, 0o620]) {
       shell.write('open key.txt', `${testAccount(4).privateKey}\n`, mode)
@@ -171,7 +171,7 @@ describe('the key', () => {
     expect(await refused([...ASK, '--land', ...args], 5)).toMatch(text)
   })
 
-  test('reports an account without funds', async () => {
+  test('reports an account that has no funds', async () => {
     shell.write('poor.txt', `0x${'5a'.repeat(32)}`, 0o600)
     // The question is unique, because an equal answer of this second may already have landed, and then
     // nothing would be sent.
@@ -185,7 +185,7 @@ describe('the key', () => {
   })
 })
 
-describe('a failure of the service or an RPC endpoint', () => {
+describe('geo, for a failure of the service or an RPC endpoint,', () => {
   const NOWHERE = 'http://127.0.0.1:9'
 
   test('reports that the service is unreachable', async () => {

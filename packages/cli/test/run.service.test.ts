@@ -18,7 +18,7 @@ async function geo(argv: string[], more: { env?: NodeJS.ProcessEnv; cwd?: string
 }
 const NOWHERE = ['--url', 'http://127.0.0.1:9', '--timeout', '0.1']
 
-test('uses properties of the process only in main.ts', () => {
+test('the code of geo uses properties of the process only in main.ts', () => {
   const folder = path.resolve('packages/cli/src')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && !/\.test\.ts$|^main\.ts$/.test(file),
@@ -37,7 +37,7 @@ test('uses properties of the process only in main.ts', () => {
   ])
 })
 
-test('runs simultaneously in one process with separate environments and folders', async () => {
+test('geo runs simultaneously in one process with separate environments and folders', async () => {
   const folders = ['src', 'test', 'bin'].map((name) => path.resolve('packages/cli', name))
   const inFolders = folders.map((cwd) => geo(['land', 'main.ts'], { cwd }))
   // Only the first folder has the file. Messages name it as the user did.
@@ -57,7 +57,7 @@ test('runs simultaneously in one process with separate environments and folders'
   expect(usage).toMatchObject({ code: 2, stderr: expect.stringContaining("'example.com'") })
 })
 
-test('restores the state of the process', async () => {
+test('geo restores the state of the process', async () => {
   const state = () => ({
     exitCode: process.exitCode,
     env: { ...process.env },
@@ -80,7 +80,7 @@ test('restores the state of the process', async () => {
 })
 
 test.each([true, false])(
-  'ends silently at Ctrl-C, even right after its start (%s)',
+  'geo ends silently at Ctrl-C, even right after its start (%s)',
   async (hasJustStarted) => {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
     const stop = new AbortController()

@@ -204,7 +204,7 @@ describe('geo-witness', () => {
       expect([url, (await fetch(witness.url + url, { method })).status]).toEqual([url, code])
   })
 
-  test('cosigns one of two checkpoints that arrive at once and contradict each other', async () => {
+  test('cosigns only one of two checkpoints that arrive at once and contradict each other', async () => {
     await geoWitness('init', NAME)
     const log = await newLog()
     const witness = await serve(log)
