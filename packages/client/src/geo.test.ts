@@ -4,7 +4,7 @@ import { createGeo } from './geo'
 
 afterEach(() => void vi.useRealTimers())
 
-test('caches the description of the service for a minute, even if the clock is set back', async () => {
+test('the client caches the description of the service for a minute by its own clock', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   let asked = 0
   const geo = createGeo({

@@ -189,7 +189,7 @@ describe('the state of an answer in the log', () => {
     expect(await state({}, clientOf(busy))).toEqual(['missing', expect.any(String)])
   })
 
-  test('requires the witnesses of the policy', async () => {
+  test('is included only with the witnesses that the policy requires', async () => {
     const { answer, entry } = await signed('answer', now - 50)
     await log.append(entry).sign()
     const policy = [

@@ -8,7 +8,7 @@ const { sig, signer } = vectors.vectors.find(({ id }) => id === 'public-valid-v2
   .document as unknown as { sig: Record<string, any>; signer: string }
 const inputOf = (signature: unknown) => offchainInput({ ...sig, signature } as never)
 
-test('recovers the signer from every form of a signature that the service reads', async () => {
+test('the client recovers the signer from every form of a signature that the service reads', async () => {
   const { serialized, compactSerialized, yParityAndS, r, s, v } = Signature.from(sig.signature)
   const parts = [
     { r, s, v },
@@ -22,7 +22,7 @@ test('recovers the signer from every form of a signature that the service reads'
     expect((attestation as OffchainFile).sig.signature).toEqual(signature)
   }
 })
-test('asks for the signer if the signature has none of these forms', async () => {
+test('the client requires a named signer if the signature has an unknown form', async () => {
   const { serialized, r } = Signature.from(sig.signature)
   for (const signature of [null, 7, {}, { r }, { r, vs: 7 }, { r, vs: '0x1' }, '', '0x', `${serialized}00`])
     await expect(inputOf(signature)).rejects.toMatchObject({ name: 'InvalidInputError' })

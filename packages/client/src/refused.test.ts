@@ -13,7 +13,7 @@ const reverted = (signature: string, values: unknown[]) => {
   return new RevertedError('RPC Request failed', data as Hex)
 }
 
-test('names the errors of packages/contracts, with their values', () => {
+test('the error reader names the errors of packages/contracts, with their values', () => {
   const folder = 'packages/contracts/src'
   const sources = readdirSync(folder).filter((name) => name.endsWith('.sol'))
   const errors = sources.flatMap((name) => [
@@ -34,7 +34,7 @@ test('names the errors of packages/contracts, with their values', () => {
   }
 })
 
-test('describes reverts of other contracts as far as possible', () => {
+test('the error reader describes reverts of other contracts as far as possible', () => {
   const told = (signature: string, values: unknown[]) => refusedWith(reverted(signature, values)).text
   expect(told('Error(string)', ['no \u001b[2Jway\n'])).toBe('reason: "no  [2Jway "')
   expect(told('Panic(uint256)', [17])).toBe('panic: 17')

@@ -72,7 +72,7 @@ const DETAILS: PlaceDetails = {
   expiration: new Date('2099-01-01T00:00:00Z'),
 }
 
-test('attests positions, alone and in lists', async () => {
+test('the client attests positions, alone and in lists', async () => {
   const geo = geoOf('base-sepolia')
   const signer = ethersOf('base-sepolia')
   const one = await geo.attest([13.3777, 52.5163], signer)
@@ -87,8 +87,8 @@ test('attests positions, alone and in lists', async () => {
   await expect(geo.attest([GATE, [181, 1]], signer)).rejects.toThrow(/\bplaces\[1\]/)
 })
 
-describe.each(SLUGS)('on %s', (slug) => {
-  test.each(SIGNER_KINDS)('%s attests a place, and the record shows the attested fields', async (kind) => {
+describe.each(SLUGS)('the client on %s', (slug) => {
+  test.each(SIGNER_KINDS)('with %s attests a place, and the record has the same fields', async (kind) => {
     const { signer, account } = signerOf(kind, local(slug))
     const place = await geoOf(slug).attest(DETAILS, signer)
     expect(place).toMatchObject({
@@ -115,7 +115,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     })
   })
 
-  test('attests several places in one transaction, in their order, including equal ones', async () => {
+  test('attests several places in one transaction, in their order, even equal places', async () => {
     const steps: AttestStep[] = []
     const onStep = (step: AttestStep) => steps.push(step)
     const places: Place[] = [GATE, { location: PARK, memo: 'park', time: 5 }, LINE, GATE]
@@ -150,14 +150,14 @@ describe.each(SLUGS)('on %s', (slug) => {
   })
 })
 
-test('attests and revokes on the newest version of EAS', async () => {
+test('the client attests and revokes on the newest version of EAS', async () => {
   const geo = geoOf('base')
   const [first, second] = await geo.attest([GATE, DETAILS], ethersOf('base'))
   expect((await geo.distance(first!, second!)).result).toBe(0)
   expect(await geo.revoke(second!.uid, ethersOf('base'))).toMatchObject({ already: false })
 })
 
-describe('every form of a place', () => {
+describe('the client, for every form of a place,', () => {
   const FORMS: Record<string, [place: Place, shown: Partial<LocationRecord>]> = {
     Feature: [
       { type: 'Feature', properties: { name: 'x' }, geometry: LINE },
@@ -265,7 +265,7 @@ describe('a schema that the chain does not have', () => {
     expect(steps).toEqual(['checked', 'registering', 'sent', 'checked', 'sent'])
   })
 
-  test('is read from its chain, where its resolver may reject attestations and it may forbid revocation', async () => {
+  test('is read from its chain, and may have a resolver or forbid revocation', async () => {
     const geo = geoOf('celo')
     const chain = local('celo')
     const signer = ethersOf('celo')
@@ -299,7 +299,7 @@ describe('a schema that the chain does not have', () => {
   })
 })
 
-test('attests many places in several transactions, each below 2^24 gas', async () => {
+test('the client attests many places in several transactions, each below 2^24 gas', async () => {
   const geo = geoOf('celo')
   const memo = 'm'.repeat(500)
   const places = Array.from({ length: 45 }, (_, i) => ({
@@ -330,7 +330,7 @@ test('attests many places in several transactions, each below 2^24 gas', async (
   expect(partly.length).toBe(attested.filter(({ transactionHash }) => transactionHash === hashes[0]).length)
 })
 
-test('lands all simultaneous attestations of one signer', async () => {
+test('the client lands all simultaneous attestations of one signer', async () => {
   const geo = geoOf('base-sepolia')
   for (const kind of SIGNER_KINDS) {
     const { signer } = signerOf(kind, local('base-sepolia'))
@@ -340,7 +340,7 @@ test('lands all simultaneous attestations of one signer', async () => {
   }
 })
 
-test.each(SIGNER_KINDS)('lands simultaneous attestations of %s in one block', async (kind) => {
+test.each(SIGNER_KINDS)('the client lands simultaneous attestations of %s in one block', async (kind) => {
   const chain = local('sepolia')
   const { signer } = signerOf(kind, chain)
   const places = Array.from({ length: 6 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
@@ -360,7 +360,7 @@ test.each(SIGNER_KINDS)('lands simultaneous attestations of %s in one block', as
   }
 })
 
-test('stops waiting for a missing record after the timeout', async () => {
+test('the client stops waiting for a missing record after the timeout', async () => {
   const blind: typeof fetch = async (input, init) =>
     (input as Request).url.includes('/location-records/')
       ? new Response('{"status":"error","message":"Location record not found"}', { status: 404 })

@@ -49,7 +49,7 @@ let radius = 1000
 const asked = (submission: 'direct' | 'proxy') => geo.within(TOWER, GATE, radius++, { submission })
 
 test.each(['direct', 'proxy'] as const)(
-  '%s: does not send again if the service cannot tell whether the answer has landed',
+  'the client does not resend a %s answer if the service cannot tell that it landed',
   async (submission) => {
     const answer = await asked(submission)
     await geo.land(answer, honest)
@@ -60,7 +60,7 @@ test.each(['direct', 'proxy'] as const)(
   },
 )
 
-test("rejects an attestation by another attester with the answer's data", async () => {
+test("the client rejects an attestation by another attester with the answer's data", async () => {
   const answer = await asked('proxy')
   const { schema, data, recipient, revocable, refUID, expirationTime } = answer.attestation
   const eas = await world.chain.eas(5)
@@ -78,7 +78,7 @@ test("rejects an attestation by another attester with the answer's data", async 
 })
 
 test.each(['direct', 'proxy'] as const)(
-  '%s: names the answers of a batch that have landed before',
+  'the client names the %s answers of a batch that have landed before',
   async (submission) => {
     const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
     const batch = await geo.batch([question(), question()], { submission })
@@ -99,7 +99,7 @@ test.each(['direct', 'proxy'] as const)(
   },
 )
 
-test('direct: does not land an answer again that was re-signed outside its batch', async () => {
+test('the client does not land a direct answer again after it was re-signed outside its batch', async () => {
   const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
   const batch = await geo.batch([question(), question()], { submission: 'direct' })
   const [, answer] = batch.results.map((each) => ({ chainId: 84532, ...each }) as Answer)
@@ -140,7 +140,7 @@ test('direct: does not land an answer again that was re-signed outside its batch
   expect((await away.land(other, honest)).already).toBe(false)
 })
 
-test('waits for RPC nodes that lag behind the one that reported the block', async () => {
+test('the client waits for RPC nodes that lag behind the node that reported the block', async () => {
   let behind = 0
   const lagging = wallet(async (call, real) => {
     const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
@@ -159,7 +159,7 @@ test('waits for RPC nodes that lag behind the one that reported the block', asyn
   expect(place.attestation.uid).toBe(place.uid)
 })
 
-test('does not claim that nothing was sent if a wallet sends and then fails, and finds the answer later', async () => {
+test('the client does not claim that a failed wallet sent nothing, and finds the answer later', async () => {
   const failing = wallet(async (call, real) => {
     const result = await real(call)
     if (call.method === 'eth_sendTransaction') throw new Error('already known')
@@ -175,7 +175,7 @@ test('does not claim that nothing was sent if a wallet sends and then fails, and
   }
 })
 
-test('sends nothing if the wallet was switched to another chain after the check', async () => {
+test('the client sends no transaction if the wallet switched to another chain after the check', async () => {
   let compared = 0
   const switched = wallet(async (call, real) =>
     call.method === 'eth_chainId' && ++compared > 1 ? '0x1' : real(call),
@@ -187,7 +187,7 @@ test('sends nothing if the wallet was switched to another chain after the check'
   expect(await sent()).toBe(before)
 })
 
-test('rejects an RPC endpoint that returns the content of another attestation', async () => {
+test('the client rejects an RPC endpoint that returns the content of another attestation', async () => {
   const answer = await asked('proxy')
   const { uid } = await geo.land(answer, honest)
   const lying = wallet(async (call, real) => {
@@ -207,7 +207,7 @@ test('rejects an RPC endpoint that returns the content of another attestation', 
   )
 })
 
-test('rejects a service that names other contracts than the pinned ones', async () => {
+test('the client rejects a service that names other contracts than the pinned contracts', async () => {
   const { eas, proxy } = await geo.chain()
   const pinned = (contracts: object) =>
     createGeo({ url: world.url, chain: 84532, contracts: { 84532: contracts as never } })
@@ -216,7 +216,7 @@ test('rejects a service that names other contracts than the pinned ones', async 
     await expect(pinned(wrong).chain()).rejects.toThrow(sentence())
 })
 
-test('uses the credentials of an RPC URL, and never shows them', async () => {
+test('the client uses the credentials of an RPC URL, and never shows the credentials', async () => {
   const { uid } = await geo.land(await asked('proxy'), honest)
   const secret = (url: string) => url.replace('http://', 'http://user:hush@')
   expect((await geo.check(uid, { provider: secret(world.chain.url) })).valid).toBe(true)
@@ -227,7 +227,7 @@ test('uses the credentials of an RPC URL, and never shows them', async () => {
   expect(String((error as Error).stack) + String((error as Error).cause)).not.toContain('hush')
 })
 
-test('compares fields of attestByDelegation that its data repeats', async () => {
+test('the client compares fields of attestByDelegation with those in its data', async () => {
   const answer = await asked('proxy')
   const { attestByDelegation: call } = answer
   const altered = { ...call, schema: `0x${'12'.repeat(32)}`, data: { ...call.data, schema: call.schema } }
@@ -236,7 +236,7 @@ test('compares fields of attestByDelegation that its data repeats', async () => 
   )
 })
 
-test('reports a damaged answer, and a value that is not an answer', async () => {
+test('the client reports a damaged answer, and a value that is not an answer', async () => {
   const answer = await asked('direct')
   const { delegatedAttestation: delegation } = answer
   const damaged = (change: object) =>
@@ -251,7 +251,7 @@ test('reports a damaged answer, and a value that is not an answer', async () => 
   expect(await sent()).toBe(before)
 })
 
-test('compares the answer with a pinned attester as soon as a question is asked', async () => {
+test('the client compares each new answer with a pinned attester', async () => {
   const pinned = createGeo({ url: world.url, chain: 84532, attester: testAccount(1).address })
   await expect(pinned.distance(TOWER, GATE)).rejects.toThrow(sentence())
   expect(() => createGeo({ url: world.url, attester: 'foo' })).toThrow(sentence('attester'))

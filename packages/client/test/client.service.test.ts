@@ -48,7 +48,7 @@ const caught = async (work: Promise<unknown>) =>
     (error: unknown) => error as ApiError,
   )
 
-describe('questions', () => {
+describe('the client, for questions,', () => {
   test('returns typed answers of all six operations', async () => {
     const metres: number = (await geo.distance(TOWER, GATE)).result
     const inside: boolean = (await geo.contains(PARK, GATE)).result
@@ -61,7 +61,7 @@ describe('questions', () => {
     expect(long.chainId).toBe(84532)
   })
 
-  test('accept UIDs, Features and FeatureCollections, and chains by id or slug', async () => {
+  test('accepts UIDs, Features and FeatureCollections, and chains by id or slug', async () => {
     const { data } = await geo.records.page({ location_type: 'geojson-point', limit: 1, revoked: false })
     const place = data[0]!
     const feature = { type: 'Feature' as const, properties: null, geometry: GATE }
@@ -73,7 +73,7 @@ describe('questions', () => {
       }
   })
 
-  test("accept places in TypeScript's inferred types, readonly, as positions, and from point()", async () => {
+  test('accepts places in inferred TypeScript types, readonly, as positions, and from point()', async () => {
     const inferred = { type: 'Point', coordinates: [2.2945, 48.8584] }
     const constant = { type: 'Point', coordinates: [2.2945, 48.8584] } as const
     const feature = { type: 'Feature', properties: {}, geometry: inferred }
@@ -102,7 +102,7 @@ describe('questions', () => {
     for (const input of wrong) expect(await caught(geo.reference(input))).toBeInstanceOf(InvalidInputError)
   })
 
-  test('splits a batch of more than 20, and names an invalid question by its index in the whole list', async () => {
+  test('splits a batch of more than 20 questions, and names an invalid question by its index', async () => {
     const questions = Array.from({ length: 45 }, (_, i) => ({
       ...{ operation: 'within' as const, geometry: TOWER, target: GATE, radius: i + 1 },
     }))
@@ -154,7 +154,7 @@ describe('questions', () => {
     expect(await geo.verify(signedAgain)).toMatchObject({ ours: true, landed: { status: 'not landed' } })
   })
 
-  test("accept offchain attestations as the explorer's file, eas-sdk's object with BigInts, or JSON", async () => {
+  test('accepts offchain attestations in the forms of the explorer and eas-sdk, and as JSON', async () => {
     const { document } = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!
     const { sig, signer } = document as unknown as { sig: Record<string, any>; signer: string }
     const { time, expirationTime } = sig.message
@@ -200,7 +200,7 @@ describe('questions', () => {
   })
 })
 
-describe('answers that landed', () => {
+describe('landed answers in the client', () => {
   test('are listed page by page, and are found by UID', async () => {
     const signer = new Wallet(testAccount(6).privateKey, world.chain.provider)
     await answersAreRead(world)
@@ -223,7 +223,7 @@ describe('answers that landed', () => {
   })
 })
 
-describe('records', () => {
+describe('the client, for records,', () => {
   test('rejects half a surrogate pair in a filter of every request', async () => {
     const memo = 'x\ud83d'
     const first = (list: AsyncIterable<unknown>) => list[Symbol.asyncIterator]().next()
@@ -238,7 +238,7 @@ describe('records', () => {
       expect(await caught(request())).toBeInstanceOf(InvalidInputError)
     await expect(geo.records.page({ memo: '\ud83d\ude00' })).resolves.toMatchObject({ count: 0 })
   })
-  test('counts by group', async () => {
+  test('counts records by group', async () => {
     const { total } = await geo.records.stats()
     const { data, groups } = await geo.records.groupBy(['chain', 'revoked'], { top: 2, sum: 'area' })
     expect([data.length, groups]).toEqual([2, expect.any(Number)])
@@ -354,7 +354,7 @@ describe('records', () => {
   })
 })
 
-describe('errors', () => {
+describe('the client, for errors,', () => {
   test.each<[string, (geo: Geo) => Promise<unknown>, unknown, number]>([
     ['invalid-input', (g) => g.area(TOWER), InvalidInputError, 400],
     ['attestation-not-found', (g) => g.area(`0x${'ab'.repeat(32)}`), AttestationNotFoundError, 404],
@@ -528,14 +528,14 @@ describe('requests that a wallet signs', () => {
   })
 })
 
-test('types records as in the OpenAPI document', async () => {
+test('the types of records equal those of the OpenAPI document', async () => {
   const { data } = await geo.records.page({ limit: 1 })
   const record: LocationRecord = data[0]!
   const [longitude, uid]: [number | null, string] = [record.longitude, record.uid]
   expect([typeof uid, longitude === null || typeof longitude === 'number']).toEqual(['string', true])
 })
 
-test('provides typed options of TanStack Query, which ask once and can be cancelled', async () => {
+test('the client has typed TanStack Query options, which request once and can be cancelled', async () => {
   const asked: string[] = []
   const counting = createGeo({
     url: world.url,

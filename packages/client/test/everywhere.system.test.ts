@@ -75,11 +75,11 @@ function answersIn(executable: string, flags: readonly string[] = []): string[] 
   return JSON.parse(text) as string[]
 }
 
-test('finds all 1,548 cases and more than 800 cells to compare', () => {
+test('the comparison has all 1,548 cases and more than 800 cells', () => {
   expect(cases).toHaveLength(1548)
   expect(cells.length).toBeGreaterThan(800)
 })
-test('bundles no mathematics that differs between engines', () => {
+test('the client bundles no mathematics that differs between engines', () => {
   const withoutComments = script.replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
   const used = new Set([...withoutComments.matchAll(/\bMath\.(\w+)/g)].map(([, name]) => name))
   expect([...used].sort()).toEqual([
@@ -87,7 +87,7 @@ test('bundles no mathematics that differs between engines', () => {
     ...['trunc'],
   ])
 })
-test('bundles the kernel in less than 55 kB compressed, without viem, and loads H3 on demand', async () => {
+test('the client bundles the kernel in 55 kB compressed, without viem, and loads H3 on demand', async () => {
   const bundle = await rolldown({ ...options, input: 'packages/client/src/kernel.ts', external: 'viem' })
   const { output } = await bundle.generate({ format: 'esm', minify: true })
   await bundle.close()
@@ -99,9 +99,9 @@ test('bundles the kernel in less than 55 kB compressed, without viem, and loads 
   const sizes = first.map(({ code }) => gzipSync(code, { level: 9 }).length)
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(55_000)
 })
-describe('the same bits as the kernel of the service', () => {
-  test('are computed in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))
-  test.runIf(CHROMIUM)('are computed in a browser', async () => {
+describe('the results of the kernel, bit for bit,', () => {
+  test('are the same in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))
+  test.runIf(CHROMIUM)('are the same in a browser', async () => {
     await using browser = await openPage()
     const { page, complaints } = browser
     await page.evaluate(
@@ -116,8 +116,8 @@ describe('the same bits as the kernel of the service', () => {
       .split(path.delimiter)
       .map((each) => path.join(each, name))
       .find((file) => existsSync(file))
-  test.runIf(found('bun'))('are computed in Bun', async () => expect(answersIn(found('bun')!)).toEqual(ours))
-  test.runIf(found('deno'))('are computed in Deno', async () =>
+  test.runIf(found('bun'))('are the same in Bun', async () => expect(answersIn(found('bun')!)).toEqual(ours))
+  test.runIf(found('deno'))('are the same in Deno', async () =>
     expect(answersIn(found('deno')!, ['run'])).toEqual(ours),
   )
 })

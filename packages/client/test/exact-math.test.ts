@@ -31,7 +31,7 @@ async function bundled(text: string, treatment: Treatment = 'replace', name = 'e
   return output[0].code
 }
 
-test('replaces functions that engines compute differently, and keeps those that the language defines', async () => {
+test('the build plugin replaces only functions that engines compute differently', async () => {
   const code = await bundled(
     'export const f = (x) => Math.sin(x) + Math.sqrt(x) * [x].map(Math.cos)[0] - Math.PI',
   )
@@ -39,24 +39,24 @@ test('replaces functions that engines compute differently, and keeps those that 
   expect(code).not.toMatch(/Math\.(sin|cos)\b/)
   expect(code).toMatch(/Math\.sqrt\(x\)[^]*Math\.PI/)
 })
-test('transforms TypeScript and CommonJS', async () => {
+test('the build plugin transforms TypeScript and CommonJS', async () => {
   expect(
     await bundled('export const f = (x: number): number => Math.atan2(x, 1)', 'replace', 'entry.ts'),
   ).toMatch(/import \{ atan2/)
   expect(await bundled('exports.f = function (x) { return Math.tan(x) }')).toMatch(/\btan\b.*from|require\(/)
 })
-test('removes a fallback for a function that exists', async () => {
+test('the build plugin removes a fallback for a function that exists', async () => {
   const code = await bundled(
     'export const f = Math.cbrt || function (x) { return Math.exp(Math.log(x) / 3) }',
   )
   expect(code).not.toMatch(/\bMath\b/)
 })
-test('replaces constant powers of two by numbers', async () => {
+test('the build plugin replaces constant powers of two by numbers', async () => {
   expect(await bundled('export const [a, b, c] = [2 ** 20, 2 ** -53, 2n ** 64n]')).toMatch(
     /1048576[^]*11102230246251565e-32[^]*2n \*\* 64n/,
   )
 })
-test('passes on Math only if allowed, and only with functions that are the same everywhere', async () => {
+test('the build plugin passes on Math only if allowed, and only with exact functions', async () => {
   const text = 'export const library = { Math }'
   await expect(bundled(text)).rejects.toThrow('expected Math only as in Math.sin')
   const code = await bundled('export const library = load({ "Math": Math })', 'hand on')
@@ -74,11 +74,11 @@ test.each([
   ['export const f = (name, x) => Math[name](x)', 'expected Math only as in Math.sin'],
   ['export const f = (x) => globalThis.Math.sin(x)', 'expected Math only as in Math.sin'],
   ['export const f = (x) => globalThis["Math"].sin(x)', 'expected Math only as in Math.sin'],
-])('fails the build of %j', async (text, problem) => {
+])('the build plugin fails the build of %j', async (text, problem) => {
   await expect(bundled(text)).rejects.toThrow(problem)
   await expect(bundled(`export const a = 1\nconst b = 2\n${text}`)).rejects.toThrow(/entry\.js:3: /)
 })
-test('accepts replacements that use only what the language defines', async () => {
+test('the build plugin accepts replacements that use only what the language defines', async () => {
   const text = readFileSync('packages/client/src/kernel/words.ts', 'utf8')
   await bundled(text, 'check', 'entry.ts')
   await expect(bundled(`${text}\nexport const f = Math.sin`, 'check', 'entry.ts')).rejects.toThrow('Math.sin')

@@ -57,9 +57,9 @@ const sent = (slug: string, account = 1) =>
 /** Results of a batch that takes several transactions. */
 const MANY = EFFORT < 2 ? 22 : 42
 
-describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('the client on %s', (slug) => {
   test.each(Object.keys(SIGNERS))(
-    '%s lands answers of both submissions, and check reads them',
+    'with %s lands answers of both submissions, which check then reads',
     async (name) => {
       const geo = geoOf(slug)
       // One recipient for each signer, since the same question within a second has the same answer.
@@ -104,7 +104,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   })
 
   test.each(['direct', 'proxy'] as const)(
-    '%s: lands a batch of more than 20 in several transactions, in order, once',
+    'lands a %s batch of more than 20 in several transactions, in order, once',
     async (submission) => {
       const geo = geoOf(slug)
       const radii = Array.from({ length: MANY }, (_, i) => 10 * (i + 1))
@@ -149,7 +149,7 @@ describe('concurrent answers', () => {
   })
 
   test.each(['direct', 'proxy'] as const)(
-    '%s: return the same attestation when landed twice',
+    'of the form %s return the same attestation when landed twice',
     async (submission) => {
       const geo = geoOf('celo')
       const signer = ethersSigner('celo')
@@ -163,7 +163,7 @@ describe('concurrent answers', () => {
   )
 })
 
-describe('nothing is sent', () => {
+describe('the client sends nothing', () => {
   const before = async () => [await sent('base-sepolia'), await sent('celo')]
   const refused = async (work: Promise<unknown>, kind: new (...args: never[]) => Error, words: RegExp) => {
     const error = await work.then(
@@ -294,7 +294,7 @@ describe('nothing is sent', () => {
     await geo.land(answer, viemSigner('base-sepolia'))
   })
 
-  test('if the service is an older version, or another server', async () => {
+  test('if the service has an older version, or is another server', async () => {
     const geo = geoOf('celo')
     const { attestByDelegation: _, ...older } = await geo.distance(TOWER, GATE)
     await refused(geo.land(older as Answer, ethersSigner('celo')), ServiceVersionError, /older version/)
@@ -325,7 +325,7 @@ describe('nothing is sent', () => {
   })
 })
 
-test('re-signs an answer whose deadline has passed on the chain, up to the limit', async () => {
+test('the client re-signs an answer whose deadline has passed on the chain, up to the limit', async () => {
   const geo = geoOf('base')
   const chain = local('base')
   const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
@@ -343,7 +343,7 @@ test('re-signs an answer whose deadline has passed on the chain, up to the limit
   }
 })
 
-test('estimates the gas, or reports why the answer cannot land', async () => {
+test('the client estimates the gas, or reports why the answer cannot land', async () => {
   const geo = geoOf('celo')
   const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
   for (const signer of Object.values(SIGNERS)) {
@@ -357,7 +357,7 @@ test('estimates the gas, or reports why the answer cannot land', async () => {
   })
 })
 
-describe('check', () => {
+describe('the method check', () => {
   test('reads through any provider, and reports each problem in a sentence', async () => {
     const geo = createGeo({ url: world.url, chain: 'sepolia' })
     const { uid } = await geo.land(await geo.distance(TOWER, GATE), viemSigner('sepolia'))
@@ -413,7 +413,7 @@ describe('check', () => {
   })
 })
 
-test('reports a transaction that was replaced or dropped', async () => {
+test('the client reports a transaction that was replaced or dropped', async () => {
   const geo = geoOf('celo')
   const chain = local('celo')
   const real = performance.now.bind(performance)
@@ -458,7 +458,7 @@ test('reports a transaction that was replaced or dropped', async () => {
   }
 })
 
-test('never shows a key in an error', async () => {
+test('the client never shows a key in an error', async () => {
   const key = testAccount(1).privateKey
   const account = privateKeyToAccount(key as `0x${string}`)
   const geo = geoOf('celo')
@@ -503,7 +503,7 @@ function shownOf(error: Error): string {
   return [...own(error), inspect(error, { depth: Infinity, showHidden: true })].join('\n')
 }
 
-test('rejects an unknown option, and lists the known ones', async () => {
+test('the client rejects an unknown option, and lists the known ones', async () => {
   const geo = geoOf('celo')
   const uid = `0x${'12'.repeat(32)}`
   const answer = await geo.distance(TOWER, GATE)

@@ -68,8 +68,8 @@ const ofSdk = ({ sig, signer }: OffchainFile) => {
   }
 }
 
-describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
-  test.each(SIGNER_KINDS)('%s attests offchain, and eas-sdk and the service verify it', async (kind) => {
+describe.each(testedSlugs(EFFORT))('the client on %s', (slug) => {
+  test.each(SIGNER_KINDS)('with %s attests offchain, as eas-sdk and the service verify', async (kind) => {
     const geo = geoOf(slug)
     const { signer, account } = signerOf(kind, local(slug))
     const { address } = testAccount(account)
@@ -114,7 +114,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   })
 
   test.each([0, 1, 2] as const)(
-    "accepts eas-sdk's objects of version %i as inputs, in every form",
+    'accepts objects of eas-sdk of version %i as inputs, in every form',
     async (version) => {
       const geo = geoOf(slug)
       const offchain = await sdkOffchain(slug, version)
@@ -155,7 +155,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
   )
 })
 
-describe('attestations of eas-sdk and altered ones', () => {
+describe('the client, for attestations of eas-sdk and altered attestations,', () => {
   type Vector = (typeof vectors.vectors)[number] & { raw?: string; document?: any; revoked?: unknown }
   const usable = (vectors.vectors as Vector[]).filter(
     ({ document, chainId }) => document !== undefined && chainNamed(slugOf(chainId)),
@@ -219,7 +219,7 @@ describe('attestations of eas-sdk and altered ones', () => {
   })
 })
 
-test('signs offchain with a key alone, and gives several places, even equal ones, different UIDs', async () => {
+test('the client signs offchain with a key alone, with a different UID for each place', async () => {
   const geo = geoOf('sepolia')
   const { privateKey, address } = testAccount(8)
   for (const signer of [new Wallet(privateKey), privateKeyToAccount(privateKey as `0x${string}`)]) {
@@ -231,7 +231,7 @@ test('signs offchain with a key alone, and gives several places, even equal ones
   }
 })
 
-test('keeps the signature of a smart account, which its contract verifies', async () => {
+test('the client keeps the signature of a smart account, which the contract verifies', async () => {
   const chain = local('celo')
   const { abi, bytecode } = compile('test/accounts.sol').Account!
   const owner = new Wallet(testAccount(6).privateKey)
@@ -255,7 +255,7 @@ test('keeps the signature of a smart account, which its contract verifies', asyn
   expect((await geo.distance(place, TOWER)).result).toBe(METRES)
 })
 
-describe('nothing is signed', () => {
+describe('the client signs nothing', () => {
   test('if a place is invalid, or the wallet refuses', async () => {
     const geo = geoOf('celo')
     const methods: string[] = []

@@ -87,12 +87,12 @@ const QUESTIONS: Record<string, { shapes: Record<string, Shape>; more?: object }
   length: { shapes: { geometry: STREET } },
 }
 
-describe.each(Object.keys(QUESTIONS))('%s', (operation) => {
+describe.each(Object.keys(QUESTIONS))('the operation %s', (operation) => {
   const { shapes, more } = QUESTIONS[operation]!
   const names = Object.keys(shapes)
   const mixes = names.length === 1 ? Object.keys(KINDS).map((kind) => [kind]) : pairs(Object.keys(KINDS))
   test.each(mixes.map((mix) => [mix.join(', '), mix] as const))(
-    'recomputes the same result from %s',
+    'recomputes to the same result from %s',
     async (_, mix) => {
       const inputs: RecomputeInput[] = []
       for (const [i, name] of names.entries()) inputs.push(await KINDS[mix[i]!]!(shapes[name]!))
@@ -134,14 +134,14 @@ function pairs(kinds: readonly string[]): string[][] {
   return kinds.flatMap((first) => kinds.map((second) => [first, second]))
 }
 
-test('proves an answer about a salted place only with both the place and the salt', async () => {
+test('recompute proves an answer about a salted place only with the place and its salt', async () => {
   const salt = `0x${'5a'.repeat(32)}`
   const answer = await ask('distance', { from: { geometry: TOWER, salt }, to: STREET })
   expect(await recompute(answer, [{ geometry: TOWER, salt }, STREET])).toMatchObject({ verdict: 'equal' })
   for (const input of [TOWER, { geometry: TOWER, salt: `0x${'5b'.repeat(32)}` }, { geometry: STREET, salt }])
     expect(await recompute(answer, [input, STREET])).toMatchObject({ verdict: 'wrong inputs' })
 })
-hunt('recomputes answers about random geometries', 24, async ({ cases, random }) => {
+hunt('recompute recomputes answers about random geometries', 24, async ({ cases, random }) => {
   const place = () => [random() * 360 - 180, (Math.asin(2 * random() - 1) * 180) / Math.PI]
   const ring = (corners: number, [lng, lat]: number[], radius: number) => {
     const ring = Array.from({ length: corners }, (_, i) => {
@@ -173,7 +173,7 @@ hunt('recomputes answers about random geometries', 24, async ({ cases, random })
   expect(verdicts.filter((verdict) => verdict !== 'equal')).toEqual([])
 })
 
-test('reads locations of every type as the service does', async () => {
+test('recompute reads locations of every type as the service does', async () => {
   const locations: [string, string][] = [
     ['wkt', 'POLYGON Z ((2.22 48.81 5, 2.42 48.81 5, 2.42 48.91 6, 2.22 48.81 5))'],
     ['coordinate-decimal+lon-lat', '2.2945, 48.8584'],
@@ -209,7 +209,7 @@ test('reads locations of every type as the service does', async () => {
   }
 })
 
-test('distinguishes attestations of equal content in one block', async () => {
+test('recompute distinguishes attestations of equal content in one block', async () => {
   const { schema, data } = locationRequest(TOWER)
   const eas = await world.chain.eas(4)
   const receipts = await inOneBlock(
@@ -224,7 +224,7 @@ test('distinguishes attestations of equal content in one block', async () => {
   }
 })
 
-describe('an answer that was altered', () => {
+describe('recompute judges that an altered answer', () => {
   let distance: Answer
   let within: Answer
   let area: Answer
@@ -290,7 +290,7 @@ describe('an answer that was altered', () => {
 })
 const sorted = ({ type, coordinates }: Shape) => ({ coordinates, type })
 
-describe('an attestation that', () => {
+describe('in recompute, an attestation', () => {
   let uid: string
   let answer: Answer
   beforeAll(async () => {
@@ -306,7 +306,7 @@ describe('an attestation that', () => {
     ['time', { time: 1n }],
     ['schema', { schema: LOCATION_PROTOCOL_SCHEMA.uid }],
     ['revocable', { revocable: false }],
-  ])('the endpoint returns with another %s has wrong inputs', async (_, changes) => {
+  ])('that the endpoint returns with another %s has wrong inputs', async (_, changes) => {
     const wrong = [{ index: 0, expected: uid, got: expect.stringMatching(/^0x[0-9a-f]{64}$/) }]
     expect(await judged(uid, { attestation: outdated(changes) })).toMatchObject({
       verdict: 'wrong inputs',
@@ -314,7 +314,7 @@ describe('an attestation that', () => {
     })
     expect(await judged({ ...plain(await content(uid)), ...changes })).toMatchObject({ wrong })
   })
-  test('differs from the referenced one, or does not exist, has wrong inputs', async () => {
+  test('that differs from its reference, or does not exist, has wrong inputs', async () => {
     const other = await attest(world.chain, locationRequest(TOWER), 4)
     expect(await judged(other)).toMatchObject({
       verdict: 'wrong inputs',
@@ -333,7 +333,7 @@ describe('an attestation that', () => {
       sentence: expect.any(String),
     })
   })
-  test('is not a location, or has an ambiguous geometry, is refused', async () => {
+  test('that is not a location, or has an ambiguous geometry, is refused', async () => {
     const about = async (request: Parameters<typeof attest>[1]) => {
       const uid = await attest(world.chain, request)
       return recompute({ ...answer, inputRefs: [uid, answer.inputRefs[1]!] }, [uid, STREET], onChain)
@@ -357,7 +357,7 @@ describe('an attestation that', () => {
       sentence: expect.stringMatching(/^inputs\[0\] cannot be decoded: payload of 2 bytes ends/),
     })
   })
-  test("is under another party's schema is read with the field list of the chain's registry", async () => {
+  test('of a third-party schema is read with the field list of the registry on chain', async () => {
     const registry = await world.chain.registry()
     await mined(
       world.chain,
@@ -405,7 +405,7 @@ describe('an offchain attestation', () => {
       ...{ verdict: 'wrong inputs', wrong: [{ index: 0, expected: document.sig.uid }] },
     })
   })
-  test("has no attester if its signature is not a key's, such as a smart account's", async () => {
+  test('has no attester if its signature is not by a key, such as that of a smart account', async () => {
     const document = await offchain(TOWER)
     const answer = await ask('distance', { from: { attestation: document }, to: STREET })
     const attesterOf = async (changes: object, signer = document.signer) => {
@@ -427,7 +427,7 @@ describe('an offchain attestation', () => {
   })
 })
 
-describe('an invalid question', () => {
+describe('an invalid question in recompute', () => {
   const claim = (inputRefs: string[], operation = 'distance', result: unknown = 1, units = 'meters') =>
     ({ operation, result, units, inputRefs }) as Claim
   const reference = (shape: Shape) => id(JSON.stringify(sorted(shape)))
@@ -503,7 +503,7 @@ describe('an invalid question', () => {
   })
 })
 
-test.runIf(CHROMIUM)('recomputes the same results in a browser', async () => {
+test.runIf(CHROMIUM)('recompute recomputes the same results in a browser', async () => {
   const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_PROTOCOL_SCHEMA.fields), [
     ...['0.2', 'EPSG:4326', 'h3', latLngToCell(48.8584, 2.2945, 9)],
   ])
@@ -543,7 +543,7 @@ describe('geo.recompute', () => {
   const geoOf = (more: object = {}) => createGeo({ url: world.url, chain: 'base-sepolia', ...more })
   const connected = () => geoOf({ providers: { 84532: world.chain.url } })
 
-  test('accepts an answer or the UID of a landed one, and reads attested inputs from the chain', async () => {
+  test('accepts an answer or the UID of a landed answer, and reads inputs from the chain', async () => {
     const geo = connected()
     const uid = await attest(world.chain, locationRequest(PARIS), 3)
     const answer = await geo.within(TOWER, uid, 100)

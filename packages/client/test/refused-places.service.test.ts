@@ -85,7 +85,7 @@ const WRONG: [string, Place, string][] = [
   ['twice a key', { location: '{"type":"Point","coordinates":[1,2],"coordinates":[2,1]}', locationType: 'geojson' }, ''], // prettier-ignore
 ]
 test.each(WRONG)(
-  'sends nothing for an invalid place (%s), alone or in a list',
+  'the client sends no transaction for an invalid place (%s), alone or in a list',
   async (_name, place, field) => {
     const before = await sent()
     const geo = geoOf('sepolia')
@@ -101,7 +101,7 @@ test.each(WRONG)(
   },
 )
 
-test('sends nothing if one of many places is invalid, and names it', async () => {
+test('the client sends no transaction if one of many places is invalid, and names this place', async () => {
   const before = await sent()
   const places: Place[] = Array<Place>(45).fill(GATE)
   places[33] = { location: BOW_TIE }
@@ -112,7 +112,7 @@ test('sends nothing if one of many places is invalid, and names it', async () =>
   expect(await sent()).toEqual(before)
 })
 
-test('sends nothing if the signer is on another chain, has no RPC endpoint, account or funds', async () => {
+test('the client sends no transaction if the signer has another chain, no account or no funds', async () => {
   const before = await sent()
   const geo = geoOf('celo')
   for (const kind of SIGNER_KINDS) {
@@ -140,7 +140,7 @@ test('sends nothing if the signer is on another chain, has no RPC endpoint, acco
   expect(await sent()).toEqual(before)
 })
 
-test('reports the reason if EAS rejects', async () => {
+test('the client reports the reason if EAS rejects', async () => {
   const before = await sent()
   const refUID = `0x${'ab'.repeat(32)}`
   for (const slug of SLUGS) {
@@ -152,7 +152,7 @@ test('reports the reason if EAS rejects', async () => {
   expect(await sent()).toEqual(before)
 })
 
-test('sends nothing if the service cannot check the place, unless unchecked', async () => {
+test('the client sends nothing if the service cannot check the place, unless checks are off', async () => {
   const before = await sent()
   const deaf: typeof fetch = async (input, init) => {
     if (new URL((input as Request).url).pathname.startsWith('/compute')) throw new Error('away')
@@ -173,7 +173,7 @@ test('sends nothing if the service cannot check the place, unless unchecked', as
   await expect(geoOf('celo').area(unseen)).rejects.toThrow(/crosses/)
 })
 
-test('sends nothing after it was aborted', async () => {
+test('the client sends no transaction after it was aborted', async () => {
   const before = await sent()
   const stop = new AbortController()
   const work = geoOf('celo').attest(GATE, ethersOf('celo'), {
