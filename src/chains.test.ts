@@ -41,7 +41,7 @@ test.each(COPIES)('%s names every chain of src/chains.ts', (file, pattern, expec
   expect(found, `${file} must have these lines:\n${expected.join('\n')}\n`).toEqual(expected)
 })
 
-test('lists a command for the indexer of every chain in commands.json', () => {
+test('commands.json lists a command for the indexer of every chain', () => {
   const { commands } = JSON.parse(readFileSync('commands.json', 'utf8')) as { commands: object }
   const found = Object.fromEntries(Object.entries(commands).filter(([name]) => name.startsWith('process:')))
   const expected = Object.fromEntries(
@@ -58,7 +58,7 @@ test('lists a command for the indexer of every chain in commands.json', () => {
   expect(found, `commands.json must have these commands:\n${text}\n`).toEqual(expected)
 })
 
-test('has no two chains with the same id, name or endpoint setting', () => {
+test('the table of chains has no two chains with the same id, name or endpoint setting', () => {
   for (const values of [
     CHAINS.map(({ id }) => String(id)),
     CHAINS.flatMap(({ slug, aliases }) => [slug, ...aliases]),

@@ -54,7 +54,7 @@ const wrongBody: Fault = ({ method, params }) =>
     ? { ask: async (ask) => ({ ...((await ask(method, params)) as object), gasUsed: '0x1' }) }
     : undefined
 
-test('returns the header with the requested number or hash, or null after it has queried all endpoints', async () => {
+test('the block reader returns the requested header, or null after it has queried all endpoints', async () => {
   const alone = await reader([previous])
   expect(
     await alone.blocks.headers([headerCall(number), headerByHash(hash), headerCall(number - 1)]),
@@ -71,7 +71,7 @@ test('returns the header with the requested number or hash, or null after it has
   expect(await both.blocks.headers([headerCall(number + 1)])).toEqual([null])
 })
 
-test('rejects a header that does not hash to itself, until no header has done so for five minutes', async () => {
+test('the reader rejects headers with another hash, unless none matches for five minutes', async () => {
   const { blocks } = await reader([wrongBody])
   expect(await blocks.headers([headerCall(number)])).toEqual([null])
   expect(await blocks.headers([headerCall(number)], { anyForm: true })).toMatchObject([{ isValid: false }])
@@ -94,7 +94,7 @@ test.each<[string, Fault[][], object | null]>([
     [[noReceipts], [noReceipts, faults.logsEmpty]],
     null,
   ],
-])('reads logs of a block with %s', async (_, behind, expected) => {
+])('the block reader reads logs of a block with %s', async (_, behind, expected) => {
   const { blocks } = await reader(...behind)
   const [header] = await blocks.headers([headerCall(number)])
   const found = await blocks.logs(header!)
@@ -103,7 +103,7 @@ test.each<[string, Fault[][], object | null]>([
   if (found && !found.contradicted) expect(found.logs).toMatchObject([{ logIndex: '0x0', blockHash: hash }])
 })
 
-test('accepts only true receipts of a block after false ones, as from several nodes behind one URL', async () => {
+test('the block reader accepts only true receipts from several nodes behind one URL', async () => {
   const { blocks, doubt } = await reader([faults.logsForged])
   const [header] = await blocks.headers([headerCall(number)])
   expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
@@ -118,7 +118,7 @@ test('accepts only true receipts of a block after false ones, as from several no
 
 const LIES = ['logsEmpty', 'logsForged'] as const
 test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
-  'outvotes lying endpoint %i of three without receipts (%s), and queries it last',
+  'the block reader outvotes lying endpoint %i of three without receipts (%s)',
   async (liar, lie) => {
     const behind = [0, 1, 2].map((each) => (each === liar ? [faults[lie], noReceipts] : [noReceipts]))
     for (const second of [false, true]) {
@@ -140,7 +140,7 @@ test.each([0, 1, 2].flatMap((liar) => LIES.map((lie) => [liar, lie] as const)))(
   },
 )
 
-test('returns null if three endpoints without receipts return different logs', async () => {
+test('the block reader returns null if three endpoints without receipts return different logs', async () => {
   const behind = [[], [faults.logsEmpty], [faults.logsForged]].map((lies) => [...lies, noReceipts])
   const { blocks, doubt } = await reader(...behind)
   const [header] = await blocks.headers([headerCall(number)])
@@ -158,7 +158,7 @@ const ofUnknownForm: Fault = ({ method, params }) =>
     : undefined
 
 test.each([1, 2])(
-  'reports a contradiction for false receipts as long as all endpoints (%i) agree on them',
+  'the block reader reports false receipts while all endpoints (%i) agree on them',
   async (endpoints) => {
     const behind = Array.from({ length: endpoints }, () => [faults.logsCutEverywhere])
     const { blocks, doubt } = await reader(...behind)
@@ -171,7 +171,7 @@ test.each([1, 2])(
   },
 )
 
-test('treats receipts as of unknown form if none has matched its root for five minutes, and waits for missing ones', async () => {
+test('the block reader waits for receipts, but ignores an unknown form after five minutes', async () => {
   const { blocks, doubt } = await reader([ofUnknownForm])
   const [header] = await blocks.headers([headerCall(number)])
   expect(await blocks.logs(header!)).toMatchObject({ contradicted: true })
@@ -184,7 +184,7 @@ test('treats receipts as of unknown form if none has matched its root for five m
   expect(await blocks.logs(header!)).toMatchObject({ evidence: 'single' })
 })
 
-test('reads single receipts if no endpoint returns those of a block, and without any uses the logs of one endpoint', async () => {
+test('the block reader falls back to single receipts, and then to the logs of one endpoint', async () => {
   const whole: Fault = ({ method }) =>
     method === 'eth_getBlockReceipts'
       ? { error: { code: -32601, message: 'the method does not exist' } }
@@ -202,7 +202,7 @@ test('reads single receipts if no endpoint returns those of a block, and without
   })
 })
 
-test('makes no call for an empty block', async () => {
+test('the block reader makes no call for an empty block', async () => {
   const { blocks } = await reader([])
   const [header] = await blocks.headers([headerCall(number - 1)])
   const before = proxies[0]!.calls.length

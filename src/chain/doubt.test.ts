@@ -7,7 +7,7 @@ const blocks = [1, 2, 3].map((height) => ({ height, hash: `0x${height}` })) as [
   ...{ height: number; hash: string }[],
 ]
 
-test('reports the blocks of an earlier process until they are proven', () => {
+test('the doubt covers the blocks of an earlier process until they are proven', () => {
   const doubt = new Doubt()
   doubt.unprovenAtHead = [3, 4, 9]
   expect(doubt.reason()).toBeDefined()
@@ -16,7 +16,7 @@ test('reports the blocks of an earlier process until they are proven', () => {
   doubt.proven(1, 3)
   expect(doubt.reason()).toBeUndefined()
 })
-test('counts the unproven blocks of an earlier process, final or not, until they are proven', () => {
+test('the doubt counts the unproven blocks of an earlier process, final or not', () => {
   const chain = new FollowedChain(blocks, [-2, 0, 1, 3])
   expect(chain.unproven).toEqual([-2, 0, 1, 3])
   chain.prove(3, 9)

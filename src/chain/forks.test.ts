@@ -110,7 +110,7 @@ test.each<[string, Partial<Behaviour>[]]>([
   ['three endpoints, the middle one behind', [{}, { lag: 5 }, {}]],
   ['three endpoints, the first and the last behind', [{ lag: 5 }, {}, { lag: 6 }]],
   ['four endpoints, all but the third behind', [{ lag: 9 }, { lag: 5 }, {}, { lag: 6 }]],
-])('follows a fork that is not longer within a few polls: %s', async (_, behaviours) => {
+])('the indexer follows a fork that is not longer: %s', async (_, behaviours) => {
   for (const [dropped, mined] of FORKS)
     expect([dropped, mined, await timeToFollow(behaviours, dropped, mined)]).toEqual([
       dropped,
@@ -120,7 +120,7 @@ test.each<[string, Partial<Behaviour>[]]>([
 })
 
 test.each([1, 2, 3])(
-  'ends if all of %i endpoints are on another chain, which is shorter than the final blocks',
+  'the indexer ends if all of %i endpoints are on another chain below the final blocks',
   async (count) => {
     const { mine, endpoints, ended, pass } = await start(count)
     const other = new SimulatedChain(CHAIN.eas, 1_000_000)
@@ -132,7 +132,7 @@ test.each([1, 2, 3])(
   },
 )
 
-test('does not follow a fork while an endpoint is on the followed chain, below its head', async () => {
+test('the indexer does not follow a fork while an endpoint follows the old chain', async () => {
   const { chain, mine, endpoints, doubt, pass, tip, stop } = await start(3)
   const left = chain.head!
   chain.revert(3)
@@ -151,7 +151,7 @@ test('does not follow a fork while an endpoint is on the followed chain, below i
 test.each([
   ['longer', 3, CHAIN.finality + 6],
   ['as high as the final block', 1, 1],
-])('ends if a chain that is %s has another block instead of a final block', async (_, deeper, mined) => {
+])('the indexer ends if a chain that is %s has another final block', async (_, deeper, mined) => {
   const { chain, mine, ended, pass, tip } = await start(1)
   const { hash } = tip()
   const outcome = ended.catch((error: Error) => error.name)
@@ -161,7 +161,7 @@ test.each([
   expect([await Promise.race([outcome, continues]), tip().hash]).toEqual(['SettingsError', hash])
 })
 
-test('counts the age of an agreement from the start of its poll', async () => {
+test('the indexer counts the age of an agreement from the start of its poll', async () => {
   const latencyMs = 700
   const { clock, chain, head, tip, stop } = await start(1, latencyMs)
   expect(tip().hash).toBe(chain.head!.header.hash)
@@ -171,7 +171,7 @@ test('counts the age of an agreement from the start of its poll', async () => {
   stop()
 })
 
-test('does not agree with a longer fork while its logs are uncertain', async () => {
+test('the indexer does not agree with a longer fork while its logs are uncertain', async () => {
   const { chain, mine, endpoints, head, pass, tip, stop } = await start(1)
   const { hash } = tip()
   expect(head.agreementAge(tip())).toBeLessThan(2_000)
@@ -186,7 +186,7 @@ test('does not agree with a longer fork while its logs are uncertain', async () 
   stop()
 })
 
-test('does not agree with a dropped block while the blocks that replace it are being written', async () => {
+test('the indexer does not agree with a dropped block while it writes the replacements', async () => {
   const { chain, mine, head, gate, pass, tip, stop } = await start(1)
   const dropped = tip()
   let open = () => {}
@@ -201,7 +201,7 @@ test('does not agree with a dropped block while the blocks that replace it are b
   stop()
 })
 
-test('keeps the head while the only endpoint reports a head below the final block for some polls', async () => {
+test('the indexer keeps its head while the only endpoint briefly reports a lower head', async () => {
   const { chain, endpoints, pass, doubt, tip, stop } = await start(1)
   const { hash } = tip()
   endpoints[0]!.behaviour.cachedAt = ancestor(chain.head, FIRST + 1)!
@@ -221,7 +221,7 @@ test.each([
   [0, 2, 600],
   [1, 3, 60],
 ])(
-  'follows the chain while endpoint %i of %i is on another chain of %i blocks',
+  'the indexer follows the chain while endpoint %i of %i is on another chain of %i blocks',
   async (which, count, length) => {
     const { chain, mine, endpoints, pass, tip, stop } = await start(count)
     const other = new SimulatedChain(CHAIN.eas, 1_000_000)
@@ -238,7 +238,7 @@ test.each([
 )
 
 test.each([0, 1])(
-  'follows the chain while endpoint %i of two stays on a fork, and new blocks are rare',
+  'the indexer follows a slow chain while endpoint %i of two stays on a fork',
   async (which) => {
     const { chain, mine, endpoints, pass, tip, stop } = await start(2)
     endpoints[which]!.behaviour.frozenAt = chain.head
@@ -252,7 +252,7 @@ test.each([0, 1])(
   },
 )
 
-test('continues after the chain has left a fork and returned to it, both during a write', async () => {
+test('the indexer continues after the chain left a fork and returned to it during a write', async () => {
   const { chain, mine, head, ended, pass, tip, gate, stop } = await start(1)
   const outcome = ended.catch((error: Error) => error.message)
   let reported = 0

@@ -120,7 +120,7 @@ const reaches = async (look: () => Promise<number>, number: number) => {
   while ((await look()) !== number);
 }
 
-test('follows the blocks above the last final one, and agrees with the chain at the head', async () => {
+test('the indexer follows the blocks above the final block, and agrees with the chain', async () => {
   const { look, updates, agreementAge, doubt } = await reader([])
   const number = await block()
   expect(await look()).toBe(number)
@@ -143,7 +143,7 @@ test.each([
   ['the only endpoint', () => [[ofOther(1)]]],
   ['the first of two', () => [[ofOther(1)], []]],
   ['the second of two', () => [[], [ofOther(1)]]],
-])('does not follow a distant head that %s reports once', async (_, behind) => {
+])('the indexer does not follow a distant head that %s reports once', async (_, behind) => {
   const { look, updates } = await reader(...behind())
   const number = await block()
   await reaches(look, number)
@@ -152,7 +152,7 @@ test.each([
       expect(await chain.provider.send('eth_getBlockByHash', [header.hash, false])).not.toBeNull()
 })
 
-test('follows a longer branch, and abandons it once its endpoint returns to the chain', async () => {
+test('the indexer follows a longer branch until its endpoint returns to the chain', async () => {
   const { look, tip, agreementAge } = await reader([])
   const number = await block()
   expect(await look()).toBe(number)
@@ -168,7 +168,7 @@ test.each([
   ['shorter', 3, 1],
   ['equally long', 2, 2],
   ['longer', 2, 4],
-])('immediately follows a fork that is %s', async (_, dropped, blocks) => {
+])('the indexer immediately follows a fork that is %s', async (_, dropped, blocks) => {
   const { look, tip, updates, doubt } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const base = await headOf(chain)
@@ -184,7 +184,7 @@ test.each([
   expect(doubt.reason(), 'once the fork is followed').toBeUndefined()
 })
 
-test('clears the doubt once it follows a fork that grew longer before its confirmation', async () => {
+test('the indexer clears its doubt once it follows a fork that grew before its confirmation', async () => {
   const { look, tip, doubt } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const base = await headOf(chain)
@@ -208,7 +208,7 @@ test('clears the doubt once it follows a fork that grew longer before its confir
   expect(doubt.reason()).toBeUndefined()
 })
 
-test('reports the lower head of a chain that shrinks without a new block, and does not agree with it', async () => {
+test('the indexer reports the lower head of a chain that shrinks, but does not agree with it', async () => {
   const { look, agreementAge, reported } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
   const number = await block()
@@ -230,7 +230,7 @@ test.each([
   ['the second', [1], 2],
   ['the first and the last', [0, 2], 3],
 ])(
-  'does not follow a fork that the chain has abandoned while %s of the endpoints stays on it (%j of %i)',
+  'the indexer does not follow an abandoned fork while %s of the endpoints stays on it (%j of %i)',
   async (_, stuck, count) => {
     const before = await chain.provider.send('evm_snapshot', [])
     await mine(chain, 1)
@@ -261,7 +261,7 @@ test.each([
   },
 )
 
-test('does not follow a fork that the next poll of its endpoint does not report', async () => {
+test('the indexer does not follow a fork that its endpoint reports only once', async () => {
   const before = await chain.provider.send('evm_snapshot', [])
   await mine(chain, 1)
   const left: unknown = await chain.provider.send('eth_getBlockByNumber', ['latest', false])
@@ -285,7 +285,7 @@ test('does not follow a fork that the next poll of its endpoint does not report'
   expect(reports).toBeLessThan(0)
 })
 
-test('ends with an error that names the remedy if the chain has another final block', async () => {
+test('the indexer ends with an error and a remedy if the chain has another final block', async () => {
   const { look, doubt } = await reader([])
   await look()
   const fresh = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
@@ -298,7 +298,7 @@ test('ends with an error that names the remedy if the chain has another final bl
   await fresh.stop()
 })
 
-test.each([0, 1])('keeps the head while endpoint %i of two lags far behind', async (stopped) => {
+test.each([0, 1])('the indexer keeps its head while endpoint %i of two lags far behind', async (stopped) => {
   const { look, reported } = await reader([], [])
   await mine(chain, 150)
   const tip = await headOf(chain)
@@ -312,7 +312,7 @@ test.each([0, 1])('keeps the head while endpoint %i of two lags far behind', asy
   expect(proxies[stopped]!.met).toBeGreaterThan(0)
 })
 
-test('keeps the head while the only endpoint has it but reports an old block as the latest, and lets the agreement age', async () => {
+test('the indexer keeps its head while the only endpoint reports an old block as the latest', async () => {
   const { look, agreementAge, reported } = await reader([])
   await block()
   const tip = await headOf(chain)
@@ -335,7 +335,7 @@ test.each([
   ['the first', 0, 150],
   ['the second', 1, 150],
 ])(
-  'follows the chain while %s of two endpoints is stopped (%i), for %i blocks',
+  'the indexer follows the chain while %s of two endpoints is stopped (%i), for %i blocks',
   async (_, stopped, blocks) => {
     const { look } = await reader([], [])
     proxies[stopped]!.misbehave(stoppedAt(await look()))

@@ -170,30 +170,30 @@ function check(
   if (!last || last.contradicted) expect(doubt.takeContradictions()).toBeGreaterThan(0)
 }
 
-test.each(NAMES)('never writes a block about which all endpoints tell the same lie: %s', async (name) => {
+test.each(NAMES)('the indexer never writes a block that all endpoints falsify equally: %s', async (name) => {
   for (const quietMs of [0, QUIET_MS]) {
     check(await read([LIES[name]], quietMs), false)
     check(await read([LIES[name], LIES[name]], quietMs), false)
   }
 })
 
-test.each(NAMES)('writes the block as the honest one of two endpoints has it: %s', async (name) => {
+test.each(NAMES)('the indexer writes the block of the honest endpoint of two: %s', async (name) => {
   check(await read([LIES[name], undefined]), true)
   check(await read([undefined, LIES[name]]), true)
 })
 
-test.each(NAMES)('never writes a block about which two endpoints lie differently: %s', async (name) => {
+test.each(NAMES)('the indexer never writes a block that two endpoints falsify: %s', async (name) => {
   const at = NAMES.indexOf(name)
   for (const step of [1, 4, 9])
     check(await read([LIES[name], LIES[NAMES[(at + step) % NAMES.length]!]]), false)
 })
 
-test('queries an endpoint last for half a minute after its receipts did not hash to their root', async () => {
+test('the indexer queries an endpoint last for half a minute after it sent false receipts', async () => {
   for (const name of ['no revocation', 'receipts in another order', 'other data'])
     expect((await read([LIES[name], undefined])).firsts).toEqual([0, 1, 0])
 })
 
-test('reads no logs from a node that lacks the block, behind the URL of one that has its header', async () => {
+test('the indexer reads no logs from a node that lacks the block behind a shared URL', async () => {
   const lacksBlock: Lie = both(
     ofReceipts(() => null),
     ofLogs(() => []),

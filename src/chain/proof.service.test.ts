@@ -29,7 +29,7 @@ test.each([
   [2, true],
   [40, true],
 ])(
-  'computes the receipts root of a block with %d transactions (legacy: %s), and another one for changed or missing receipts',
+  'the receipts root of a block with %d transactions (legacy: %s) proves its receipts',
   async (count, legacy) => {
     await chain.provider.send('evm_setAutomine', [false])
     const from = await (await chain.provider.getSigner(1)).getAddress()
@@ -64,7 +64,7 @@ test.each([
   },
 )
 
-test('computes another root for a receipt without its log', async () => {
+test('the receipts root changes for a receipt without its log', async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   const header = await block('latest')
   const [receipt] = await receipts(header.number)
@@ -73,7 +73,7 @@ test('computes another root for a receipt without its log', async () => {
   expect(await receiptsRoot([{ ...receipt!, logs: [] }])).not.toBe(header.receiptsRoot)
 })
 
-test('accepts the hash of a header, unless a field is changed, missing or of another form', async () => {
+test('the header hash is accepted unless a field is changed, missing or of another form', async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
   const header = await block('latest')
   expect(await hashesToItself(header)).toBe(true)
@@ -94,7 +94,7 @@ test('accepts the hash of a header, unless a field is changed, missing or of ano
     expect([field, await hashesToItself({ ...header, [field]: value })]).toEqual([field, false])
 })
 
-test("rejects receipts in another notation than JSON-RPC's, and ignores the case of letters", async () => {
+test('the proof accepts receipts only in the notation of JSON-RPC, in any letter case', async () => {
   await attest(chain, locationRequest({ type: 'Point', coordinates: [6, 7] }))
   const header = await block('latest')
   const list = await receipts(header.number)
@@ -124,7 +124,7 @@ test("rejects receipts in another notation than JSON-RPC's, and ignores the case
   expect(logsOf(header, shouted)).toEqual(logsOf(header, list))
 })
 
-test('numbers a log by its position in the receipts, because some nodes number logs per transaction', async () => {
+test('the proof numbers a log by its position in the receipts of the block', async () => {
   const twin = locationRequest({ type: 'Point', coordinates: [7, 8] })
   const eas = await chain.eas()
   await inOneBlock(
@@ -154,7 +154,7 @@ test('numbers a log by its position in the receipts, because some nodes number l
   expect(logsOf(header, lying).map(place)).toEqual(truth.map(place))
 })
 
-test('accepts the logs of a block by its bloom filter, and few other logs', async () => {
+test('the bloom filter of a block accepts its logs, and few other logs', async () => {
   const filter = attestationFilter(chain.chain)
   const mayHold = bloomTest([filter])
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [3, 4] }))

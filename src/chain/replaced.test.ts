@@ -19,20 +19,20 @@ function checkOf() {
   return { look, pass: (ms: number) => clock.pass(ms, () => {}) }
 }
 
-test('believes another block after four polls in which every endpoint reports it', async () => {
+test('the indexer believes another block after four polls in which every endpoint reports it', async () => {
   const { look } = checkOf()
   for (let i = 0; i < 3; i++) expect(await look(OTHER, OTHER)).toBe('doubted')
   expect(await look(OTHER, OTHER)).toEqual({ block: BLOCK, hash: OTHER })
 })
 
-test('begins again once an endpoint confirms the block', async () => {
+test('the indexer restarts its count of polls once an endpoint confirms the block', async () => {
   const { look } = checkOf()
   for (let i = 0; i < 3; i++) expect(await look(OTHER, OTHER)).toBe('doubted')
   expect(await look(OTHER, BLOCK.hash)).toBe('confirmed')
   for (let i = 0; i < 3; i++) expect(await look(OTHER, OTHER)).toBe('doubted')
 })
 
-test('waits a minute for endpoints that lack the block or do not respond', async () => {
+test('the indexer waits a minute for endpoints that lack the block or do not respond', async () => {
   const { look, pass } = checkOf()
   for (let i = 0; i < 9; i++) expect(await look(OTHER, null)).toBe('doubted')
   for (let i = 0; i < 9; i++) expect(await look(OTHER)).toBe('doubted')

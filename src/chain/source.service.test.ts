@@ -70,7 +70,7 @@ async function batches(from = FROM): Promise<ChainBlock[][]> {
 const withLogs = (read: ChainBlock[][]) => read.flat().filter(({ logs }) => logs.length > 0)
 const numbers = (read: ChainBlock[][]) => withLogs(read).map(({ header }) => header.height)
 
-test('reads the blocks with logs and the last one of the range, in order, and no block that is not final', async () => {
+test('the block source reads the final blocks with logs and the last block, in order', async () => {
   await start()
   const last = head - finality
   expect(await source.getFinalizedHeight()).toBe(last)
@@ -102,7 +102,7 @@ test.each([
   ['query returned more than 10000 results', 25],
   ['eth_getLogs is limited to a 20 range', 20],
   ['block range is too large, maximum is 40 blocks', 40],
-])('adapts to a provider whose error is "%s"', async (message, allowed) => {
+])('the block source adapts to a provider whose error is "%s"', async (message, allowed) => {
   await start(({ method, params }) => {
     if (method !== 'eth_getLogs' || Number(params[0].toBlock) - Number(params[0].fromBlock) < allowed)
       return undefined
@@ -111,7 +111,7 @@ test.each([
   expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
-test('adapts to a provider that rejects a range with HTTP 413 or 400', async () => {
+test('the block source adapts to a provider that rejects a range with HTTP 413 or 400', async () => {
   await start(({ method, params }) => {
     const asked = method === 'eth_getLogs' ? Number(params[0].toBlock) - Number(params[0].fromBlock) + 1 : 0
     return asked > 60 ? { status: 413 } : asked > 25 ? { status: 400 } : undefined
@@ -119,7 +119,7 @@ test('adapts to a provider that rejects a range with HTTP 413 or 400', async () 
   expect(numbers(await batches())).toEqual(blocks.filter((number) => number <= head - finality))
 })
 
-test('returns repeated logs once, in order', async () => {
+test('the block source returns repeated logs once, in order', async () => {
   const logs = await chain.provider.send('eth_getLogs', [
     { address: EAS, fromBlock: `0x${firstBlock.toString(16)}`, topics: [eas.events.Attested.topic] },
   ])
@@ -134,7 +134,7 @@ test.each([
   [2_000, 2],
   [6_000, 1],
 ])(
-  'ends a batch before a block that would exceed the limit, with %i logs per block',
+  'the block source ends a batch before a block that would exceed the limit (%i logs per block)',
   async (each, blocksAtOnce) => {
     // Simulates transactions that attest this many places each.
     await start(({ method, params }) =>
@@ -171,7 +171,7 @@ test.each<[string, Fault]>([
           }
         : undefined,
   ],
-])('rereads a range after %s', async (_, fault) => {
+])('the block source rereads a range after %s', async (_, fault) => {
   let faulty = 0
   await start((call) => {
     const answer = faulty < 3 ? fault(call) : undefined
@@ -182,7 +182,7 @@ test.each<[string, Fault]>([
   expect(faulty).toBe(3)
 })
 
-test('resumes after the stored block by its hash, and ends if the chain was replaced', async () => {
+test('the block source resumes after the stored block, and ends if the chain was replaced', async () => {
   const height = blocks[1]!
   const { hash } = (await chain.provider.getBlock(height))!
   await start(undefined, { height, hash: hash! })
@@ -196,7 +196,7 @@ test('resumes after the stored block by its hash, and ends if the chain was repl
   expect(doubt.reason()).toBeDefined()
 })
 
-test('trusts a gateway only for blocks that the endpoints have', async () => {
+test('the block source trusts a gateway only for blocks that the endpoints have', async () => {
   await start()
   const header = async (height: number) => ({
     height,

@@ -96,7 +96,7 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
   }
 }
 
-test('reads history up to the block that the endpoints reported, although they report older ones later', async () => {
+test('the block source reads up to a reported block, even if endpoints report older blocks later', async () => {
   const { endpoints, heights, passes, stop } = await start({ laterLag: 15 })
   expect(await passes(30_000)).toBe('continues')
   expect(heights.at(-1)).toBe(FINAL - 15)
@@ -106,7 +106,7 @@ test('reads history up to the block that the endpoints reported, although they r
   stop()
 })
 
-test('follows a gateway that one endpoint confirms, although the other one is on a fork', async () => {
+test('the block source follows a gateway that one of two endpoints confirms', async () => {
   const { chain, endpoints, heights, passes, stop } = await start({ archiveUpTo: FINAL - 2 })
   const fork = new SimulatedChain(CHAIN.eas, 1_000_000)
   for (let i = 0; i < LENGTH; i++) await fork.mine(1_700_000_000 + i, [[topic(1)]])
@@ -118,7 +118,7 @@ test('follows a gateway that one endpoint confirms, although the other one is on
   stop()
 })
 
-test('ends with a SettingsError if a shorter chain replaces one whose history is read', async () => {
+test('the block source ends with a SettingsError if a shorter chain replaces its chain', async () => {
   const { endpoints, passes } = await start({ laterLag: 15 })
   expect(await passes(30_000)).toBe('continues')
   const other = new SimulatedChain(CHAIN.eas, 1_000_000)
@@ -130,13 +130,13 @@ test('ends with a SettingsError if a shorter chain replaces one whose history is
   expect(await passes(30_000)).toBeInstanceOf(SettingsError)
 })
 
-test('ends once the chain has been shorter for a minute, so that a new run can follow it', async () => {
+test('the block source ends once the chain has been shorter for a minute', async () => {
   const { passes } = await start({ laterLag: 15 })
   expect(await passes(55_000)).toBe('continues')
   expect(await passes(20_000)).toBeInstanceOf(ShorterChainError)
 })
 
-test('ends after the endpoints reported the head of a longer chain, so that a new run can follow', async () => {
+test('the block source ends after the endpoints reported the head of a longer chain', async () => {
   const { endpoints, heights, passes } = await start()
   const longer = new SimulatedChain(CHAIN.eas, 1_000_000)
   for (let i = 0; i < 2 * LENGTH; i++) await longer.mine(1_700_000_000 + i, [])
@@ -147,7 +147,7 @@ test('ends after the endpoints reported the head of a longer chain, so that a ne
   expect(await passes(120_000)).toBeInstanceOf(ShorterChainError)
 })
 
-test.each(['read', 'written'])('reports a doubt while the last block cannot be %s', async (how) => {
+test.each(['read', 'written'])('the source reports a doubt if the last block cannot be %s', async (how) => {
   const { chain, doubt, endpoints, faults, heights, passes, stop } = await start()
   await passes(30_000)
   expect([heights.at(-1), doubt.reason()]).toEqual([LENGTH - 1, undefined])
@@ -165,7 +165,7 @@ test.each(['read', 'written'])('reports a doubt while the last block cannot be %
   stop()
 })
 
-test('reports a doubt about a block that cannot be written, although every other poll finds a node without it', async () => {
+test('the block source reports a doubt about an unwritable block that every other poll misses', async () => {
   const { chain, doubt, endpoints, faults, head, passes, stop } = await start()
   await passes(30_000)
   faults.isIncomplete = true
@@ -186,7 +186,7 @@ test.each([
   ['written', 'removed'],
   ['written', 'replaced'],
 ])(
-  'waits before it reports a doubt about a block that cannot be %s after a fork has %s another block',
+  'the source delays its doubt about a block that cannot be %s after a fork has %s another block',
   async (how, left) => {
     const { chain, doubt, endpoints, faults, passes, stop } = await start()
     await passes(30_000)
@@ -209,7 +209,7 @@ test.each([
 test.each([
   ['history', 0],
   ['the head', 30_000],
-])('reads %s again after both endpoints returned malformed logs', async (_, beforeMs) => {
+])('the block source reads %s again after both endpoints returned malformed logs', async (_, beforeMs) => {
   const { chain, doubt, endpoints, heights, passes, stop } = await start()
   const malform = (cutsLogs: boolean) => endpoints.forEach(({ behaviour }) => (behaviour.cutsLogs = cutsLogs))
   malform(beforeMs === 0)

@@ -60,7 +60,7 @@ test.each<[string, (method: string) => unknown]>([
     (method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message: 'missing trie node' } }),
   ],
   ['is on another chain', (method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' })],
-])('uses the second endpoint while the first one %s, and logs no key', async (_, answer) => {
+])('the RPC client uses the second endpoint while the first one %s, and logs no key', async (_, answer) => {
   logged.length = 0
   const [first, second] = [
     await endpoint(answer),
@@ -74,7 +74,7 @@ test.each<[string, (method: string) => unknown]>([
 test.each([
   (url: string) => url.replace(`/v2/${KEY}`, `?apikey=${KEY}`),
   (url: string) => url.replace('127.0.0.1', 'LOCALHOST'),
-])('logs no key, however the URL is written', async (written) => {
+])('the RPC client logs no key in any spelling of the URL', async (written) => {
   logged.length = 0
   const first = await endpoint((method) => (method === 'eth_chainId' ? {} : { status: 500 }))
   const second = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
@@ -83,7 +83,7 @@ test.each([
   expect(JSON.stringify(logged)).not.toContain(KEY)
 })
 
-test('returns to the first endpoint after its pause', async () => {
+test('the RPC client returns to the first endpoint after the pause of this endpoint', async () => {
   let well = false
   const [first, second] = [
     await endpoint((method) =>
@@ -98,7 +98,7 @@ test('returns to the first endpoint after its pause', async () => {
   while ((await ask()) !== 'first') await new Promise((resolve) => setTimeout(resolve, 20))
 })
 
-test('throws if all endpoints refuse, and throws at once for a refused size if the caller can split the request', async () => {
+test('the RPC client throws if all endpoints refuse, or at once for a size that can be split', async () => {
   const refusing = (message: string) =>
     endpoint((method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message } }))
   const [first, second] = [await refusing('limited to a 5 range'), await refusing('limited to a 5 range')]
@@ -109,7 +109,7 @@ test('throws if all endpoints refuse, and throws at once for a refused size if t
   expect(second.calls).toContain('eth_getLogs')
 })
 
-test('throws the refusal of one endpoint if the other is on another chain', async () => {
+test('the RPC client throws the refusal of one endpoint if the other is on another chain', async () => {
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : { error: { code: -32601, message: 'method not found' } },
   )
@@ -119,7 +119,7 @@ test('throws the refusal of one endpoint if the other is on another chain', asyn
   await expect(rpc(first, second).call('eth_call')).rejects.toThrow(sentence())
 })
 
-test('names the endpoints if all are on other chains', async () => {
+test('the RPC client names the endpoints if all are on other chains', async () => {
   const wrong = () => endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: '0x' }))
   const one = await wrong()
   const error = await rpc(one)
@@ -130,7 +130,7 @@ test('names the endpoints if all are on other chains', async () => {
   await expect(rpc(await wrong(), await wrong()).call('eth_call')).rejects.toThrow(sentence())
 })
 
-test('queries each endpoint once without waiting, with `once`, and skips null, with `required`', async () => {
+test('the RPC client queries each endpoint once with `once`, and skips null with `required`', async () => {
   const ofChain = (method: string) => (method === 'eth_chainId' ? {} : undefined)
   const failing = await endpoint((method) => ofChain(method) ?? { status: 500 })
   const lacking = await endpoint((method) => ofChain(method) ?? { result: null })
@@ -144,7 +144,7 @@ test('queries each endpoint once without waiting, with `once`, and skips null, w
   expect(failing.calls.length).toBe(before + 2)
 })
 
-test('starts each call at the preferred endpoint, with `once`', async () => {
+test('the RPC client starts each call at the preferred endpoint, with `once`', async () => {
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { status: 400 } : { result: 'newest' },
   )
@@ -154,7 +154,7 @@ test('starts each call at the preferred endpoint, with `once`', async () => {
   expect(await route.call('eth_call', [], { once: true })).toBe('newest')
 })
 
-test('does not exclude an endpoint that returns no chain id', async () => {
+test('the RPC client does not exclude an endpoint that returns no chain id', async () => {
   let answers: object = { result: null }
   const one = await endpoint((method) => (method === 'eth_chainId' ? answers : { result: 'right' }))
   const route = rpc(one)
@@ -163,7 +163,7 @@ test('does not exclude an endpoint that returns no chain id', async () => {
   expect(await route.call('eth_call', [], { once: true })).toBe('right')
 })
 
-test('re-sends a call if the endpoint closed a kept-alive connection', async () => {
+test('the RPC client re-sends a call if the endpoint closed a kept-alive connection', async () => {
   const ids = { eth_chainId: `0x${CHAINS[0]!.id.toString(16)}`, eth_call: 'right' }
   let requests = 0
   const url = await serve((request, response) => {
@@ -180,7 +180,7 @@ test('re-sends a call if the endpoint closed a kept-alive connection', async () 
   expect(requests).toBe(3)
 })
 
-test('uses an endpoint again after its chain id has become correct', async () => {
+test('the RPC client uses an endpoint again after its chain id has become correct', async () => {
   let chainId = '0x1'
   const one = await endpoint((method) =>
     method === 'eth_chainId' ? { result: chainId } : { result: 'right' },
@@ -197,7 +197,7 @@ test('uses an endpoint again after its chain id has become correct', async () =>
   await expect.poll(() => route.call('eth_call', [], { once: true }).catch(() => 'wrong')).toBe('right')
 })
 
-test('logs once that an endpoint is on another chain, until its chain id changes', async () => {
+test('the RPC client logs an endpoint on another chain once, until its chain id changes', async () => {
   logged.length = 0
   const own = `0x${CHAINS[0]!.id.toString(16)}`
   let chainId = '0x1'
@@ -228,7 +228,7 @@ test('logs once that an endpoint is on another chain, until its chain id changes
   ])
 })
 
-test('reads compressed responses and batches in another order, and sends the credentials of the URL', async () => {
+test('the RPC client reads compressed and reordered batches, and sends the credentials of the URL', async () => {
   const seen: (string | undefined)[] = []
   const address = await serve((request, response) => {
     let body = ''
