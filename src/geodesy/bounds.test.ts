@@ -5,7 +5,7 @@ import { spend, withEffort } from './effort'
 
 afterEach(() => checkBoundsEvery(1))
 
-test('assertBound throws for a bound that does not hold, and counts it', () => {
+test('assertBound throws for a violated bound, and counts the violation', () => {
   const before = boundViolations()
   expect(() => assertBound('one is two', () => false)).toThrow(BoundError)
   assertBound('one is one', () => true)

@@ -13,13 +13,13 @@ test.each([
   ['99999999.99499999999999999', 9_999_999_999],
   ['  +1.00499999999999999  ', 100],
 ])('rounds %s m to %d cm', (text, centimeters) => expect(toCentimeters(readMeters(text))).toBe(centimeters))
-test('reads a text below half a centimetre as a length above 0', () =>
+test('a text below half a centimetre is read as a length above 0', () =>
   expect(readMeters('0.00499999999999999999999')).toBeGreaterThan(0))
 test.each(['', '0', '0.00000000000000000', '1e999', '-1.00499999999999999', 'NaN', '1.0049999999999.9999'])(
-  'reads %j like Number',
+  'the reader of lengths reads %j like Number',
   (text) => expect(readMeters(text)).toBe(Number(text)),
 )
-hunt('rounds decimals with any number of digits half up', 10_000, ({ cases, random }) => {
+hunt('the reader rounds decimals with any number of digits half up', 10_000, ({ cases, random }) => {
   const digits = (count: number) => Array.from({ length: count }, () => Math.floor(10 * random())).join('')
   for (let i = 0; i < cases; i++) {
     const places = 3 + Math.floor(40 * random())

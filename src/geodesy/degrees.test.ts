@@ -26,7 +26,7 @@ describe('a coordinate beyond its range', () => {
       `{"coordinates":[${end(lng, 180)},${end(lat, 90)},7],"type":"Point"}`,
     )
   })
-  test('closes a ring if rounding caused it, and is read as the end of the range', () => {
+  test('at the end of a ring still closes the ring if rounding caused it', () => {
     const ring = positions('180 0, 179 0, 179 1, 180.00000000000003 0')
     expect(readGeometry({ type: 'Polygon', coordinates: [ring] }, 'g').lon).toEqual(
       Float64Array.of(180, 179, 179, 180),
@@ -50,7 +50,7 @@ describe('a coordinate beyond its range', () => {
     [365.1, 'subtract 360, which gives 5.1'],
     [899.5, 'subtract 720, which gives 179.5'],
     [-541, 'add 720, which gives 179'],
-  ])('gets a remedy for a longitude of %d: %s', (longitude, remedy) => {
+  ])('as a longitude of %d gets a remedy: %s', (longitude, remedy) => {
     expect(longitudeProblem(longitude).endsWith(`; ${remedy}`)).toBe(true)
   })
   hunt('gets a remedy that denotes the same meridian, to the last digit', 300, ({ seed, cases }) => {
@@ -77,7 +77,7 @@ describe('a coordinate beyond its range', () => {
       { seed, numRuns: cases },
     )
   })
-  test('leaves values in range unchanged', () => {
+  test('does not include values in range, which stay unchanged', () => {
     for (const degrees of [-180, 180, 0, -0, 179.99999999999997, NaN, Infinity])
       expect(inRange(degrees, 180)).toBe(degrees)
   })
@@ -87,12 +87,12 @@ test.each([
   [-180, -90, 180, 90],
   [-180, -10, 180, 10],
   [180, 10, -180, 20],
-])('rejects a box on one meridian, from %d, %d to %d, %d', (...corners) => {
+])('the kernel rejects a box on one meridian, from %d, %d to %d, %d', (...corners) => {
   expect(() => prepareGeometry(readGeometry(polygon(box(...corners)), 'g'))).toThrow(
     sentence('g.coordinates[0]'),
   )
 })
-test('names both positions of a ring that does not close', () => {
+test('the kernel names both positions of a ring that does not close', () => {
   const square = polygon(box(0, 0, 1, 1))
   square.coordinates[0]![4] = [1e-13, 0]
   expect(() => readGeometry(square, 'g')).toThrow(sentence('g.coordinates[0]', '[0,0]', '[1e-13,0]'))

@@ -60,9 +60,9 @@ const ANSWERS: Record<string, (inputs: PreparedGeometry[], params: Case['params'
   length: ([line]) => Math.round(lengthMeters(line!) * 100) / 100,
 }
 
-describe('1,548 reference cases', () => {
+describe('the 1,548 reference cases of the kernel', () => {
   test('are complete', () => expect(CASES).toHaveLength(345 + 562 + 641))
-  test.each(CASES)('$id', ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
+  test.each(CASES)('match in case $id', ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
     const measure = () =>
       ANSWERS[op]!(
         Object.entries(inputs).map(([name, value]) => prepare(value, name)),
@@ -72,7 +72,7 @@ describe('1,548 reference cases', () => {
     else if (tolerance === null) expect(measure()).toBe(expected)
     else expect(Math.abs((measure() as number) - (expected as number))).toBeLessThanOrEqual(tolerance)
   })
-  test('have areas that are accurate to the precision of doubles', () => {
+  test('include areas that are accurate to the precision of doubles', () => {
     for (const { id, inputs, expected } of vectors('geodesy-cases').filter(({ op }) => op === 'area'))
       expect(
         Math.abs(areaSquareMeters(prepare(inputs.geometry)) / (expected as number) - 1),
@@ -151,7 +151,7 @@ describe('distanceMeters', () => {
   })
 })
 
-describe('positions with several coordinates', () => {
+describe('positions that several coordinates denote', () => {
   test.each([
     [point(180, 10), point(-180, 10)],
     [point(0, 90), point(123, 90)],
@@ -168,7 +168,7 @@ describe('positions with several coordinates', () => {
   })
 })
 
-describe('contains follows OGC', () => {
+describe('contains follows the OGC rules', () => {
   const square = geometry('Polygon', [box(0, 0, 10, 10)])
   const holed = geometry('Polygon', [box(0, 0, 10, 10), box(3, 3, 6, 6)])
   /** Rectangle from 170 E to 170 W, once cut at the antimeridian and once uncut. */
@@ -374,14 +374,14 @@ describe('contains follows OGC', () => {
       ]),
       geometry('MultiPoint', positions('10 -80, -170 -89, 170 -70')),
     ],
-  ])('%s: contains returns %s', (_, expected, container, inner) => {
+  ])('for %s, and returns %s', (_, expected, container, inner) => {
     expect(contains(container, inner)).toBe(expected)
     if (expected) expect(intersects(container, inner)).toBe(true)
   })
 })
 
 describe('area and length', () => {
-  test('areas are accurate to the precision of doubles around and over poles, over the equator, and with holes that nearly fill their shells', () => {
+  test('areas are accurate to doubles around poles, over the equator, and with large holes', () => {
     // True values by an independent method, in 40 digits (test/vectors/areas.py).
     const cases = JSON.parse(readFileSync('test/vectors/areas.json', 'utf8')) as {
       ring?: number[][]
@@ -398,7 +398,7 @@ describe('area and length', () => {
     }
   })
   hunt(
-    'the area of a polygon whose hole nearly fills it equals that of its pieces',
+    'the area of a polygon that a hole nearly fills equals that of its pieces',
     20,
     ({ cases, random }) => {
       for (let i = 0; i < cases; i++) {
@@ -428,7 +428,7 @@ describe('area and length', () => {
       }
     },
   )
-  test('the area leaves out holes', () => {
+  test('the area excludes holes', () => {
     const [shell, hole] = [[box(0, 0, 10, 10)], [box(3, 3, 6, 6)]].map((rings) =>
       areaSquareMeters(geometry('Polygon', rings)),
     )
@@ -449,7 +449,7 @@ describe('area and length', () => {
       ),
     ).toThrow(sentence('g'))
   })
-  test('area is accurate for an edge over the equator whose ends have the same distance from it, up to rounding', () => {
+  test('the area is accurate for an edge over the equator between equal latitudes north and south', () => {
     const area = (lat: number) =>
       areaSquareMeters(
         geometry('Polygon', [
@@ -475,7 +475,7 @@ describe('area and length', () => {
     for (const area of [sum, areaSquareMeters(geometry('Polygon', [[...ring, ring[0]!]]))])
       expect(Math.abs(area - 42620571749.698512)).toBeLessThan(5e-5)
   })
-  test('area is accurate past a pole, where geographiclib is off by 0.03 m2', () => {
+  test('the area is accurate past a pole, where geographiclib has an error of 0.03 m2', () => {
     // True value: the geodesics in space, by collocation of order 16 with 40 digits.
     const ring = positions(`
       -20.58826608583331 -89.95094852750768, 0 -90, 167.94979062273887 -89.48321796835317,
@@ -485,7 +485,7 @@ describe('area and length', () => {
     `)
     expect(Math.abs(areaSquareMeters(geometry('Polygon', [ring])) - 1892168544.239971)).toBeLessThan(1e-5)
   })
-  test('area rejects polygons that overlap', () => {
+  test('the area rejects polygons that overlap', () => {
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(1, 1, 3, 3)]]))).toThrow(
       sentence(),
     )
@@ -510,7 +510,7 @@ describe('area and length', () => {
   })
 })
 
-describe('prepareGeometry rejects polygons without an unambiguous inside', () => {
+describe('prepareGeometry, which requires an unambiguous inside,', () => {
   const refuse: [string, unknown[], string][] = [
     ['a ring that crosses itself', [positions('0 0, 1 1, 1 0, 0 1, 0 0')], 'g.coordinates[0][0]'],
     [
@@ -591,14 +591,14 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
     ...['an edge along the equator that is not a shortest path', 'crossing edges among turns at a pole'],
     ...['a crossing among long edges side by side, after turns at a pole'],
   ]
-  test('all rings with an error at an edge are among the cases', () =>
+  test('has a case for each error at an edge', () =>
     expect(refuse.filter(([name]) => edges.includes(name))).toHaveLength(edges.length))
-  test.each(refuse)('%s', (_, rings, field) => {
+  test.each(refuse)('rejects %s', (_, rings, field) => {
     expect(() => geometry('Polygon', rings)).toThrow(sentence(field))
     expect(() => geometry('Polygon', rings)).toThrow(GeometryError)
   })
   test.each(refuse)(
-    '%s, with each position three times, and names the edge after the repetitions',
+    'rejects %s with each position three times, and names the edge after the repetitions',
     (name, rings) => {
       const thrice = (rings as unknown[][]).map((ring) =>
         ring.flatMap((position) => [position, position, position]),
@@ -616,7 +616,7 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
         for (const [i] of outcome(thrice).matchAll(INDEX)) expect(Number(i) % 3).toBe(2)
     },
   )
-  test('an edge from pole to pole, which has no unique shortest path', () =>
+  test('rejects an edge from pole to pole, which has no unique shortest path', () =>
     expect(() => geometry('LineString', positions('0 90, 0 -90'))).toThrow(sentence('g.coordinates[0]')))
   test.each([
     [
@@ -663,11 +663,11 @@ describe('prepareGeometry rejects polygons without an unambiguous inside', () =>
       ],
     ],
     ['most of the southern half', [positions('0 -1, 90 -1, 180 -1, -90 -1, 0 -1')]],
-  ])('but accepts %s', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
+  ])('accepts %s', (_, rings) => expect(geometry('Polygon', rings).type).toBe('Polygon'))
 })
 
-describe('geometries made to be expensive', () => {
-  test('measures 20,000 points in one position to 20,000 in another', () => {
+describe('the kernel, for geometries made to be expensive,', () => {
+  test('measures 20,000 points in one position to 20,000 points in another', () => {
     const heap = (lon: number) =>
       geometry(
         'MultiPoint',

@@ -362,7 +362,7 @@ const refusalOf = (family: Family, n: number): string | undefined => {
   }
 }
 
-describe('preparing an expensive geometry, within a second of counted work', () => {
+describe('the preparation of an expensive geometry, within a second of counted work,', () => {
   test.each(Object.entries(VALID))('accepts %s', (_, family) => {
     for (const n of [300, LARGE]) expect(prepare(family, n).shape.from.length).toBeGreaterThan(0)
   })
@@ -392,7 +392,7 @@ describe('preparing an expensive geometry, within a second of counted work', () 
   })
 })
 
-describe('sweep', () => {
+describe('the sweep', () => {
   const WIDE = VALID['a comb around the globe']!
   const ringOf = (geometry: Geometry) => (geometry as { coordinates: Position[][] }).coordinates[0]!
   test('finds the one crossing among long edges around the globe', () => {
@@ -436,7 +436,7 @@ describe('sweep', () => {
   })
 })
 
-describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of counted work', () => {
+describe.skipIf(QUICK)('the kernel, for expensive geometries within four seconds of counted work,', () => {
   const OPERATIONS: Record<string, (a: PreparedGeometry, b: PreparedGeometry) => unknown> = {
     distance: distanceMeters,
     within: (a, b) => isWithin(a, b, 1_000),
@@ -534,7 +534,7 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       else expect(answer()).toBe(holds)
     },
   )
-  test('measures small shapes a quarter of the globe apart, at which a distance is neither convex nor concave', () => {
+  test('measures small shapes a quarter of the globe apart', () => {
     const [at, of] = [
       prepareGeometry(readGeometry(polygon(closed(range(50, (i) => position(7.2 * i, 89.9999)))), 'at')),
       prepareGeometry(readGeometry(polygon(closed(circle(50, 1e-4))), 'of')),
@@ -564,7 +564,7 @@ describe.skipIf(QUICK)('measuring expensive geometries, within four seconds of c
       expect(shorter).toBeLessThan(lon < 90 ? 1e-6 : 1e-3)
     },
   )
-  test('names the first polygons that overlap if the test whether a cadastre touches takes too long', () => {
+  test('names the first polygons that overlap if the check of a cadastre exceeds its work', () => {
     const round = (degrees: number) => Math.round(degrees * 1e8) / 1e8
     // 25,600 vertices on a slope, so that the corners are a micrometre off the walls of the next row.
     const parcels = range(6_400, (i) => {

@@ -103,7 +103,7 @@ const farPair = fc
 const anyPair = fc.oneof(pair, farPair)
 
 describe('distance, within, intersects and contains', () => {
-  hunt('follow from the distance in centimetres', 30, ({ seed, cases }) => {
+  hunt('agree with the distance in centimetres', 30, ({ seed, cases }) => {
     fc.assert(
       fc.property(anyPair, ([first, second]) => {
         const [a, b] = [prepare(first), prepare(second)]
@@ -119,7 +119,7 @@ describe('distance, within, intersects and contains', () => {
       { seed, numRuns: cases },
     )
   })
-  hunt('return the distance of two points for their two positions', 300, ({ seed, cases }) => {
+  hunt('equal the distance of two positions, for two points', 300, ({ seed, cases }) => {
     const corner = fc.constantFrom(-180, -90, -0, 0, 90, 180)
     const edges = fc.tuple(
       corner,
@@ -184,9 +184,9 @@ function mapLines(geometry: Geometry, change: (line: Position[], isRing: boolean
   return geometry
 }
 
-describe('a geometry has the same results if it is written with', () => {
+describe('a geometry has the same results if it is written', () => {
   for (const [name, rewrite] of Object.entries(REWRITTEN))
-    hunt(name, 12, ({ seed, cases }) => {
+    hunt(`with ${name}`, 12, ({ seed, cases }) => {
       fc.assert(
         fc.property(anyPair, fc.nat(100), ([first, second], turn) => {
           const [a, b, c] = [prepare(first), prepare(second), prepare(rewrite(first, turn))]
@@ -202,7 +202,7 @@ describe('a geometry has the same results if it is written with', () => {
         { seed, numRuns: cases },
       )
     })
-  hunt('its parts in a MultiPolygon or collection', 30, ({ seed, cases }) => {
+  hunt('with its parts in a MultiPolygon or collection', 30, ({ seed, cases }) => {
     fc.assert(
       fc.property(pair, anyPair, ([a, b], [c]) => {
         const [parts, other] = [[a, b].map(prepare), prepare(c)]
@@ -271,7 +271,7 @@ const MOVED: Record<string, (position: Position) => Position> = {
   'mirrored at the prime meridian': ([lon, lat]) => [-lon!, lat!],
 }
 
-describe('shapes have the same results if they are', () => {
+describe('two shapes have the same results after they are', () => {
   for (const [name, move] of Object.entries(MOVED))
     hunt(name, 4, ({ seed, cases }) => {
       fc.assert(
@@ -358,9 +358,9 @@ const CUTS: Record<
     ]
   },
 }
-describe('a polygon has the same results if it is written with', () => {
+describe('a polygon has the same results if it is written', () => {
   for (const [name, cut] of Object.entries(CUTS))
-    hunt(name, 4, ({ seed, cases }) => {
+    hunt(`with ${name}`, 4, ({ seed, cases }) => {
       const roundAndAnother = fc
         .tuple(place, size)
         .chain(([centre, radius]) =>
@@ -415,7 +415,7 @@ function turnsAround(geometry: Polygon, p: Position): boolean {
   return inside
 }
 
-describe('brute force agrees with', () => {
+describe('a brute-force computation agrees with', () => {
   hunt('distance: no two sampled positions are nearer, and some are almost as near', 6, ({ seed, cases }) => {
     fc.assert(
       fc.property(anyPair, ([first, second]) => {
@@ -476,10 +476,10 @@ describe('brute force agrees with', () => {
     })
     expect(Math.abs(areaSquareMeters(prepare(shape)) - (shell! - hole))).toBeLessThan(0.1 + 1e-14 * shell!)
   }
-  hunt('area of GeographicLib, to the error of GeographicLib', 30, ({ seed, cases }) => {
+  hunt('the area of GeographicLib, to the error of GeographicLib', 30, ({ seed, cases }) => {
     fc.assert(fc.property(polygon, expectArea), { seed, numRuns: cases })
   })
-  hunt('area of triangles that begin metres from a pole and end far from it', 30, ({ seed, cases }) => {
+  hunt('the area of triangles that begin metres from a pole and end far from it', 30, ({ seed, cases }) => {
     const power = (min: number, max: number) => fc.double({ min, max, noNaN: true }).map((x) => 10 ** x)
     const [lon, turn, far] = [
       fc.double({ min: -180, max: 180, noNaN: true }),
@@ -499,7 +499,7 @@ describe('brute force agrees with', () => {
     fc.assert(fc.property(triangle, expectArea), { seed, numRuns: cases })
   })
   hunt(
-    'area of edges over the equator whose ends are equally far from it, within rounding',
+    'the area of edges over the equator between equal latitudes north and south',
     200,
     ({ seed, cases }) => {
       // The errors are like those of a regular polygon whose vertices are computed by sines and cosines.
@@ -528,7 +528,7 @@ describe('brute force agrees with', () => {
   )
 })
 
-describe('arbitrary input', () => {
+describe('the kernel, for arbitrary input,', () => {
   const number = fc.oneof(
     fc.double(),
     fc.double({ min: -200, max: 200, noNaN: true }),

@@ -36,7 +36,7 @@ function readInOnePass(text: string): Read | undefined {
   }
 }
 
-describe('liftCoordinates of numbers', () => {
+describe('liftCoordinates, for numbers,', () => {
   let random: () => number
   const below = (limit: number) => Math.floor(random() * limit)
   const digits = (count: number) => Array.from({ length: count }, () => below(10)).join('')
@@ -129,7 +129,7 @@ describe('liftCoordinates of numbers', () => {
   }
 })
 
-describe('liftCoordinates of bodies', () => {
+describe('liftCoordinates, for bodies,', () => {
   const ring = '[[0,0],[1.50,0],[1,1],[0,-0.0]]'
   const geometries = [
     '{"type":"Point","coordinates":[1.5,2]}',
@@ -188,7 +188,7 @@ describe('liftCoordinates of bodies', () => {
     expect(readInOnePass(text)?.reading.lon).toHaveLength(100_001)
     expect(readInOnePass(text)).toEqual(readUsual(text))
   })
-  hunt('reads a randomly changed body like readGeometry, or leaves it', 3_000, ({ random, cases }) => {
+  hunt('reads a changed body like readGeometry, or leaves it', 3_000, ({ random, cases }) => {
     const below = (limit: number) => Math.floor(random() * limit)
     let [read, left] = [0, 0]
     for (let round = 0; round < cases; round++) {

@@ -95,7 +95,7 @@ const DIGITS = [7, 8, undefined]
 /** Tolerance in square metres: half a micrometre times the length of an edge may be lost or gained. */
 const CM2 = 1e-4
 
-describe('a courtyard on a wall', () => {
+describe('a courtyard (hole) that touches an outer wall', () => {
   hunt('is accepted, and its area is subtracted', 60, ({ cases, random, report }) => {
     let refused = 0
     let worst = 0
@@ -145,7 +145,7 @@ describe('a courtyard on a wall', () => {
     report(`${refused} of ${cases} refused; largest error of an area ${worst.toExponential(1)} m2`)
     expect(refused).toBeLessThan(0.03 * cases + 3)
   })
-  test('is accepted if its walls cross the wall a micrometre apart', () => {
+  test('is accepted if its walls cross the outer wall a micrometre apart', () => {
     const house = positions(`
       120.2922108 56.830586, 120.2923818 56.830586, 120.2923818 56.8307956, 120.2922108 56.8307956
     `)
@@ -163,7 +163,7 @@ describe('a courtyard on a wall', () => {
     expect(contains(house, prepare({ type: 'Point', coordinates: [0.00002, 50.00002] }))).toBe(true)
     expect(intersects(house, prepare({ type: 'Point', coordinates: [0.00005, 50.00002] }))).toBe(false)
   })
-  hunt('is rejected if it crosses the wall by 6 mm or more', 20, ({ cases, random }) => {
+  hunt('is rejected if it crosses the outer wall by 6 mm or more', 20, ({ cases, random }) => {
     for (let i = 0; i < cases; i++) {
       const { shell, hole } = courtyard(random, undefined, 0.006 * 1000 ** random())
       const given = polygon(closed(shell), closed(hole))
@@ -256,7 +256,7 @@ describe('parcels with corners in the middle of the sides of others', () => {
 
 describe('rings that cross by half a centimetre or more', () => {
   hunt(
-    'are rejected: figure eights of 5 mm to 10 m, and equal, shifted and nested rings',
+    'are rejected as figure eights of 5 mm to 10 m, and as equal, shifted and nested rings',
     30,
     ({ cases, random }) => {
       for (let i = 0; i < cases; i++) {

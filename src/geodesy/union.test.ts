@@ -203,11 +203,11 @@ const expectSameArea = ([a, b]: readonly [PreparedGeometry, PreparedGeometry]) =
 
 /** Defines a test of random shapes. */
 const always = (name: string, holds: (random: Random) => void) =>
-  hunt(name, 3, ({ cases, random }) => {
+  hunt(`for the tiling "${kind}"`, 3, ({ cases, random }) => {
     for (let i = 0; i < cases; i++) holds(random)
   })
 
-describe('a tiling has the results of the whole', () => {
+describe('a tiling has the same results as the whole polygon', () => {
   for (const kind of Object.keys(TILINGS))
     always(kind, (random) => {
       const { whole, parts, inner, centre, radius } = tilingOf(kind, random)
@@ -233,7 +233,7 @@ describe('a tiling has the results of the whole', () => {
         areaSquareMeters(pair[1]) - areaSquareMeters(rest) - areaSquareMeters(prepare(polygon(missing))),
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
-  test('measures a thousand parts like the whole', () => {
+  test('if it has a thousand parts', () => {
     const side = 32
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]
@@ -255,7 +255,7 @@ describe('a tiling has the results of the whole', () => {
   })
 })
 
-describe('parts with T-junctions have the results of the whole', () => {
+describe('parts with T-junctions have the same results as the whole polygon if the junctions are', () => {
   always('exactly on a meridian', (random) => {
     const middle = pick(random, [0, 180, -180, random() * 360 - 180])
     const width = magnitude(random, 1e-5, 10)
@@ -427,15 +427,15 @@ describe('strongly overlapping circles', () => {
   )
 })
 
-describe('a geometry contains itself', () => {
-  test('if it crosses itself in a million positions', () => {
+describe('a geometry contains itself,', () => {
+  test('even if it crosses itself in a million positions', () => {
     const parked = range(2000, (i) => travel([10, 50], (i * 137.5) % 360, 2 + (i % 7) / 7))
     expect(contains(prepare(line(...parked)), prepare(line(...parked)))).toBe(true)
     expect(contains(prepare(line(...parked)), prepare(line(parked[0]!, [11, 50])))).toBe(false)
   })
 })
 
-describe('parts that lie in or touch other parts', () => {
+describe('parts that are inside or touch other parts', () => {
   const shapes = (random: Random) => {
     const [centre, radius, turn] = [somewhere(random), magnitude(random, 1, 1e6), random() * 360]
     const ring = (count: number, size: number) =>
@@ -449,7 +449,7 @@ describe('parts that lie in or touch other parts', () => {
     ]
     return { centre, radius, shell, hole, probes }
   }
-  always('fill a hole', (random) => {
+  always('fill a hole exactly', (random) => {
     const { centre, radius, shell, hole, probes } = shapes(random)
     const pieces = hole.map((p, i) => closed([centre, p, hole[(i + 1) % hole.length]!]))
     const parts = pick(random, [[closed(hole)], pieces])
@@ -494,7 +494,7 @@ describe('parts that lie in or touch other parts', () => {
   })
 })
 
-describe('a line across a gap is contained below 1 cm only', () => {
+describe('a line across a gap between parts is contained only if the gap is below 1 cm,', () => {
   for (const gap of [0.002, 0.008, 0.012, 0.03])
     always(`for a gap of ${gap} m between parts`, (random) => {
       const [radius, turn] = [magnitude(random, 5, 1e5), random() * 360]
@@ -526,7 +526,7 @@ describe('a line across a gap is contained below 1 cm only', () => {
     })
 })
 
-describe('parts at the poles and the antimeridian have the results of the whole', () => {
+describe('parts at the poles and the antimeridian have the same results as the whole polygon', () => {
   always('as sectors whose hub is a pole with any longitude', (random) => {
     const [pole, count, radius] = [
       pick(random, [90, -90]),
@@ -646,7 +646,7 @@ describe('parts with different longitudes near a pole', () => {
     ]
     expect(contains(prepare(union(...parts)), prepare(polygon(parts[1]!)))).toBe(true)
   })
-  test('have the area without a spike on almost the same meridian', () => {
+  test('have the same area if a spike follows almost the same meridian', () => {
     const ring = closed(
       positions(`
         59.48270890731362 89.99999861377292, 59.482708907313615 89.99999909821409,

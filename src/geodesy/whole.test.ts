@@ -157,7 +157,7 @@ const written = (random: Random, [first, ...others]: readonly Position[][]) => {
   return (random() < 0.5 ? union : collection)(polygons)
 }
 
-hunt('a union that covers the ellipsoid contains everything', 10, ({ cases, random }) => {
+hunt('a union that covers the ellipsoid contains every geometry', 10, ({ cases, random }) => {
   for (let i = 0; i < cases; i++) {
     const [first, second] = [written(random, covering(random)), written(random, covering(random))]
     const extra: Geometry[] = [

@@ -17,23 +17,23 @@ const finer = geodesics(288)
 const { edge, offset, distance, distanceToEdge, crossing } = edges(globe)
 const precise = edges(finer, { doubt: Infinity, equal: 1_000 })
 
-describe('fixed point', () => {
+describe('the fixed-point numbers of the reference', () => {
   const { one, pi, multiply, divide, sqrt, sinCos, sinCosDegrees, atan2, from, toNumber } = fixedPoint(144)
   const last = (x: bigint) => Math.abs(Number(x))
   const digits = (x: bigint) => ((x * 10n ** 40n) >> 144n).toString()
 
-  test('computes known digits', () => {
+  test('have known digits', () => {
     // OEIS A000796, A002193, A049469, A049470.
     expect(digits(pi)).toBe('31415926535897932384626433832795028841971')
     expect(digits(sqrt(2n * one))).toBe('14142135623730950488016887242096980785696')
     expect(digits(sinCos(one)[0])).toBe('8414709848078965066525023216302989996225')
     expect(digits(sinCos(one)[1])).toBe('5403023058681397174009366074429766037323')
   })
-  test('converts doubles in and out unchanged', () => {
+  test('convert doubles in and out unchanged', () => {
     for (const x of [0, 1, -1, 0.1, -1 / 3, 180, 1e-20, 2 ** -60, 123456.789])
       expect(toNumber(from(x))).toBe(x)
   })
-  test('is exact at multiples of 90 degrees, and nearly exact at 30 and 45 degrees', () => {
+  test('are exact at multiples of 90 degrees, and nearly exact at 30 and 45 degrees', () => {
     expect([0, 90, 180, 270, -90, -180, 360].map(sinCosDegrees)).toEqual([
       [0n, one],
       [one, 0n],
@@ -46,7 +46,7 @@ describe('fixed point', () => {
     expect(last(sinCosDegrees(30)[0] - one / 2n)).toBeLessThan(100)
     expect(last(sinCosDegrees(45)[0] - sqrt(one / 2n))).toBeLessThan(100)
   })
-  hunt('satisfies identities to 400 units of the last bit', 30, ({ random, cases }) => {
+  hunt('satisfy identities to 400 units of the last bit', 30, ({ random, cases }) => {
     for (let i = 0; i < cases; i++) {
       const x = from(random() * 7 - 3.5)
       const [sin, cos] = sinCos(x)
@@ -63,7 +63,7 @@ describe('fixed point', () => {
   })
 })
 
-describe('geodesics', () => {
+describe('the geodesics of the reference', () => {
   const metresBetween = (a: LonLat, b: LonLat) =>
     globe.metres(globe.inverse(globe.place(a), globe.place(b)).length)
   test('have published distances', () => {
@@ -104,7 +104,7 @@ describe('geodesics', () => {
       }
     },
   )
-  hunt('start from b to a in the direction opposite to the end from a to b', 10, ({ random, cases }) => {
+  hunt('have opposite directions from a to b and from b to a', 10, ({ random, cases }) => {
     for (let i = 0; i < cases; i++) {
       const [a, b] = [0, 1].map(() => globe.place([random() * 360 - 180, Math.pow(random(), 0.2) * 180 - 90]))
       const there = globe.inverse(a!, b!)
@@ -128,7 +128,7 @@ const CASES = ['geodesy-cases', 'geodesy-cases-2'].flatMap(
   (file) => JSON.parse(readFileSync(`test/vectors/${file}.json`, 'utf8')) as Case[],
 )
 
-describe('public cases of points and lines', () => {
+describe('the public cases of points and lines', () => {
   const read = ({
     type,
     coordinates,
@@ -155,7 +155,7 @@ describe('public cases of points and lines', () => {
       ['distance', 'intersects', 'within'].includes(op) &&
       Object.values(inputs).every(({ type }) => type === 'Point' || type === 'LineString'),
   )
-  test('are more than the minimum', () => expect(asked.length).toBeGreaterThan(300))
+  test('are more than the required minimum', () => expect(asked.length).toBeGreaterThan(300))
   test.each(asked)('agree on $id', ({ op, inputs, expected, true_distance }) => {
     const [first, second] = Object.values(inputs).map((geometry) => read(geometry)!)
     const metres = apart(first!, second!)
