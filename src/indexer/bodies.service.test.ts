@@ -28,7 +28,7 @@ async function reader(fault: Fault = () => undefined): Promise<BodyReader> {
 }
 const calls = () => proxy!.calls.filter((call) => call.method === 'eth_call').length
 
-test('reads each page of bodies in one call and proves it', async () => {
+test('the body reader reads each page of bodies in one call, and proves each body', async () => {
   const bodies = await (await reader()).read(times)
   expect([...bodies.keys()]).toEqual([...times.keys()])
   expect(bodies.get([...times.keys()][3]!)).toMatchObject({
@@ -38,14 +38,14 @@ test('reads each page of bodies in one call and proves it', async () => {
   })
   expect(calls()).toBe(2)
 })
-test('reads bodies one by one on a chain that lacks Multicall3', async () => {
+test('the body reader reads bodies one by one on a chain that lacks Multicall3', async () => {
   const bodies = await (
     await reader(({ method }) => (method === 'eth_getCode' ? { result: '0x' } : undefined))
   ).read(times)
   expect(bodies.size).toBe(105)
   expect(calls()).toBe(105)
 })
-test('splits a call that a node rejects, down to one body from EAS itself', async () => {
+test('the body reader splits a call that a node rejects, down to one body from EAS itself', async () => {
   const capped: Fault = ({ method, params }) =>
     method === 'eth_call' && params[0].data.length > 2_000
       ? { error: { code: -32000, message: 'EVM error MemoryOOG' } }
@@ -58,7 +58,7 @@ test('splits a call that a node rejects, down to one body from EAS itself', asyn
   await proxy!.close()
   expect((await (await reader(noMulticall)).read(new Map([...times].slice(0, 5)))).size).toBe(5)
 })
-test('reports an attestation that the node does not know yet as an unfinished block to evm-processor', async () => {
+test('the body reader reports an attestation that the node lacks as an unfinished block', async () => {
   const unknown = new Map([...times].slice(0, 2)).set(`0x${'1'.repeat(64)}`, 1n)
   const error: unknown = await (await reader()).read(unknown).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(MissingBodyError)
@@ -82,7 +82,7 @@ test.each<[string, (results: Results) => Results, string]>([
       })),
     'does not hash to its UID',
   ],
-])('fails the batch for %s', async (_, change, message) => {
+])('the body reader fails the batch for %s', async (_, change, message) => {
   const few = new Map([...times].slice(0, 3))
   const calls = [...few.keys()].map((uid) => ({
     target: EAS,
@@ -104,7 +104,7 @@ test.each<[string, (results: Results) => Results, string]>([
   expect(error).toBeInstanceOf(FalseBodyError)
   expect((error as Error).message).toContain(message)
 })
-test('fails the batch if a body has another time than its block', async () => {
+test('the body reader fails the batch if a body has another time than its block', async () => {
   const [uid] = times.keys()
   await expect((await reader()).read(new Map([[uid!, 5n]]))).rejects.toThrow(FalseBodyError)
 })

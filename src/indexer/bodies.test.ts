@@ -29,7 +29,7 @@ const made = (bytes: number) => ({
   ...{ revocable: bytes % 2 === 0, data: bytes ? random(bytes) : '0x' },
 })
 
-test('encodes calls like a general codec', () => {
+test('the codec of bodies encodes calls like a general codec', () => {
   const address = random(20)
   for (const count of [0, 1, 2, 100]) {
     const uids = Array.from({ length: count }, () => random(32))
@@ -43,7 +43,7 @@ test('encodes calls like a general codec', () => {
   }
 })
 
-test('decodes results that ethers encoded', () => {
+test('the codec of bodies decodes results that ethers encoded', () => {
   const all = [0, 1, 31, 32, 33, 1_000, 70_000].map(made)
   const answers = all.map((each) => abi.encode([STRUCT], [each]))
   const results = abi.encode(
@@ -55,7 +55,7 @@ test('decodes results that ethers encoded', () => {
   expect(multicallAnswers(results, given.length).map(decodeAttestation)).toEqual(given)
 })
 
-test('rejects a result that is truncated, or has offsets beyond its end', () => {
+test('the codec of bodies rejects a result that is truncated, or has offsets beyond its end', () => {
   const answer = bytesOf(abi.encode([STRUCT], [made(100)]))
   const far = bytesOf(zeroPadValue('0xffffffff', 32))
   for (let end = 0; end < answer.length - 28; end++)
@@ -103,7 +103,7 @@ const uid = attestationUid(body, 0)
 const OWN = resultOf({ ...body, uid })
 const FALSE = resultOf({ ...body, uid, recipient: random(20) })
 
-test.each([1, 2, 3, 4])('reads a body that only one of %i endpoints has', async (count) => {
+test.each([1, 2, 3, 4])('the body reader reads a body that only one of %i endpoints has', async (count) => {
   for (let i = 0; i < count; i++)
     for (const other of [NONE, FALSE]) {
       const results = Array.from({ length: count }, (_, n) => (n === i ? OWN : other))
@@ -116,7 +116,7 @@ test.each([1, 2, 3, 4])('reads a body that only one of %i endpoints has', async 
 test.each([
   [NONE, MissingBodyError],
   [FALSE, FalseBodyError],
-])('queries every endpoint once before it fails', async (result, kind) => {
+])('the body reader queries every endpoint once before it fails', async (result, kind) => {
   const { outcome, queried } = await readFrom(uid, body.time, [result, result, result])
   expect([outcome, queried]).toEqual([expect.any(kind), [0, 1, 2]])
 })

@@ -53,7 +53,7 @@ function livingPid(): number {
 test.each<[string, () => string]>([
   ['an ended process of this place', () => `${place}/${deadPid()}/x`],
   ['an earlier process of this place with the same id', () => `${place}/${process.pid}/x`],
-])('replaces %s immediately', async (_, holder) => {
+])('the lease replaces %s immediately', async (_, holder) => {
   await heldBy(holder())
   const { lease: own } = lease()
   await own.take(() => {})
@@ -73,7 +73,7 @@ test.each<[string, () => string]>([
   ['a process of this machine before its last boot', () => `${elsewhere(1)}/${deadPid()}/x`],
   ['a process of another container on this machine', () => `${elsewhere(2)}/${deadPid()}/x`],
   ['a process elsewhere with the same id', () => `${elsewhere(2)}/${process.pid}/x`],
-])('waits for %s until its lease has expired', async (_, given) => {
+])('the lease waits for %s until the other lease has expired', async (_, given) => {
   const holder = given()
   await heldBy(holder)
   const { lease: own, waits } = lease()
@@ -87,7 +87,7 @@ test.each<[string, () => string]>([
   await own.release()
 })
 
-test('immediately replaces a process of the same place that ends during the wait', async () => {
+test('the lease immediately replaces a local process that ends during the wait', async () => {
   await heldBy(`${place}/${livingPid()}/x`)
   const { lease: own, waits } = lease()
   const taken = own.take(() => {})
@@ -99,7 +99,7 @@ test('immediately replaces a process of the same place that ends during the wait
   await own.release()
 })
 
-test('writes nothing once the lease is lost', async () => {
+test('the indexer writes no data once its lease is lost', async () => {
   await heldBy(`${place}/${deadPid()}/x`)
   const { lease: own } = lease()
   await own.take(() => {})
@@ -118,7 +118,7 @@ test.each([
   ['a version that names no projection', 'elsewhere/1/0a1b2c3d', 0],
   ['no version: a snapshot was restored', '', READING],
 ])(
-  'stores which version of the projection produced the records after a writer of %s',
+  'the indexer stores which version of the projection wrote the records after a writer of %s',
   async (_, last, reading) => {
     await query(
       `INSERT INTO chain_status (chain, reading) VALUES ($1, $2)

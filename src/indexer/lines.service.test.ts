@@ -86,7 +86,7 @@ const holding = <T>(work: (query: Query) => Promise<T>) => database.transaction(
 const follow = (signal = new AbortController().signal, log = SILENT, held = { holding }) =>
   followReading(database, CHAIN, held, log, false, signal, 20)
 
-test('returns the same responses before, during and after an indexer fills the lines, in one state of the data', async () => {
+test('the service returns the same responses before, during and after the fill of stored lines', async () => {
   const before = await answered()
   await forget()
   expect(await unfilled()).toBe(OLD)
@@ -117,7 +117,7 @@ test('returns the same responses before, during and after an indexer fills the l
   expect(await readingOf(database.query, CHAIN)).toEqual({ reading: READING, replayed: undefined })
 })
 
-test('fills lines while batches add and revoke records', async () => {
+test('the indexer fills in lines while batches add and revoke records', async () => {
   await forget()
   let added = OLD
   const batches = async () => {

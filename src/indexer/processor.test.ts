@@ -17,7 +17,7 @@ function blockWith(data: string): ChainBlock {
 }
 
 test.each(['0x', UID.slice(0, -1), `${UID}00`])(
-  'rejects the data %s, so that the log is read again',
+  'the processor rejects the data %s, so that it reads the log again',
   (data) => {
     expect(decodeEvents(CHAIN, blockWith(UID))).toMatchObject([{ uid: UID }])
     expect(() => decodeEvents(CHAIN, blockWith(data))).toThrow(ContradictionError)

@@ -82,7 +82,7 @@ const SRS_WORDS = [
 ]
 
 /** A change of this hash requires a new READING. Otherwise existing databases keep their old records. */
-test('requires a new version of the projection when its output changes', () => {
+test('a change of the output of the projection requires a new version', () => {
   const rows = [
     ...Object.entries(LOCATION_TYPES).flatMap(([type, { spellings }]) =>
       spellings.flatMap((spelling) =>
@@ -116,7 +116,7 @@ test('requires a new version of the projection when its output changes', () => {
   expect({ READING, hash }).toEqual({ READING: 5, hash: '8af210603a342a1e' })
 })
 
-test('revokes a record of the same batch in its row, and one of an earlier batch by its ID', () => {
+test('the projection revokes a record of the same batch in its row, and an earlier record by its ID', () => {
   const { event, body } = attestedPlace(1, 'POINT(1 2)', 'wkt')
   const revocation = { ...event, kind: EventKind.REVOKED, blockTimestamp: event.blockTimestamp + 5_000 }
   const at = new Date(revocation.blockTimestamp)

@@ -60,7 +60,7 @@ const held = { holding: <T>(work: (query: Query) => Promise<T>) => database.tran
 const follow = (isEmpty = false, signal = new AbortController().signal) =>
   followReading(database, LOCAL_CHAIN, held, SILENT, isEmpty, signal, 20)
 
-test('treats a new database as one of this version', async () => {
+test('the indexer treats a new database as a database of its version', async () => {
   await world.caughtUp()
   while ((await reading().catch(() => 0)) !== READING) await pause(20)
   await sql('UPDATE chain_status SET reading = 0')
@@ -68,7 +68,7 @@ test('treats a new database as one of this version', async () => {
   expect(await reading()).toBe(READING)
 })
 
-test('replays records of an older version so that they equal those of a new database, and others once they are final', async () => {
+test('the indexer replays records of an older version as a new database would have them', async () => {
   const { chain } = world
   const uids = [
     await attest(chain, ofType('DecimalDegrees<string>', '30.5, 60.25')),
@@ -107,14 +107,14 @@ test('replays records of an older version so that they equal those of a new data
   expect(await reading()).toBe(READING)
 })
 
-test('does not touch records of this version', async () => {
+test('the indexer leaves records of its own version unchanged', async () => {
   const times = () => sql('SELECT id, created_at, updated_at FROM location_record ORDER BY id')
   const before = await times()
   await follow()
   expect(await times()).toEqual(before)
 })
 
-test('ends when stopped, and restarts at the first record', async () => {
+test('the replay ends when stopped, and restarts at the first record', async () => {
   await age([], [])
   const stop = new AbortController()
   stop.abort()
@@ -124,7 +124,7 @@ test('ends when stopped, and restarts at the first record', async () => {
   expect(await reading()).toBe(READING)
 })
 
-test('replays and stores nothing if the process lacks the lease', async () => {
+test('the indexer replays and stores no record if the process lacks the lease', async () => {
   const [record] = await sql<{ uid: string }>('SELECT uid FROM location_record LIMIT 1')
   await age([record!.uid], [])
   const aged = await content()

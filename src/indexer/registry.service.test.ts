@@ -119,7 +119,7 @@ const flood = async (accounts: number) => {
   return uids
 }
 
-test('keeps places free for later schemas despite many registrations, and does not replace a used schema', async () => {
+test('the schema registry reserves places for later schemas despite many registrations', async () => {
   const someone = testAccount(1).address.toLowerCase()
   const [used] = await register(someone)
   await attestBy(used!)
@@ -143,7 +143,7 @@ test('keeps places free for later schemas despite many registrations, and does n
   expect(watchedBy(registry)).toHaveLength(MOST)
 })
 
-test('removes a replaced schema from the database and the filters', async () => {
+test('the schema registry removes a replaced schema from the database and the filters', async () => {
   expect(await stored()).toEqual(watchedBy(registry))
   const [status] = await rows<{ schemas: string[] }>(database.url, 'SELECT schemas FROM chain_status')
   expect(status!.schemas.filter((uid) => (registry.watched.includes(uid) ? false : true))).toEqual([])
@@ -152,7 +152,7 @@ test('removes a replaced schema from the database and the filters', async () => 
   expect(topics.length).toBe(MOST + locationSchemaUids().length)
 })
 
-test('reads the same schemas after a restart, and in a command that runs next to the indexer', async () => {
+test('the schema registry reads the same schemas after a restart, and in another command', async () => {
   const before = watchedBy(registry)
   expect(watchedBy(await load(false))).toEqual(before)
   registry = await load(true)
@@ -162,7 +162,7 @@ test('reads the same schemas after a restart, and in a command that runs next to
 })
 
 let withRecords = ''
-test('keeps the place of a schema with stored records after a restart', async () => {
+test('the schema registry keeps the place of a schema with stored records after a restart', async () => {
   const [used] = await register(testAccount(4).address)
   await read()
   await insertRecords(database.url, [{ chain: chain.chain.slug, schema: used!, geometry: null }])
@@ -174,7 +174,7 @@ test('keeps the place of a schema with stored records after a restart', async ()
   withRecords = used!
 })
 
-test('does not replace a schema of the indexer in a command that runs next to it', async () => {
+test('the schema registry of another command replaces no schema of the indexer', async () => {
   const before = await stored()
   const command = await load(false)
   const [hidden] = await register(testAccount(5).address)
@@ -183,7 +183,7 @@ test('does not replace a schema of the indexer in a command that runs next to it
   expect(watchedBy(command)).not.toContain(hidden)
 })
 
-test('notices a replaced schema in a command that runs next to the indexer', async () => {
+test('the schema registry of another command notices a schema that the indexer replaced', async () => {
   const command = await load(false)
   const [watched, version] = [command.watched, command.version]
   const before = new Set(await stored())
@@ -199,7 +199,7 @@ test('notices a replaced schema in a command that runs next to the indexer', asy
   await expect(command.catchUp(command.watched)).rejects.toThrow(sentence())
 })
 
-test('replaces an unused schema by one with records that the settings permit again, and audits its history', async () => {
+test('the schema registry replaces an unused schema by a schema that the settings permit again', async () => {
   const uid = withRecords
   await load(true, { ...ALL_SCHEMAS, excluded: new Set([uid]) })
   // Another schema has replaced this one.
@@ -217,7 +217,7 @@ test('replaces an unused schema by one with records that the settings permit aga
   expect((await load(true)).isHistory(event)).toBe(true)
 })
 
-test('keeps schemas that are used while another one replaces one of them', async () => {
+test('the schema registry keeps used schemas while another schema replaces one of them', async () => {
   let whileStored = () => Promise.resolve()
   const slow: Pick<Database, 'query' | 'transaction'> = {
     query: connection.query,
@@ -240,7 +240,7 @@ test('keeps schemas that are used while another one replaces one of them', async
   expect(await stored()).toEqual(before)
 })
 
-test('reads the needed schemas after the remedy in docs/operations/indexer.md and a restart', async () => {
+test('the schema registry reads the needed schemas after the remedy in the docs and a restart', async () => {
   const [, page] = readFileSync('docs/operations/indexer.md', 'utf8').split('## Schemas that people register')
   const [byAccount, ofAccount] = [...page!.matchAll(/```sql\n([^`]*);\n```/g)].map(([, sql]) => sql!)
   const needed = await register(testAccount(8).address)

@@ -54,7 +54,7 @@ function start(databaseUrl = shared.url): Indexer {
   ))
 }
 
-test('stops an indexer that waits for the lease, without taking the lease', async () => {
+test('a stop ends an indexer that waits for the lease, without taking the lease', async () => {
   await rows(
     shared.url,
     `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, 'elsewhere/1/x', now() + interval '1 hour')`,
@@ -71,7 +71,7 @@ test('stops an indexer that waits for the lease, without taking the lease', asyn
   expect(await rows(shared.url, 'SELECT writer FROM chain_writer')).toEqual([{ writer: 'elsewhere/1/x' }])
 })
 
-test('fails in the state in which an error occurs, and stops afterwards', async () => {
+test('the indexer fails in the state in which an error occurs, and then stops', async () => {
   const states = new Set<string>()
   onCall = () => states.add(indexer!.state)
   const own = start()
@@ -83,7 +83,7 @@ test('fails in the state in which an error occurs, and stops afterwards', async 
   expect(await rows(shared.url, 'SELECT FROM chain_writer WHERE until > now()')).toEqual([])
 })
 
-test('fails before it queries an endpoint if the database is unavailable', async () => {
+test('the indexer fails before it queries an endpoint if the database is unavailable', async () => {
   const states = new Set<string>()
   onCall = () => states.add(indexer!.state)
   const own = start('postgres://nobody@127.0.0.1:1,127.0.0.1:2/none')
@@ -91,7 +91,7 @@ test('fails before it queries an endpoint if the database is unavailable', async
   expect([own.state, states.size]).toEqual(['failed', 0])
 })
 
-test('lets the agreement with the chain age while the monotonic clock stands still, as on a suspended machine', async () => {
+test('the indexer counts the age of its agreement while the machine is suspended', async () => {
   const node = await startTestChain({ port: await freePort() })
   const proxy = await startRpcProxy(node.url)
   let frozenAt: number | undefined
@@ -121,7 +121,7 @@ test('lets the agreement with the chain age while the monotonic clock stands sti
   }
 })
 
-test('reports a doubt about blocks that an earlier process stored without proof, and about a chain that has lost the EAS contract', async () => {
+test('the indexer reports a doubt about unproven blocks, and about a chain without its EAS contract', async () => {
   const node = await startTestChain({ port: await freePort() })
   const { slug, eas } = node.chain
   const proxy = await startRpcProxy(node.url)

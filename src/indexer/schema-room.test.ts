@@ -65,7 +65,7 @@ describe('a room of schemas', () => {
     for (let i = 0; i < 20; i++) expect(room.enter(schema(null))).toEqual(entered)
   })
 
-  test('does not change when places change in a copy', () => {
+  test('does not change when places change in a copy of the room', () => {
     const room = new SchemaRoom(20)
     for (let i = 0; i < 20; i++) room.enter(schema(`account ${i}`))
     const before = room.uids
@@ -98,7 +98,7 @@ hunt(
   },
 )
 
-hunt('never replaces a used schema, and never exceeds the limit', 200, ({ random, cases }) => {
+hunt('a room never replaces a used schema, and never exceeds its limit', 200, ({ random, cases }) => {
   for (let i = 0; i < cases; i++) {
     const most = 1 + Math.floor(random() * 30)
     const room = new SchemaRoom(most)

@@ -200,7 +200,7 @@ const updatedAt = async (url: string) =>
       .map(({ id, at }) => [id, at.getTime()]),
   )
 
-hunt('holds exactly the rows of the branch after reorgs and history', 60, async ({ random, cases }) => {
+hunt('the store has exactly the rows of the chain after reorgs', 60, async ({ random, cases }) => {
   const world = await fresh()
   const blocks = new Blocks(random)
   const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
@@ -231,7 +231,7 @@ hunt('holds exactly the rows of the branch after reorgs and history', 60, async 
   }
 })
 
-test('rejects an update that does not fit the stored blocks, and writes nothing if an update fails', async () => {
+test('the block store rejects an update that does not fit the stored blocks, and writes nothing', async () => {
   const world = await fresh()
   const blocks = new Blocks(seededRandom(1))
   const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
@@ -361,7 +361,7 @@ function movedTo(
 }
 
 test.each([1, 2, 3])(
-  'continues a database of the previous version with hot blocks and rolls them back in reorgs, and vice versa (%i)',
+  'the block store continues a database of the previous version, and vice versa (%i)',
   async (seed) => {
     const own = await createDatabase()
     const before = await migrationTool(own.url, true)

@@ -8,7 +8,7 @@ beforeAll(async () => {
   database = await createMigratedDatabase()
 })
 
-test('does not write statements that a failed transaction leaves pending', async () => {
+test('the connection does not run statements that a failed transaction left pending', async () => {
   const connections = new Database(database.url, () => {})
   const insert = `INSERT INTO chain_status (chain) VALUES ('celo')`
   let left: Promise<unknown> = Promise.resolve()

@@ -45,7 +45,7 @@ const row = fc.record({
   json: fc.option(fc.dictionary(text, fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null)))),
 })
 
-hunt('returns values of every type unchanged', 20, async ({ seed, cases }) => {
+hunt('COPY stores values of every type unchanged', 20, async ({ seed, cases }) => {
   await client.query(
     'CREATE TABLE kinds (at_row serial, t text, n float8, i int, b boolean, at timestamptz, bytes bytea, list text[], json jsonb)',
   )
@@ -61,7 +61,7 @@ hunt('returns values of every type unchanged', 20, async ({ seed, cases }) => {
   )
 })
 
-test('rejects rows that Postgres cannot store, with the reason from Postgres, and accepts the next rows', async () => {
+test('COPY rejects rows with the reason from Postgres, and accepts the next rows', async () => {
   const copy = copyOver(client)
   await client.query('CREATE TABLE texts (t text)')
   await expect(copy('texts', ['t'], copyTexts([{ t: 'a\0b' }], ['t']))).rejects.toMatchObject({
@@ -71,7 +71,7 @@ test('rejects rows that Postgres cannot store, with the reason from Postgres, an
   expect((await client.query('SELECT t FROM texts')).rows).toEqual([{ t: 'next' }])
 })
 
-test('splits rows into texts of whole lines', () => {
+test('the COPY writer splits rows into texts of whole lines', () => {
   const rows = Array.from({ length: 30 }, (_, i) => ({ t: `${i}${'x'.repeat(100_000)}` }))
   const texts = copyTexts(rows, ['t'])
   expect(texts.length).toBeGreaterThan(1)

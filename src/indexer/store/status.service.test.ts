@@ -42,7 +42,7 @@ const named = (number: number, tipHeight: number) =>
     contradictions: 0,
   })
 
-test('returns the newest known block as the head, and an older block after the endpoint reports it', async () => {
+test('the chain status has the newest block as its head until an older block is reported', async () => {
   const head = async () =>
     (
       await database.query<{ height: number; seconds: number }>(
@@ -63,7 +63,7 @@ test('returns the newest known block as the head, and an older block after the e
   expect(await head(), 'a look after it').toEqual(block(35))
 })
 
-test('stores how long ago the last block agreed with the chain, and no agreement of another block', async () => {
+test('the chain status stores the time since the last block agreed with the chain', async () => {
   const age = async () =>
     (
       await database.query<{ age: number | null }>(
@@ -94,7 +94,7 @@ test('stores how long ago the last block agreed with the chain, and no agreement
   expect(await age()).toBeNull()
 })
 
-test('does not date the agreement of a batch after a suspension, which the local clock did not count', async () => {
+test('the chain status does not date the agreement of a batch after a suspension', async () => {
   await named(60, 50)
   await database.query(
     `UPDATE chain_status SET checked_at = checked_at - interval '1 hour' WHERE chain = $1`,
@@ -108,7 +108,7 @@ test('does not date the agreement of a batch after a suspension, which the local
   expect(row!.age).toBeGreaterThan(3_590)
 })
 
-test('remembers the unproven blocks of the last batch after a restart, whether they are final or not', async () => {
+test('the chain status remembers the unproven blocks of the last batch after a restart', async () => {
   const write = (unproven: number[]) =>
     noteIndexed(database.query, CHAIN, {
       ...{ height: 120, hash: '0x120', timestamp: TIME, agreementAgeMs: 0, unproven },
@@ -123,7 +123,7 @@ test('remembers the unproven blocks of the last batch after a restart, whether t
   expect(await unprovenBlocks(database.query, chainNamed('base')!)).toEqual([])
 })
 
-test('replays records once a schema is watched again after an exclusion', async () => {
+test('the indexer replays records once a schema is no longer excluded', async () => {
   const reading = async (schemas: string[]) => {
     await noteSchemas(database.query, CHAIN, schemas, false)
     return (await readingOf(database.query, CHAIN)).reading
