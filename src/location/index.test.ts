@@ -152,7 +152,7 @@ describe('locationSchema', () => {
   })
 })
 
-test('is valid on the chain of its registry only, and on every chain if it is built in', () => {
+test('a location schema is valid on the chain of its registry, or on every chain if built in', () => {
   const found = locationSchema('string srs,string location_type,string location,string ofOneChain')
   addLocationSchemas([found], 'celo')
   const counts = ['celo', 'base', undefined].map((chain) => isLocationSchema(found.uid, chain))
@@ -164,7 +164,7 @@ test('is valid on the chain of its registry only, and on every chain if it is bu
   expect(locationSchemaUids('base')).toContain(LOCATION_SCHEMA.uid)
 })
 
-describe('attributes contain', () => {
+describe('the attributes of a location', () => {
   const decode = (fields: string, values: unknown[]) => {
     const schema = locationSchema(fields)
     addLocationSchemas([schema])
@@ -173,7 +173,7 @@ describe('attributes contain', () => {
   }
   const place = ['EPSG:4326', 'lp.geojson-point.v1', '{"type":"Point","coordinates":[7,8]}']
 
-  test("further fields of the public SDK's own schema", () => {
+  test('contain further fields of the schema of the public SDK', () => {
     const fields =
       'string lp_version,string srs,string location_type,string location,string assetId,address owner,uint256 timestamp'
     const owner = '0xD8DA6BF26964aF9D7eEd9e03E53415D37aA96045'.toLowerCase()
@@ -182,7 +182,7 @@ describe('attributes contain', () => {
       geometry: { json: '{"coordinates":[7,8],"type":"Point"}' },
     })
   })
-  test('every kind of type, in lists and tuples', () => {
+  test('contain every kind of type, in lists and tuples', () => {
     const fields =
       'string srs,string location_type,string location,int24 depth,int256 big,bool ok,bytes4 id,bytes raw,(uint8 x,string[] names,(bool[2] b)[] inner)[] parts,uint16[3] three,bytes24 f,string __proto__'
     const { attributes } = decode(fields, [
@@ -205,7 +205,7 @@ describe('attributes contain', () => {
       ['__proto__', 'a name like any other'],
     ])
   })
-  test("the Location Protocol's attributes as JSON, but not its scalar media", () => {
+  test('contain the attributes of the Location Protocol as JSON, but not its scalar media', () => {
     const fields =
       'string lp_version,string srs,string location_type,string location,string media_type,string media_data,string attributes,string attributes_schema,string proof,uint40 event_timestamp'
     const read = (json: string) =>
@@ -230,7 +230,7 @@ describe('attributes contain', () => {
     ])
       expect(read(text).attributes).toMatchObject({ attributes: text })
   })
-  test('a field of a known name with another type', () => {
+  test('contain a field of a known name with another type', () => {
     const fields = 'string srs,string location_type,string location,uint256 memo,string eventTimestamp'
     expect(decode(fields, [...place, 5n, 'noon'])).toMatchObject({
       memo: '',
@@ -238,7 +238,7 @@ describe('attributes contain', () => {
       attributes: { memo: '5', eventTimestamp: 'noon' },
     })
   })
-  test('no fields if they are too large, and leave the location intact', () => {
+  test('are empty if they are too large, and do not affect the location', () => {
     const fields = 'string srs,string location_type,string location,string note'
     const location = decode(fields, [...place, 'x'.repeat(200_000)])
     expect([location.attributes, location.geometry !== null]).toEqual([null, true])

@@ -116,7 +116,7 @@ const stored = () =>
        E'\\r' || location_fields(id) AS unwritten FROM location_record ORDER BY id`,
   )
 
-test('writes the same JSON for hostile records as Postgres writes from their columns', async () => {
+test('the writer of stored lines writes hostile records as the JSON that Postgres writes', async () => {
   await insertRecords(database.url, given)
   const found = await stored()
   expect(found).toHaveLength(given.length)
@@ -154,7 +154,7 @@ test.each(RECORD_FIELD_LIST.filter(([name]) => !['revoked', 'created_at', 'updat
   },
 )
 
-test('has no stored line if another version wrote it', async () => {
+test('a record has no stored line if another version wrote the record', async () => {
   const [row] = await rows<{ stored: string | null; line: string | null }>(
     database.url,
     `UPDATE location_record SET line_version = line_version + 1

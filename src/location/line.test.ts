@@ -7,7 +7,7 @@ const at = (time: string) => new Date(`2026-${time}Z`)
  * Another line of this record requires a new LINE_VERSION, so that readers do not use lines of earlier
  * versions.
  */
-test('requires a new version of lines when their form changes', () => {
+test('a change of the form of stored lines requires a new version', () => {
   const line = recordLine({
     ...{ uid: `0x${'ab'.repeat(32)}`, chain: 'celo' },
     ...{ prover: `0x${'a'.repeat(40)}`, subject: `0x${'0'.repeat(39)}b` },
@@ -32,7 +32,7 @@ test('requires a new version of lines when their form changes', () => {
   })
 })
 
-test('leaves an optional field out if it is null, and no other', () => {
+test('a stored line omits an optional field if it is null, and no other field', () => {
   const fields = { problem: null, attributes: null, longitude: null }
   const blank = { prover: `0x${'0'.repeat(40)}`, subject: `0x${'0'.repeat(40)}` }
   const times = Object.fromEntries(

@@ -16,7 +16,7 @@ test('planeShape writes degrees that Postgres cannot divide as 0', () => {
   expect(planeOf({ type: 'Point', coordinates: [1e-300, -64] })).toMatchObject({ coordinates: [1e-300, -64] })
 })
 
-test('planeShape draws an edge the shorter way around, even if it spans half a turn or more', () => {
+test('planeShape draws an edge the shorter way around, even if the edge spans half a turn', () => {
   const kindOf = (degrees: number) =>
     planeOf({ type: 'LineString', coordinates: [[-90, 0], [-90 + degrees, 0]] }).type // prettier-ignore
   expect([179.999, 180, 180.001].map(kindOf)).toEqual(['LineString', 'LineString', 'MultiLineString'])
@@ -76,7 +76,7 @@ test('planeShape repeats a polygon that crosses the antimeridian on both sides, 
   })
 })
 
-test('planeShape replaces a ring that runs around a pole more than once by its band of latitudes, up to the pole', () => {
+test('planeShape replaces a ring that circles a pole several times by its band of latitudes', () => {
   const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
   expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
     type: 'Polygon',

@@ -274,10 +274,10 @@ describe('a location', () => {
     ['lp.geojson-line-string.v1', 'LineString'],
     ['wkt-point', 'Point'],
     ['geojson-feature', undefined],
-  ])('is promised by the name %s as %s', (name, promised) => {
+  ])('has the type %s, which promises %s', (name, promised) => {
     expect(promisedType(name)).toBe(promised)
   })
-  test('has types with the spellings that the reference lists, and no others', () => {
+  test('has one of the types with the spellings that the reference lists', () => {
     const page = readFileSync('docs/reference/location-types.md', 'utf8')
     const [, types, systems] = /## Location types\n([^]*?)\n## Reference systems\n([^]*?)\n## /.exec(page)!
     const names = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
@@ -298,7 +298,7 @@ describe('a location', () => {
   })
 })
 
-describe('a location that is ambiguous or malformed has no geometry, but a reason', () => {
+describe('a location that is ambiguous or malformed', () => {
   test.each<[string, string]>([
     ['address', 'somewhere'],
     ['DecimalDegrees', '52.5, 13.4'],
@@ -370,7 +370,7 @@ describe('a location that is ambiguous or malformed has no geometry, but a reaso
     ['geohash', ''],
     ['geohash', 's'.repeat(20)],
     ['geohash', '\u212a'],
-  ])('is read for type %s: %s', (type, location) => {
+  ])('has no geometry, but a reason, for type %s: %s', (type, location) => {
     const record = decode(type, location)
     expect(record).toMatchObject({ geometry: null, location })
     expect(record.geometryProblem).toEqual(sentence())
@@ -400,7 +400,7 @@ describe('a location that is ambiguous or malformed has no geometry, but a reaso
       `{"x":"${'1'.repeat(900_000)}","y":1,"scale":1}`,
       ' '.repeat(900_000),
     ].map((location) => [location.slice(0, 20), location]),
-  )('%s..., nearly a megabyte, within linear time, memory and stack', (_, location) => {
+  )('as %s..., nearly a megabyte, is processed within linear time, memory and stack', (_, location) => {
     for (const type of types) {
       const start = performance.now()
       const reader = locationReader(type) as (location: string, latitudeFirst: boolean) => unknown
@@ -446,13 +446,13 @@ describe('an H3 cell', () => {
     ...['89283082837ffff', '89283082837FFFF', '0x89283082837ffff', '"89283082837ffff"'],
     ...['089283082837ffff', '0x089283082837ffff', '617700169958293503', '"617700169958293503"'],
     ...[' 89283082837ffff\n'],
-  ])('%s', (text) => {
+  ])('is read from the text %s', (text) => {
     const cell = polygon('h3', text)
     expect(cell.coordinates[0]).toHaveLength(7)
     expect(cell.coordinates[0]![0]![0]).toBeCloseTo(-122.42, 1)
     expect(turning(cell.coordinates[0]!)).toBeGreaterThan(0)
   })
-  test('contains its centre and has its area within 1 %, at the antimeridian and the poles and for all pentagons', () => {
+  test('contains its centre and has its area within 1 %, everywhere and for all pentagons', () => {
     const places: [number, number][] = [
       [90, 0],
       [-90, 0],
@@ -579,7 +579,7 @@ describe('a geohash', () => {
       expect(Math.abs(lat2! - lat!) * 111_700).toBeLessThanOrEqual(0.0046)
     }
   })
-  hunt('contains its child cells, and no others', 4, ({ cases, random }) => {
+  hunt('contains its child cells, and no other cells', 4, ({ cases, random }) => {
     const letters = (count: number) =>
       Array.from({ length: count }, () => ALPHABET[Math.floor(random() * 32)]).join('')
     for (let i = 0; i < cases; i++) {
