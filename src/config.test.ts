@@ -20,16 +20,16 @@ const TOKEN = {
   ...{ SIGNER_PKCS11_PIN: '1', SEAL_SECRET_FILE: '/seal' },
 }
 
-test('reports all missing and invalid settings in one error', () => {
+test('the configuration reports all missing and invalid settings in one error', () => {
   expect(() => readSettings({}, ['database', 'chains', 'signer'])).toThrow(SettingsError)
   expect(() =>
     readSettings({ CHAINS: 'celo,base', PORT: 'x', TRUST_PROXY: '' }, ['database', 'chains', 'signer']),
   ).toThrow(sentence('PORT'))
 })
-test('names the missing settings, even if CHAINS is not set', () => {
+test('the configuration names the missing settings, even if CHAINS is not set', () => {
   expect(() => readSettings({}, ['database', 'chains'])).toThrow(sentence('DATABASE_URL'))
 })
-test('requires no endpoint for a program that needs none, and returns the chains of CHAINS or all chains', () => {
+test('the configuration requires no endpoint for a program that needs none', () => {
   const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
   const slugs = (settings: NodeJS.ProcessEnv) =>
     readSettings({ DATABASE_URL: database, ...settings }, ['database']).namedChains.map(({ slug }) => slug)
@@ -57,10 +57,10 @@ test.each([
   [{ WEBHOOK_PRIVATE_HOSTS: 'a/b' }, 'WEBHOOK_PRIVATE_HOSTS'],
   [{ DATABASE_READ_URLS: 'postgres://a, b' }, 'DATABASE_READ_URLS'],
   [{ DEFAULT_NUMERIC_SCHEMA: '0x12' }, 'DEFAULT_NUMERIC_SCHEMA'],
-])('rejects %j', (changes, field) => {
+])('the configuration rejects %j', (changes, field) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(sentence(field))
 })
-test('reads values of the environment, and returns defaults for the others', () => {
+test('the configuration reads values of the environment, and returns defaults for other settings', () => {
   const settings = readSettings(
     { ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' },
     ['database', 'chains', 'signer'],
@@ -83,7 +83,7 @@ test('reads values of the environment, and returns defaults for the others', () 
   })
   expect(Object.isFrozen(settings)).toBe(true)
 })
-test('allows no fetch by default, and only the configured gateways otherwise', () => {
+test('the configuration allows no fetch by default, and otherwise only the configured gateways', () => {
   expect(readSettings(complete, [])).toMatchObject({ offchainUris: false, ipfsGateways: [] })
   expect(
     readSettings(
@@ -92,7 +92,7 @@ test('allows no fetch by default, and only the configured gateways otherwise', (
     ),
   ).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
 })
-test('disables signed requests by default', () => {
+test('the configuration disables signed requests by default', () => {
   const wallet = (changes: NodeJS.ProcessEnv) => readSettings({ ...complete, ...changes }, []).wallet
   expect([wallet({}), wallet({ WALLET_AUTH: 'false' })]).toEqual([undefined, undefined])
   expect(wallet({ WALLET_AUTH: 'true' })).toEqual({
@@ -114,12 +114,12 @@ function signerOf(changes: NodeJS.ProcessEnv) {
     signer?.kind === 'key' ? signer.readKey() : signer?.kind === 'pkcs11' && signer.readPin()
   return { settings, signer, secret }
 }
-test('hides the key from JSON of the settings', () => {
+test('the configuration hides the key from JSON of the settings', () => {
   const { settings, secret } = signerOf({})
   expect(secret()).toBe(`0x${'11'.repeat(32)}`)
   expect(JSON.stringify(settings)).not.toContain('1111')
 })
-test('names the file of a secret that is missing or invalid', () => {
+test('the configuration names the file of a secret that is missing or invalid', () => {
   const key = (file: string) => signerOf({ SIGNER_PRIVATE_KEY: '', SIGNER_KEY_FILE: file }).secret
   expect(key('/nowhere/key')).toThrow(sentence('SIGNER_KEY_FILE'))
   expect(key('package.json')).toThrow(sentence('SIGNER_KEY_FILE'))
@@ -134,7 +134,7 @@ test('names the file of a secret that is missing or invalid', () => {
   for (const SEAL_SECRET_FILE of ['package.json', '/dev/null'])
     expect(signerOf({ SEAL_SECRET_FILE }).settings.readSealSecrets).toThrow(sentence('SEAL_SECRET_FILE'))
 })
-describe('a secret', () => {
+describe('a secret of the configuration', () => {
   const file = (text: string) => {
     const path = join(mkdtempSync(join(tmpdir(), 'secret-')), 'file')
     writeFileSync(path, text)
@@ -165,7 +165,7 @@ describe('a secret', () => {
     return typeof value === 'function' ? (value as () => unknown)() : value
   }
 
-  test.each(secrets)('reads %s from a file', (field, { name, also }) => {
+  test.each(secrets)('can be read from a file: %s', (field, { name, also }) => {
     const text = GIVEN[field]!
     for (const each of also === undefined ? [name] : [name, also]) {
       const setting = each.replace('<CHAIN>', 'CELO')
@@ -177,19 +177,19 @@ describe('a secret', () => {
       )
     }
   })
-  test('reports an unreadable file, and not a missing setting as well', () => {
+  test('in an unreadable file is reported, and not as a missing setting', () => {
     const read = () => readSettings({ DATABASE_URL_FILE: '/nowhere' }, ['database'])
     expect(read).toThrow(sentence('DATABASE_URL_FILE'))
     expect(read).not.toThrow(sentence('DATABASE_URL'))
   })
-  test('reads DB_URL, which a process sets for Subsquid, after the other names', () => {
+  test('in DB_URL, which a process sets for Subsquid, is read after the other names', () => {
     const of = (environment: NodeJS.ProcessEnv) =>
       readSettings({ DB_URL: 'postgres://db', ...environment }, [])
     expect(of({}).databaseUrl).toBe('postgres://db')
     expect(of({ DATABASE_URL: 'postgres://x' }).databaseUrl).toBe('postgres://x')
     expect(of({ DATABASE_URL_FILE: file('postgres://y') }).databaseUrl).toBe('postgres://y')
   })
-  test('reports an invalid file without its content', () => {
+  test('in an invalid file is reported without its content', () => {
     const [text, path] = ['too short', file('too short')]
     for (const [field, name] of [
       ['readAdminKey', 'ADMIN_KEY_FILE'],
@@ -203,7 +203,7 @@ describe('a secret', () => {
 })
 
 describe('a removed setting', () => {
-  test.each(Object.entries(REMOVED))('reports %s with its replacement', (name, { refused }) => {
+  test.each(Object.entries(REMOVED))('named %s is reported with its replacement', (name, { refused }) => {
     const read = () => readSettings({ ...complete, [name]: '1' }, [])
     if (refused) expect(read).toThrow(sentence(name))
     else expect(removedSettings({ [name]: '1', PORT: '80' })).toEqual([sentence('', name)])
@@ -227,7 +227,7 @@ test.each<[string, object | undefined]>([
   ['pkcs11:token=geo;object=%zz?module-path=/p11.so', undefined],
   ['pkcs11:token=geo;object=a;pin-value=1?module-path=/p11.so', undefined],
   ['ftp://signer.example', undefined],
-])('parses SIGNER_URL %s', (text, expected) => {
+])('the configuration parses SIGNER_URL %s', (text, expected) => {
   const changes = { SIGNER_PRIVATE_KEY: '', SIGNER_URL: text, SEAL_SECRET_FILE: '/seal' }
   const read = () => signerOf({ ...changes, SIGNER_PKCS11_PIN: '1' }).signer
   if (expected) expect(read()).toMatchObject({ kind: 'pkcs11', module: '/p11.so', ...expected })
@@ -242,12 +242,12 @@ test.each([
   ['::1:80', undefined],
   ['host:', undefined],
   ['70000', undefined],
-])('parses GQL_PORT %s', (text, expected) => {
+])('the configuration parses GQL_PORT %s', (text, expected) => {
   const read = () => readSettings({ GQL_PORT: text }, []).squidGraphql
   if (expected) expect(read()).toEqual(expected)
   else expect(read).toThrow(sentence('GQL_PORT'))
 })
-test('adds texts and UIDs of location schemas, and excludes -UID and -*', () => {
+test('the configuration adds texts and UIDs of location schemas, and excludes -UID and -*', () => {
   const [uid, other] = [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`]
   const text = 'string srs,string location_type,string location,string name'
   const { locationSchemas, schemaPolicy } = readSettings(
@@ -259,7 +259,7 @@ test('adds texts and UIDs of location schemas, and excludes -UID and -*', () => 
   expect(readSettings({}, []).schemaPolicy.found).toBe('all')
   expect(() => readSettings({ LOCATION_SCHEMAS: '-0x12' }, [])).toThrow(sentence('LOCATION_SCHEMAS'))
 })
-test('derives values from other settings', () => {
+test('the configuration derives values from other settings', () => {
   const of = (environment: NodeJS.ProcessEnv) => readSettings({ ...complete, ...environment }, [])
   expect(of({ ATTESTER_ADDRESS: `0x${'aB'.repeat(20)},0x${'12'.repeat(20)}` })).toMatchObject({
     attesterAddress: `0x${'ab'.repeat(20)}`,
@@ -277,7 +277,7 @@ test('derives values from other settings', () => {
 })
 
 /** Both documents are generated from the table by `npx vitest run src/config.test.ts -u`. */
-describe('documentation of the settings', () => {
+describe('the documentation of the settings', () => {
   const PAGE = 'docs/reference/settings.md'
   const shownDefault = ({ default: value, shown }: Setting) => {
     const isNone = value === undefined || (Array.isArray(value) && value.length === 0)
@@ -371,7 +371,7 @@ describe('a settings file that is not JSON', () => {
     ['missing quotes', `[{"secret":${secret}}]`],
     ['an empty file', ''],
     ['a repeated key', `[{"secret":"${secret}","secret":"${secret}"}]`],
-  ])('reports %s without quoting the content', (_, text) => {
+  ])('with %s is reported without its content', (_, text) => {
     const error = (() => {
       try {
         return parseSettingsFile(text)
@@ -383,7 +383,7 @@ describe('a settings file that is not JSON', () => {
     expect(error.message).not.toMatch(/whsec|MfKQ/)
     expect(error.cause).toBeUndefined()
   })
-  test('states the position if the parser does', () => {
+  test('is reported with the position if the parser states the position', () => {
     expect(() => parseSettingsFile('[\n  {"id": "a",}\n]')).toThrow(sentence())
   })
 })

@@ -61,7 +61,7 @@ describe('parseStrictJson rejects', () => {
   test.each(['{"a":1', ''])('%j, like JSON.parse', (text) => {
     expect(() => parseStrictJson(text)).toThrow(SyntaxError)
   })
-  test('nesting beyond 64 levels only', () =>
+  test('only nesting beyond 64 levels, and accepts 64 levels', () =>
     expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
 })
 test('parseStrictJson takes linear time', () => {

@@ -54,12 +54,12 @@ const { typeHashes, vectors } = JSON.parse(readFileSync('test/vectors/delegated-
 /** Implementations of the curve; only the first one if the native library is not prebuilt. */
 const CURVES = NATIVE_CURVE ? [ETHERS_CURVE, NATIVE_CURVE] : [ETHERS_CURVE]
 
-describe('signatures', () => {
+describe('signatures of the service', () => {
   test.runIf(process.platform === 'linux' && process.arch === 'x64')(
-    'use the native library if it is prebuilt',
+    'are made by the native library if it is prebuilt',
     () => expect(NATIVE_CURVE).toBeDefined(),
   )
-  hunt('are those of ethers in both implementations, and recover in either', 4, async ({ random, cases }) => {
+  hunt('equal those of ethers in both implementations, and recover', 4, async ({ random, cases }) => {
     const bytes = () => hexlify(Uint8Array.from({ length: 32 }, () => random() * 256))
     for (let i = 0; i < cases; i++) {
       const [key, digest] = [bytes(), bytes()]
@@ -123,7 +123,7 @@ describe('signatures', () => {
     }
     await expect(keySigner(`0x${'11'.repeat(32)}`, other)).rejects.toThrow(sentence())
   })
-  test('stop within 64 signatures of a library that begins to sign incorrectly', async () => {
+  test('stop within 64 signatures if a library begins to sign incorrectly', async () => {
     let isBroken = false
     const failing: Curve = {
       ...CURVE,
@@ -139,12 +139,12 @@ describe('signatures', () => {
     isBroken = false
     for (let i = 0; i < 200; i++) await expect(signer.sign(digest)).rejects.toThrow(sentence())
   })
-  test('sealOf depends on the secret and on the text', () => {
+  test('use a seal (sealOf) that depends on the secret and on the text', () => {
     const [one, two] = ['11', '12'].map((byte) => sealOf(`0x${byte.repeat(32)}`))
     expect(one!('a')).toBe(sealOf(`0x${'11'.repeat(32)}`)('a'))
     expect(new Set([one!('a'), one!('b'), two!('a')]).size).toBe(3)
   })
-  test('from an external signer become canonical for either s, and are rejected for another digest or key', async () => {
+  test('of an external signer become canonical, and are rejected for another digest or key', async () => {
     const digest = `0x${'5a'.repeat(32)}`
     for (let i = 1; i <= 16; i++) {
       const signer = await keySigner(`0x${String(i).padStart(64, '0')}`)
@@ -278,7 +278,7 @@ describe('delegated attestations', () => {
         TypeError,
       )
   })
-  test('have vectors of every layout', () => {
+  test('have test vectors of every layout', () => {
     expect(new Set(attests.map((vector) => vector.typeVersion))).toEqual(new Set(['legacy', 'v1', 'v2']))
   })
   test('have the type hashes of the contracts', () => {
@@ -290,7 +290,7 @@ describe('delegated attestations', () => {
   })
 })
 
-describe('UIDs', () => {
+describe('UIDs of schemas and attestations', () => {
   test('follow from the texts of known schemas', () => {
     for (const { uid, fields } of LOCATION_SCHEMAS) expect(schemaUid(fields, ZeroAddress, true)).toBe(uid)
     expect(schemaUid(NUMERIC_RESULT_FIELDS, ZeroAddress, true)).toBe(

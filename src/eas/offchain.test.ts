@@ -38,7 +38,7 @@ const REASONS = [
 /** Reasons that depend on the chain or on the service's tables, which this room does not read. */
 const BEYOND = ['revoked', 'schema', 'data']
 
-describe('verifyOffchain and the vectors', () => {
+describe('the vectors of verifyOffchain', () => {
   test('cover every reason of a rejection', () =>
     expect(
       new Set(documents.filter(({ expected }) => !expected.ok).map(({ expected }) => expected.reason)),
@@ -72,7 +72,7 @@ const verify = (change: (document: Json) => void, expected: Partial<OffchainExpe
 }
 
 describe('verifyOffchain', () => {
-  test("returns a signature that is not the signer's as a claim, if accounts may sign", async () => {
+  test('returns a signature by another signer as a claim, if accounts may sign', async () => {
     const { signature } = base.document.sig
     const bytes = `${signature.r}${signature.s.slice(2)}1c`
     const claimOf = async (change: (document: Json) => void) =>
@@ -113,7 +113,7 @@ describe('verifyOffchain', () => {
     ).rejects.toThrow(sentence())
   })
   test.each([false, true])(
-    "accepts a key's signature in the forms of EIP-2098, whole or in parts; accounts: %s",
+    'accepts a signature by a key in the forms of EIP-2098, whole or in parts; accounts: %s',
     async (accounts) => {
       const { r, s, v } = base.document.sig.signature
       const { serialized, compactSerialized, yParityAndS } = Signature.from({ r, s, v })
@@ -134,7 +134,7 @@ describe('verifyOffchain', () => {
           })
     },
   )
-  test("accepts the library's own object with an added signer", async () => {
+  test('accepts the own object of the library with an added signer', async () => {
     const { sig, signer } = base.document
     expect(await verifyOffchain({ ...sig, signer }, expectationOf(base))).toMatchObject({
       uid: base.expected.uid,
@@ -219,7 +219,7 @@ describe('verifyOffchain', () => {
         message: sentence(),
       })
   })
-  test('rejects a document whose version was lowered by leaving it out', async () => {
+  test('rejects a document that omits its version', async () => {
     await expect(verify(({ sig }) => delete sig.message.version)).rejects.toThrow(
       sentence('sig.message.version'),
     )
@@ -228,7 +228,7 @@ describe('verifyOffchain', () => {
     )
     await expect(verify(({ sig }) => delete sig.version)).resolves.toMatchObject({ uid: base.expected.uid })
   })
-  test("rejects numbers of a signature beyond the curve's order", async () => {
+  test('rejects numbers of a signature above the order of the curve', async () => {
     const order = `0x${'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'}`
     for (const [name, value] of [
       ['r', `0x${'0'.repeat(64)}`],
