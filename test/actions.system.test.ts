@@ -49,9 +49,9 @@ const MEANS: [string, PageOptions, (link: Locator) => Promise<void>][] = [
   ['touch on a phone', PHONE, (link) => link.tap()],
 ]
 
-describe.skipIf(!CHROMIUM)('the three actions', () => {
+describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
   test.each(MEANS)(
-    'share a map, and keep its view, their filters and fields, by %s',
+    'share a map with one view, and each restores its own filters and fields, by %s',
     async (name, options, use) => {
       await using browser = await openPage({ reducedMotion: 'reduce', ...options })
       const page = await opened(browser, '/?memo=tower&at=2.30000%2C48.86000%2C12.00')
@@ -129,7 +129,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('open at their addresses, and follow back and forward', async () => {
+  test('open at their addresses, and follow the back and forward buttons', async () => {
     await using browser = await openPage({ reducedMotion: 'reduce' })
     const page = await opened(browser, `/playground?op=contains&a=2.2,48.8&b=2.4,48.9&chain=base-sepolia`)
     expect(await field(page, 'Container').inputValue()).toBe('2.2,48.8')
@@ -164,7 +164,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('use a record that is clicked on the map as their place, unless the attest form has one', async () => {
+  test('use a record that is clicked on the map as their place, but keep a place to attest', async () => {
     await using browser = await openPage({ reducedMotion: 'reduce' })
     const page = await opened(browser, `/?at=${tower.longitude},${tower.latitude},17`)
     const { x, y } = await middle(page)
@@ -195,7 +195,7 @@ describe.skipIf(!CHROMIUM)('the three actions', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the sheet', () => {
+describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   test('leaves the focus where the user moved it, if the sheet is loaded late', async () => {
     await using browser = await openPage()
     const { page } = browser

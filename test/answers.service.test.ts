@@ -82,7 +82,7 @@ beforeAll(async () => {
   await world.caughtUp()
 }, 180_000)
 
-test('lists a landed answer with its claims and its position on the chain', async () => {
+test('the service lists a landed answer with its claims and its position on the chain', async () => {
   const { uid, answer, chain } = landed.distance!
   const { body } = await world.get(`/api/v0/answers/${uid}`)
   const { timestamp } = (await chain.provider.getBlock(body.block_hash))!
@@ -121,7 +121,7 @@ test('lists a landed answer with its claims and its position on the chain', asyn
   })
 })
 
-test('lists the proxy as attester of an answer for the proxy', async () => {
+test('the service lists the proxy as attester of an answer for the proxy', async () => {
   const { uid, answer, chain } = landed.far!
   const { body } = await world.get(`/api/v0/answers/${uid.toUpperCase().replace('0X', '0x')}?chain=42220`)
   expect(body).toMatchObject({
@@ -150,7 +150,7 @@ describe('GET /api/v0/answers', () => {
     ['a schema', () => `schema=${landed.near!.answer.attestation.schema}`, ['far', 'near']],
     ['of both', () => `recipient=${recipient}&operation=within`, ['near']],
     ['a time in the future', () => 'fromTimestamp=2100-01-01', []],
-  ])('%s', async (_name, query, expected) => {
+  ])('returns the matching answers for the filter "%s"', async (_name, query, expected) => {
     expect(uidsOf(await world.get(`/api/v0/answers?${query()}`))).toEqual(uids(...expected))
   })
 
@@ -207,7 +207,7 @@ describe('GET /api/v0/answers', () => {
   })
 })
 
-test('returns the same answers by raw GraphQL with the same filters, and their events', async () => {
+test('GraphQL and the Records API return the same answers with the same filters', async () => {
   const { body } = await world.post('/graphql', {
     query: `query ($input: String, $attester: String!) {
       all: answers { totalCount nodes { uid } }
@@ -251,7 +251,7 @@ test('returns the same answers by raw GraphQL with the same filters, and their e
   })
 })
 
-test('shows a revocation at once, and changes the ETag', async () => {
+test('the list of answers shows a revocation at once, and changes the ETag', async () => {
   const { uid, chain, answer } = landed.near!
   const url = `${world.url}/api/v0/answers?recipient=${RECIPIENT}`
   const etag = (await fetch(url)).headers.get('etag')!

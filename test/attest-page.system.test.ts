@@ -98,7 +98,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
   })
 
-  test('begins at the first field in a narrow window', async () => {
+  test('shows the first field at the top in a narrow window', async () => {
     await using browser = await open({}, { viewport: { width: 390, height: 800 } })
     await browser.page.locator('.map[data-state=idle]').waitFor()
     expect(await browser.page.locator('.panel').evaluate((panel) => panel.scrollTop)).toBe(0)
@@ -126,7 +126,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(others(complaints)).toEqual([])
   })
 
-  test('warns of a form that a link filled, and shows its whole memo before it is signed', async () => {
+  test('warns of a form that a link filled, and shows its whole memo before the user signs', async () => {
     const memo = `Lovely tower${'\n'.repeat(60)}I sell it for nothing\u202e\u200b`
     await using browser = await open({ place: '2.2945, 48.8584', memo })
     const { page, complaints } = browser
@@ -171,7 +171,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(complaints).toEqual([])
   })
 
-  test('shows attestations of others on the live map', async () => {
+  test('shows attestations of other users on the live map', async () => {
     await using browser = await open({ place: '10, 30' })
     const { page } = browser
     await page.locator('.map[data-state=idle]').waitFor()

@@ -131,8 +131,8 @@ const PHOTO = `(() => {
   return canvas.toDataURL('image/jpeg', 0.9).split(',')[1]
 })()`
 
-describe.skipIf(!CHROMIUM)('the page that attests', () => {
-  test("uses the device's position, and reports why it cannot", async () => {
+describe.skipIf(!CHROMIUM)('the attest page', () => {
+  test('uses the position of the device, or reports why the position is missing', async () => {
     await using browser = await open()
     const { page } = browser
     await page.context().setGeolocation({ longitude: 2.29450001, latitude: 48.8584, accuracy: 12 })
@@ -166,7 +166,7 @@ describe.skipIf(!CHROMIUM)('the page that attests', () => {
     ['a.shp', shapefile(-60.5, -30.25), '-60.5, -30.25'],
     ['a.zip', zip('places.shp', shapefile(7, 51)), '7, 51'],
   ]
-  test('opens files with places, and lets the user choose among several', async () => {
+  test('opens files with places, and lets the user choose among several places', async () => {
     await using browser = await open()
     const { page, complaints } = browser
     for (const [name, content, expected] of FILES) {

@@ -117,7 +117,7 @@ async function colourAt({ page }: OpenPage, right: number, down: number): Promis
   })()`)
 }
 
-describe('archives', () => {
+describe('archives of map tiles', () => {
   test('number tiles along the Hilbert curve, and are read by the library of PMTiles', async () => {
     // Values from the specification and from the reference implementation.
     expect([tileId(0, 0, 0), tileId(1, 0, 0), tileId(1, 0, 1), tileId(1, 1, 1), tileId(1, 1, 0)]).toEqual([
@@ -169,7 +169,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
       expect(browser.complaints).toEqual([])
     },
   )
-  test('links to the same view on OpenStreetMap if it has no streets', async () => {
+  test('links to the same view on OpenStreetMap if the archive has no streets', async () => {
     await using browser = await openPage()
     const { page } = browser
     const link = page.getByRole('link', { name: 'See this view on OpenStreetMap' })

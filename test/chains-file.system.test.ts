@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(FILE))
 
-test('indexes the chain, lists it by slug and alias, and signs for it', async () => {
+test('the service indexes a chain of the file, lists it by slug and alias, and signs for it', async () => {
   const { chain } = world
   expect([chain.chain.id, chain.chain.slug]).toEqual([ROW.id, 'far-chain'])
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
@@ -81,7 +81,7 @@ test('indexes the chain, lists it by slug and alias, and signs for it', async ()
   expect((await mined(world.chain, sent.hash)).status).toBe(1)
 })
 
-test('overrides values of a known chain by a row with its slug and no id', () => {
+test('a row with a known slug and no id overrides values of the known chain', () => {
   expect(chainNamed('celo')).toMatchObject({
     id: 42220,
     minConfirmations: 3,
@@ -97,7 +97,7 @@ test('overrides values of a known chain by a row with its slug and no id', () =>
   })
 })
 
-describe('rejects a file with a mistake', () => {
+describe('the reader of the chains file rejects', () => {
   test.each<[string, unknown, string]>([
     ['not a list', {}, sentence()],
     ['not an address', [{ ...ROW, id: 5, slug: 'other', aliases: [], eas: '0x1' }], sentence('', '/0/eas')],
@@ -106,10 +106,10 @@ describe('rejects a file with a mistake', () => {
     ['a slug of the table', [{ ...ROW, id: 5, slug: 'celo', aliases: [] }], 'the slug or alias celo'],
     ['a value that a chain of the table keeps', [{ slug: 'celo', finality: 1 }], '/0/finality'],
     ['a value out of range', [{ slug: 'celo', rpcBatchSize: 0 }], '/0/rpcBatchSize'],
-  ])('%s', (_, value, message) => {
+  ])('a file with this mistake: %s', (_, value, message) => {
     expect(() => readChains(JSON.stringify(value))).toThrow(message)
   })
-  test('not JSON', () => {
+  test('a file that is not JSON', () => {
     expect(() => readChains('[')).toThrow(sentence())
     expect(CHAINS.at(-1)!.slug).toBe('far-chain')
   })

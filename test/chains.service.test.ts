@@ -55,7 +55,7 @@ async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof 
   return uids[0]!
 }
 
-test('records an attestation on its own chain only, and counts it there', async () => {
+test('the service records an attestation on its own chain only, and counts it there', async () => {
   expect([...world.chains.values()].map(({ chain }) => localVersion(chain))).toEqual([
     '1.2.0',
     '0.26',
@@ -78,7 +78,7 @@ test('records an attestation on its own chain only, and counts it there', async 
   })
 })
 
-test('records one UID on every chain, and revokes it only on the chain of the revocation', async () => {
+test('the service records one UID on every chain, and revokes it on one chain only', async () => {
   const uid = await attestOnAll([...world.chains.values()], place(50))
   await world.caughtUp()
   for (const slug of ACTIVE_SLUGS)
@@ -106,7 +106,7 @@ test('records one UID on every chain, and revokes it only on the chain of the re
     })
 })
 
-test('removes only the record of the chain that reorganizes', async () => {
+test('the service removes only the record of the chain that reorganizes', async () => {
   const arbitrum = local('arbitrum')
   const others = ACTIVE_SLUGS.filter((slug) => slug !== 'arbitrum')
   const before = await arbitrum.provider.send('evm_snapshot', [])
@@ -173,7 +173,7 @@ async function submission(
 }
 
 test.each(ACTIVE_SLUGS)(
-  'signs an answer that the real contract of %s accepts, and the contract of no other chain',
+  'the service signs an answer that the contract of %s accepts, and no contract of another chain',
   async (slug) => {
     const from = await attest(local(slug), locationRequest(BRANDENBURG_GATE), 3)
     await world.caughtUp()

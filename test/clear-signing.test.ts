@@ -113,11 +113,11 @@ descriptors['common-PermissionedEIP712Proxy.json'] = {
   display: { formats: formatsOf('v1') },
 }
 
-test.each(Object.keys(descriptors))('%s matches the tables', async (file) => {
+test.each(Object.keys(descriptors))('the descriptor %s matches the tables', async (file) => {
   const text = await format(JSON.stringify(descriptors[file]), { parser: 'json', printWidth: 110 })
   await expect(text).toMatchFileSnapshot(`../clear-signing/${file}`)
 })
-test('the folder has no other descriptors', () => {
+test('the folder has only the descriptors of known layouts', () => {
   const files = readdirSync('clear-signing').filter((file) => file.endsWith('.json'))
   expect(files.sort()).toEqual(Object.keys(descriptors).sort())
 })
@@ -155,12 +155,12 @@ describe.each(['legacy', 'v1', 'v2'] as const)('the functions of layout %s', (la
   const formats = Object.entries(formatsOf(layout))
   const contract = new Interface(DELEGATED_ABIS[layout])
 
-  test.each(formats)('%s is the same function when another library encodes it', (key) => {
+  test.each(formats)('include %s, which is the same when another library encodes it', (key) => {
     const read = parseAbiItem(`function ${key}` as 'function f()') as unknown as AbiFunction
     expect(toFunctionSelector(read)).toBe(contract.getFunction(read.name)!.selector)
   })
   test.each(formats)(
-    '%s shows every parameter once, in a format for its type, or it belongs to the signature',
+    'include %s, whose parameters are each shown once, or belong to the signature',
     (key, { fields }) => {
       const { inputs } = contract.getFunction(key.split('(')[0]!)!
       const parts = inputs.flatMap((input) => leaves(input, input.name))
@@ -172,7 +172,7 @@ describe.each(['legacy', 'v1', 'v2'] as const)('the functions of layout %s', (la
       }
     },
   )
-  test('an answer is shown with readable labels and values', () => {
+  test('show an answer with readable labels and values', () => {
     const [attester, recipient] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`].map(getAddress)
     const schema = `0x${'c3'.repeat(32)}`
     const data = {

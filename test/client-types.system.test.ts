@@ -51,7 +51,7 @@ function compile(schema: string): string[] {
   })
 }
 
-describe('types that openapi-typescript generates from /openapi.json by default', () => {
+describe('the types that openapi-typescript generates from /openapi.json', () => {
   test('compile with a client of every endpoint, without a cast', async () => {
     const { body: document } = await world.get('/openapi.json')
     const types = astToString(await openapiTS(document))

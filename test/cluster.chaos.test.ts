@@ -406,7 +406,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     await followed(first!, [primary!, second!])
     await lives()
   })
-  test('sends every client the state of the chain, once', async () => {
+  test('sends every client the current state of the chain, once', async () => {
     const last = [...attested]
     const all = async () => [
       ...(JSON.parse((await ask(`${LIST}?limit=1000`)).text) as { data: Shown[] }).data,

@@ -54,7 +54,7 @@ function copies(): number[] {
     .map(Number)
 }
 
-test('two instances count each request of a client exactly once', async () => {
+test('two instances of the API count each request of a client exactly once', async () => {
   // Sends a few requests at a time: on a busy machine, an instance that waits too long for the count
   // continues on its own.
   const answers: Awaited<ReturnType<typeof ask>>[] = []
@@ -70,7 +70,7 @@ test('two instances count each request of a client exactly once', async () => {
   )
 })
 
-test('/metrics adds up the metrics of all instances, and reports those of the database once', async () => {
+test('/metrics adds up the metrics of all instances, and reports database metrics once', async () => {
   const signed = async () => {
     const text = await (await fetch(`${world.url}/metrics`, { headers: { connection: 'close' } })).text()
     expect(text.match(/^geospatial_database_up /gm)).toHaveLength(1)

@@ -51,7 +51,7 @@ test.skipIf(!isAllowed).each([
   ['unchanged', commandsAsTheyStand],
   ['with Postgres last', postgresLast],
 ])(
-  `the page, %s, leads from packages to an answer of /ready through Caddy${needs}`,
+  `the Debian page, %s, leads from packages to a response of /ready through Caddy${needs}`,
   { timeout: 300_000 },
   async (_, ordered) => {
     const folder = temporaryFolder()

@@ -78,7 +78,7 @@ beforeAll(async () => {
 }, COMPILING_MS)
 afterAll(() => removeFolder(folder))
 
-describe.each(PAGES)('%s', (page) => {
+describe.each(PAGES)('the page %s', (page) => {
   const blocks = blocksOf(page)
   /** Text on the page -> the text that replaces it in this run. */
   const known = new Map<string, string>()
@@ -109,18 +109,18 @@ describe.each(PAGES)('%s', (page) => {
     if (block.language === 'sh') {
       const commands = shellCommands(block.text).filter((command) => !ELSEWHERE.test(command))
       return commands.map((command, n) => ({
-        name: `${block.line}: ${command.slice(0, 100)}`,
+        name: `line ${block.line} runs: ${command.slice(0, 100)}`,
         run: () => runCommand(command, n === commands.length - 1 ? answer : undefined),
       }))
     }
     if (block.language === 'graphql')
-      return [{ name: `${block.line}: GraphQL`, run: () => runQuery(block.text, answer) }]
+      return [{ name: `line ${block.line} runs: GraphQL`, run: () => runQuery(block.text, answer) }]
     if (block.language === 'js' && answer?.language === 'text')
-      return [{ name: `${block.line}: a program`, run: () => runProgram(block.text, answer) }]
+      return [{ name: `line ${block.line} runs: a program`, run: () => runProgram(block.text, answer) }]
     if (block.language === 'ts' && answer?.language === 'text')
       return [
         {
-          name: `${block.line}: a program in TypeScript`,
+          name: `line ${block.line} runs: a program in TypeScript`,
           run: () => runProgram(programs.get(`${page}:${block.line}`)!, answer),
         },
       ]
@@ -266,7 +266,7 @@ describe.each(PAGES)('%s', (page) => {
     return output
   }
 
-  if (runs.length === 0) test('shows no request', () => {})
+  if (runs.length === 0) test('has no request to run', () => {})
   // Requests run in order, because they use values of earlier responses.
   for (const { name, run } of runs) test(name, run)
 })

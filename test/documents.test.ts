@@ -45,7 +45,7 @@ test('every page is reached from README.md', () => {
       if (file.endsWith('.md') && existsSync(file) && statSync(file).isFile()) reached.add(file)
   expect(PAGES.filter((page) => !reached.has(page))).toEqual([])
 })
-test('README.md is an index: at most 120 lines', () => {
+test('README.md is an index of at most 120 lines', () => {
   expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThanOrEqual(121)
 })
 
@@ -92,7 +92,7 @@ describe('documents that the code cites', () => {
 
 describe('the comparison of shown and real responses', () => {
   const differ = (shown: string, real: unknown) => differences(parseShown(shown), real, () => {})
-  test('accepts any text, members or entries only where `...` stands', () => {
+  test('accepts any text, members or entries only at `...`', () => {
     expect(differ('{"a": "0x12...ef", ...}', { a: '0x12cdef', b: 1 })).toEqual([])
     expect(differ('{"a": 1} // a comment', { a: 1, b: 2 })).toEqual(['.b: answered, but not shown'])
     expect(differ('[1, 2, ...]', [1, 2, 3])).toEqual([])
@@ -106,7 +106,7 @@ describe('the comparison of shown and real responses', () => {
     expect(differ('{"uid": "0xab"}', { uid: '0xabcd' })).toHaveLength(1)
     expect(differ('{"result": 1.25}', { result: 1.26 })).toEqual(['result: 1.25 is shown, 1.26 answered'])
   })
-  test('parses commands like a shell', () => {
+  test('reads commands as a shell does', () => {
     expect(shellCommands("a -d '{\n}' \\\n b  # c's\n# d\ne")).toEqual(["a -d '{\n}'   b", 'e'])
     expect(shellWords(`curl -H 'a: b' "x\\"y" http://h/?q=1#f`)).toEqual([
       'curl',

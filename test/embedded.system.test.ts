@@ -29,7 +29,7 @@ async function connected<T>(work: (client: Client) => Promise<T>): Promise<T> {
 const one = async (client: Client, value: unknown) =>
   (await client.query<{ value: string }>('SELECT $1::text AS value', [value])).rows[0]!.value
 
-test('answers the query after a failed one with its own result', () =>
+test('the embedded database returns the correct result of a query after a failed query', () =>
   connected(async (client) => {
     for (let i = 0; i < 3; i++) {
       await expect(client.query('SELEC $1', [i])).rejects.toThrow('syntax error')
@@ -39,7 +39,7 @@ test('answers the query after a failed one with its own result', () =>
     }
   }))
 
-test('answers concurrent clients with their own results, some with queries of megabytes', () =>
+test('the embedded database returns each concurrent client its own results, even megabytes', () =>
   Promise.all(
     Array.from({ length: 8 }, (_, i) =>
       connected(async (client) => {
@@ -51,7 +51,7 @@ test('answers concurrent clients with their own results, some with queries of me
     ),
   ))
 
-test('excludes other clients from a transaction until it ends, or its client disconnects', async () => {
+test('the embedded database excludes other clients from a transaction until it ends', async () => {
   await connected((client) => client.query('CREATE TABLE counted (n int)'))
   const vanishing = new Client({ connectionString: url })
   vanishing.on('error', () => {})
@@ -63,7 +63,7 @@ test('excludes other clients from a transaction until it ends, or its client dis
   expect((await other).rows).toEqual([{ count: '0' }])
 })
 
-test('writes rows by COPY, and leaves the connection usable after a failed one', () =>
+test('the embedded database writes rows by COPY, even after a failed COPY', () =>
   connected(async (client) => {
     const copy = copyOver(client)
     await client.query('CREATE TABLE copied (n int, t text)')
@@ -87,7 +87,7 @@ test('writes rows by COPY, and leaves the connection usable after a failed one',
     expect(await one(client, 'after')).toBe('after')
   }))
 
-test('has one database, and neither opens nor creates another', async () => {
+test('the embedded server has one database, and neither opens nor creates another', async () => {
   const other = new Client({ connectionString: url.replace(/postgres$/, 'other') })
   await expect(other.connect()).rejects.toMatchObject({
     code: '3D000',

@@ -87,7 +87,7 @@ test('the indexer does not start if its only endpoint serves another chain, and 
   await world.caughtUp()
 })
 
-test('the indexer does not start on a database of another chain, logs why, and writes nothing', async () => {
+test('the indexer does not start on a database of another chain, and logs the reason', async () => {
   await indexer.stop()
   const [before] = await query<{ hash: string }>('SELECT final_hash AS hash FROM chain_status')
   await query(`UPDATE chain_status SET final_hash = $1`, [`0x${'2'.repeat(64)}`])
@@ -104,7 +104,7 @@ test('the indexer does not start on a database of another chain, logs why, and w
   await world.caughtUp()
 })
 
-test('the indexer reads logs at the head that an endpoint omits, and the audit finds those that the endpoint omits in history', async () => {
+test('the indexer reads logs that an endpoint omits at the head, and the audit those in history', async () => {
   const { chain, proxy, caughtUp } = world
   await finalize()
   const uids = await whileDown({}, faults.logsCutByOne)

@@ -101,7 +101,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await middleOf()).not.toBe(outlined)
   })
 
-  test('shows the same place on several chains as one entry that names them', async () => {
+  test('shows the same place on several chains as one entry that names the chains', async () => {
     const place = { type: 'Point', coordinates: [100, -40] }
     const twin = { prover: ADDRESSES[0]!, geometry: place, memo: 'One place' }
     await insertRecords(
@@ -137,7 +137,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('watches filters while the page is open, and offers commands that watch without it', async () => {
+  test('watches filters while the page is open, and shows commands that watch without the page', async () => {
     await using browser = await openPage()
     const { page } = browser
     await page.context().grantPermissions(['notifications'])
@@ -170,7 +170,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('watches the surroundings of a place from its sheet', async () => {
+  test('watches the surroundings of a place from the sheet of the place', async () => {
     const place = { type: 'Point' as const, coordinates: [179.995, 20] }
     const uid = await attest(world.chain, locationRequest(place, { memo: 'At the antimeridian' }))
     await world.caughtUp()

@@ -128,7 +128,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await browser.barriers()).toEqual([])
   })
 
-  test('filters by an area that is dragged on the map', async () => {
+  test('filters by an area that the user drags on the map', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=8,50,4')
     await mapShows(page, 2)
@@ -222,7 +222,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  test('opens a card from the map and from the list by keyboard, and restores it from its address', async () => {
+  test('opens a card from the map and from the list by keyboard, and restores it from the address', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=2.2945,48.8584,10')
     await mapShows(page, 1)
@@ -293,7 +293,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  test('shows a new record live, and fades it when it is revoked', async () => {
+  test('shows a new record live, and fades the record when it is revoked', async () => {
     await using browser = await openPage()
     const page = await opened(browser, '?at=-60,-40,5')
     await mapShows(page, 0)
@@ -314,7 +314,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('shows attested texts and media without running them', async () => {
+  test('shows attested texts and media as text, without running scripts', async () => {
     await using browser = await openPage()
     const page = await opened(browser, `?record=base-sepolia-${uids.hostile}&at=30,-20,6`)
     const memo = card(page).locator('.memo')
@@ -422,7 +422,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('reports a service that restarts, and recovers by itself', async () => {
+  test('reports that the service restarts, and recovers by itself', async () => {
     const port = await freePort()
     const start = async () => {
       const environment = {

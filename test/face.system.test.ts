@@ -50,7 +50,7 @@ const opened = async (page: Page, path: string) => {
   await drawn(page)
 }
 
-describe.skipIf(!CHROMIUM)('all pages', () => {
+describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
   test.each(['light', 'dark'] as const)(
     'have no serious accessibility violation and no horizontal scrolling at three sizes, %s',
     // 17 pages, each in three layouts.
@@ -124,7 +124,7 @@ describe.skipIf(!CHROMIUM)('all pages', () => {
     for (const [name, place] of Object.entries(places)) expect(place, name).toEqual(places.explorer)
   })
 
-  test('show in a menu the pages for which a phone has no room', async () => {
+  test('show a menu with the pages for which the header of a phone has no room', async () => {
     await using browser = await openPage({ viewport: { width: 320, height: 600 } })
     const { page } = browser
     for (const path of ['/', '/ogc']) {
@@ -177,7 +177,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     },
   )
 
-  test('leaves the field alone if it is clicked while the code of drawing is loading', async () => {
+  test('leaves a clicked field focused while the drawing code loads', async () => {
     await using browser = await openPage()
     const { page } = browser
     await opened(page, '/playground')
@@ -205,7 +205,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
       .toMatch(/^[\d.-]+, [\d.-]+$/)
   })
 
-  test('is a plain map with records on the pages that ask and attest, if there is no WebGL', async () => {
+  test('is a plain map with records on the ask and attest pages if there is no WebGL', async () => {
     await using browser = await openPage({ webgl: false })
     const { page } = browser
     await opened(page, '/attest')
@@ -219,7 +219,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the list', () => {
+describe.skipIf(!CHROMIUM)('the list of records', () => {
   test.each([1280, 820, 390, 320])('shows all formats of its downloads at %i pixels', async (width) => {
     await using browser = await openPage({ viewport: { width, height: 800 } })
     const { page } = browser

@@ -18,7 +18,7 @@ const OURS = new Wallet(LOCAL_SIGNER_KEY).address
 const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 
-test('measures an attested place by its UID, and signs an answer that the contract accepts', async () => {
+test('the service measures an attested place, and signs an answer that the contract accepts', async () => {
   const { chain } = world
   const uid = await attest(
     chain,
@@ -89,7 +89,7 @@ async function submit(eas: Contract, answer: Awaited<ReturnType<TestWorld['post'
   return eas.getFunction('getAttestation').staticCall(uid)
 }
 
-test('lands a boolean answer about an attested polygon', async () => {
+test('the service signs a boolean answer about an attested polygon, which lands', async () => {
   const { chain } = world
   const paris = await attest(
     chain,
@@ -114,7 +114,7 @@ test('lands a boolean answer about an attested polygon', async () => {
   ).toEqual([true, answer.inputRefs, BigInt(answer.timestamp), 'contains'])
 })
 
-test('records both location schemas, and keeps an unreadable payload in the event log without stopping', async () => {
+test('the service records both location schemas, and logs an unreadable payload', async () => {
   const { chain } = world
   const undecodable = await attest(chain, request(LOCATION_SCHEMA.uid, '0x1234'))
   const bowTie = positions('0 0, 1 1, 1 0, 0 1, 0 0')
@@ -182,7 +182,7 @@ test('records both location schemas, and keeps an unreadable payload in the even
   })
 })
 
-test('rejects revoked and expired attestations, returns 404 for unknown ones, and reads new ones from the chain', async () => {
+test('the service rejects revoked, expired and unknown attestations, and reads new ones', async () => {
   const { chain } = world
   const distanceFrom = async (from: unknown) =>
     (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
@@ -218,7 +218,7 @@ test('rejects revoked and expired attestations, returns 404 for unknown ones, an
   expect((await world.get(`/api/v0/location-records/${fresh}`)).status).toBe(200)
 })
 
-test('signs nothing after a revocation or reorg that the index has not read yet', async () => {
+test('the service signs nothing after a revocation or reorg that the index has not read', async () => {
   const { chain } = world
   const distanceFrom = async (from: string) =>
     (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body

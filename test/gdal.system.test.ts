@@ -144,12 +144,12 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
     ])
     expect(stdout).toContain(`Feature Count: ${places.length}`)
   })
-  test("GDAL's default page size reads the whole collection as well", async () => {
+  test('the default page size of GDAL suffices to read the whole collection', async () => {
     const file = path.join(folder, 'small.geojsonl')
     await run('ogr2ogr', ['-f', 'GeoJSONSeq', file, source, 'location-records', '-where', "chain='celo'"])
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(places.length / 4)
   })
-  test('-spat is sent as a request with bbox', async () => {
+  test('-spat of ogrinfo is sent as a request with bbox', async () => {
     const [west, south, east, north] = [-10, -20, 60, 50]
     const { features, requests } = await copied('-spat', `${west}`, `${south}`, `${east}`, `${north}`)
     expect(requests.some((url) => /bbox=-10,-20,60,50/.test(url))).toBe(true)
@@ -201,7 +201,7 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       ({ memo, chain }) => chain === 'celo' && memo === 'Place 7',
     ],
     ["memo = 'Place 8'", 'limit=1000', ({ memo }) => memo === 'Place 8'],
-  ])('-where "%s" is sent as a request with %s', async (where, request, passes) => {
+  ])('the option -where "%s" is sent as a request with %s', async (where, request, passes) => {
     const { features, requests } = await copied('-where', where)
     expect(idsOf(features)).toEqual(idsWhere(passes))
     expect(

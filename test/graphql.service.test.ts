@@ -59,7 +59,7 @@ test('GraphQL records equal those of the Records API', async () => {
   for (const [i, record] of body.data.entries()) expect(record).toMatchObject(snake(locationRecords.nodes[i]))
 })
 
-test('links a revocation in the event log and its record to each other', async () => {
+test('GraphQL links a revocation in the event log and its record to each other', async () => {
   const { attestationEvents } = await ask(
     '{ attestationEvents(filter: { kind: { equalTo: "REVOKED" } }) { nodes { uid attester blockTimestamp locationRecord { memo revoked revocationTime geometry events { nodes { kind } } } } } }',
   )
@@ -79,7 +79,7 @@ test('links a revocation in the event log and its record to each other', async (
   })
 })
 
-test('finds a geometry across the antimeridian on both sides, and returns it as attested', async () => {
+test('GraphQL finds a geometry across the antimeridian on both sides, as attested', async () => {
   const found = await ask(
     '{ a: locationRecords(filter: { bbox: [179, -18, 180, -17] }) { nodes { memo geometry } } b: locationRecords(filter: { bbox: [-179.5, -18, -179, -17] }) { totalCount } c: locationRecords(filter: { bbox: [-1, -18, 1, -17] }) { totalCount } }',
   )
@@ -90,7 +90,7 @@ test('finds a geometry across the antimeridian on both sides, and returns it as 
   })
 })
 
-test('returns the event of an attestation without a record, with its problem', async () => {
+test('GraphQL returns the event of an attestation without a record, with its problem', async () => {
   const { attestationEvents } = await ask(
     `{ attestationEvents(filter: { uid: { equalTo: "${uids[2]}" } }) { nodes { problem locationRecord { geometry } } } }`,
   )
@@ -102,7 +102,7 @@ test('returns the event of an attestation without a record, with its problem', a
   ])
 })
 
-test("errors have the documented status and GraphQL's form; GET / names the endpoint", async () => {
+test('GraphQL errors have the documented status and form, and GET / names the endpoint', async () => {
   for (const payload of [
     { query: '{ x }' },
     { query: 'mutation { x }' },

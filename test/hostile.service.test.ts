@@ -48,7 +48,7 @@ test.each([
   '/api/v0/location-records?limit=1000&format=geojson',
   '/api/v0/location-records?limit=1000&bbox=-180,-90,180,90',
   '/ogc/collections/location-records/items?limit=1000',
-])('returns every record of %s once, in pages that end early', async (path) => {
+])('the service returns every record of %s once, in pages that end early', async (path) => {
   const uids: string[] = []
   let pages = 0
   for (let next: string | undefined = path; next; pages++) {
@@ -63,13 +63,13 @@ test.each([
   expect([uids.length, new Set(uids).size]).toEqual([COUNT, COUNT])
 })
 
-test('exports every record', async () => {
+test('the service exports every record', async () => {
   const { status, text } = await get('/api/v0/location-records?format=ndjson')
   expect(status).toBe(200)
   expect(text.trim().split('\n')).toHaveLength(COUNT)
 })
 
-test('returns up to 16 MiB by GraphQL, and an error beyond that', async () => {
+test('the service returns up to 16 MiB by GraphQL, and an error above this limit', async () => {
   const ask = (first: number, fields: string) =>
     get('/graphql', {
       method: 'POST',

@@ -151,7 +151,7 @@ describe('GET /api/v0/location-records', () => {
       sentence('', uids.greenwich!, 'celo', 'base-sepolia'),
     )
   })
-  test('returns statistics, configuration, health and information', async () => {
+  test('has related routes for statistics, configuration, health and information', async () => {
     expect((await world.get('/api/v0/location-records/stats')).body).toEqual({
       ...{
         total: 5,
@@ -190,7 +190,7 @@ describe('GET /api/v0/location-records', () => {
 const UID_FORMAT = 'UID must be a 66-character hex string starting with 0x'
 const BBOX_FORMAT = 'Expected format: minLng,minLat,maxLng,maxLat'
 /** The specified texts (docs/spec/interface.md 10) are asserted here, and only here. */
-describe('malformed queries', () => {
+describe('the API, for malformed queries,', () => {
   test.each<[path: string, status: number, message: string, detail: unknown]>([
     [
       'location-records?chain=solana',
@@ -270,7 +270,7 @@ describe('malformed queries', () => {
       },
     })
   })
-  test('rejects a long run of digits at once, which once blocked the whole service for 0.7 s', async () => {
+  test('rejects a long run of digits at once', async () => {
     // Takes the best of several measurements, because a busy machine may delay some of them.
     const times: number[] = []
     for (let i = 0; i < 8; i++) {
@@ -296,7 +296,7 @@ const KNOWN = [
   .map((name) => `POST /compute/v0/${name}`)
   .join(', ')
 
-describe('malformed computations', () => {
+describe('the compute API, for malformed computations,', () => {
   const point = { type: 'Point', coordinates: [1, 2] }
   const good = { chainId: 84532, from: point, to: point }
   test.each([
@@ -328,7 +328,7 @@ describe('malformed computations', () => {
     [{ ...good, recipient: '0x12' }, 'recipient'],
     [{ ...good, recipient: '0x00000000219ab540356cBB839Cbe05303d7705fA' }, 'recipient'],
     [[], 'body'],
-  ])('%j', async (body, field) => {
+  ])('names the field of %j', async (body, field) => {
     expect(await world.post('/compute/v0/distance', body)).toEqual({
       status: 400,
       body: {
@@ -361,7 +361,7 @@ describe('malformed computations', () => {
       '/compute/v0/distance',
       { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' },
     ],
-  ])('%s', async (_, path, init) => {
+  ])('returns 400 for %s', async (_, path, init) => {
     expect(await send(path, init)).toEqual({
       type: 'application/problem+json; charset=utf-8',
       body: {
@@ -393,7 +393,7 @@ describe('malformed computations', () => {
       sentence('', KNOWN),
     ],
     ['method', '/compute/v0/distance?a=b', { method: 'GET' }, 405, 'Method Not Allowed', sentence()],
-  ])('another %s', async (_, path, init, status, title, detail) => {
+  ])('returns an error for another %s', async (_, path, init, status, title, detail) => {
     const instance = path.split('?')[0]
     expect(await send(path, init)).toEqual({
       type: 'application/problem+json; charset=utf-8',
@@ -423,7 +423,7 @@ describe('malformed computations', () => {
       instance: '/compute/v0/distance',
     })
   })
-  test('ends a request whose body never completes', async () => {
+  test('ends a request whose body never ends', async () => {
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(new URL(world.url).port), '127.0.0.1', () =>
         socket.write(
@@ -461,8 +461,8 @@ const CASES = [
 ].filter(({ params }) => params.radius !== 0)
 
 describe('the six operations', () => {
-  test('are all among the cases', () => expect(new Set(CASES.map(({ op }) => op)).size).toBe(6))
-  test.each(CASES)('$id', async ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
+  test('are all covered by the cases', () => expect(new Set(CASES.map(({ op }) => op)).size).toBe(6))
+  test.each(CASES)('solve case $id', async ({ op, inputs, params, expect: wanted, expected, tolerance }) => {
     const { status, body } = await world.post(`/compute/v0/${op}`, { chainId: 84532, ...inputs, ...params })
     if (wanted === 'refused') {
       expect(body).toMatchObject({
@@ -496,7 +496,7 @@ describe('the six operations', () => {
   })
   const square = { type: 'Polygon', coordinates: [positions('0 51, 1 51, 1 52, 0 52, 0 51')] }
   const point = { type: 'Point', coordinates: [0.5, 51.5] }
-  test('accept containee as an alias of geometry, but not both', async () => {
+  test('accept containee as an alias of geometry, but not both names', async () => {
     expect(
       (await world.post('/compute/v0/contains', { chainId: 84532, container: square, containee: point }))
         .body,
@@ -610,7 +610,7 @@ describe('the six operations', () => {
       { status: 400, detail: sentence('geometry') },
     )
   })
-  test('do not block small computations by a large one', async () => {
+  test('do not block small computations while a large one runs', async () => {
     const ring = Array.from({ length: 60_000 }, (_, i) => [
       10 + Math.cos((2 * Math.PI * i) / 60_000),
       50 + Math.sin((2 * Math.PI * i) / 60_000),
@@ -637,7 +637,7 @@ describe('the six operations', () => {
 
 describe('valid computations', () => {
   const from = { type: 'Point', coordinates: [2.2945, 48.8584] }
-  test('accept a request signed by a wallet once (docs/reference/wallet.md)', async () => {
+  test('include a request signed by a wallet, once (docs/reference/wallet.md)', async () => {
     const wallet = new Wallet(Wallet.createRandom().privateKey)
     const body = JSON.stringify({ chainId: 84532, from, to: from })
     const [address, timestamp, nonce] = [
@@ -672,7 +672,7 @@ describe('valid computations', () => {
       expect.objectContaining({ type: `${world.url}/errors/verification-failed` }),
     ])
   })
-  test("accept a schema with the payload's types, and sign its own revocable flag", async () => {
+  test('may name a schema with the types of the payload, and use its revocable flag', async () => {
     const registry = await world.chain.registry()
     const fields = 'uint256 value, string unit, bytes32[] refs, uint256 at, string op'
     const sent = await registry.getFunction('register').send(fields, ZeroAddress, false)
@@ -691,7 +691,7 @@ describe('valid computations', () => {
       attestation: { schema, revocable: false },
     })
   })
-  test('reject a schema whose text is not UTF-8 with 400', async () => {
+  test('must not name a schema whose text is not UTF-8', async () => {
     const registry = await world.chain.registry()
     const data = registry.interface
       .encodeFunctionData('register', ['x', ZeroAddress, true])
@@ -713,7 +713,7 @@ describe('valid computations', () => {
       detail: sentence(),
     })
   })
-  test('return the same reference, and distance 0, for a Feature of the same geometry', async () => {
+  test('have the same reference, and distance 0, for a Feature of the same geometry', async () => {
     const feature = {
       type: 'Feature',
       properties: { name: 'x' },

@@ -41,7 +41,7 @@ const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}
     folder,
   )
 
-test('removes the record of an attestation that a reorg drops, and indexes its replacement', async () => {
+test('the indexer removes the record of a dropped attestation, and indexes its replacement', async () => {
   const { chain, caughtUp } = world
   const kept = await attest(chain, place(1))
   const before = await chain.provider.send('evm_snapshot', [])
@@ -56,7 +56,7 @@ test('removes the record of an attestation that a reorg drops, and indexes its r
   expect([await status(kept), await status(dropped), await status(replacement)]).toEqual([200, 404, 200])
 })
 
-test('restores the record of a revocation that a reorg drops, and applies a later revocation', async () => {
+test('the indexer restores the record of a dropped revocation, and applies a later revocation', async () => {
   const { chain, caughtUp } = world
   const uid = await attest(chain, place(4))
   await caughtUp()
@@ -74,7 +74,7 @@ test('restores the record of a revocation that a reorg drops, and applies a late
   expect(await isRevoked(uid)).toBe(true)
 })
 
-test('follows anvil_reorg: blocks with other hashes and without their transactions', async () => {
+test('the indexer follows anvil_reorg to blocks with other hashes and fewer transactions', async () => {
   const { chain, caughtUp } = world
   const uids = [await attest(chain, place(5)), await attest(chain, place(6)), await attest(chain, place(7))]
   await caughtUp()
@@ -84,7 +84,7 @@ test('follows anvil_reorg: blocks with other hashes and without their transactio
   expect(await Promise.all(uids.map(status))).toEqual([200, 404, 404])
 })
 
-test('follows a reorg that occurred while it was down', async () => {
+test('the indexer follows a reorg that occurred while the indexer was down', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   const dropped = await attest(chain, place(8))
@@ -97,7 +97,7 @@ test('follows a reorg that occurred while it was down', async () => {
   expect([await status(dropped), await status(replacement)]).toEqual([404, 200])
 })
 
-test('indexes attestation and revocation in one block, equal content twice in a block, and several in one transaction', async () => {
+test('the indexer indexes several attestations and their revocations in one block', async () => {
   const { chain, caughtUp } = world
   const eas = await chain.eas()
   const twin = place(10)
@@ -136,7 +136,7 @@ test('indexes attestation and revocation in one block, equal content twice in a 
   expect(await isRevoked(uid)).toBe(true)
 })
 
-test('orders the changes of one block by the log index of their events', async () => {
+test('the indexer orders the changes of one block by the log index of their events', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const eas = await chain.eas()
   const receipts = await inOneBlock(
@@ -156,7 +156,7 @@ test('orders the changes of one block by the log index of their events', async (
   expect(changes.map(({ uid }) => uid)).toEqual(uids)
 })
 
-test("records the contract that calls EAS as attester, not the transaction's sender", async () => {
+test('the indexer records the contract that calls EAS as attester, not the sender', async () => {
   const { chain, caughtUp } = world
   const target = LOCAL_CHAIN.eas
   const callData = (await chain.eas()).interface.encodeFunctionData('attest', [place(45)])
@@ -184,7 +184,7 @@ test("records the contract that calls EAS as attester, not the transaction's sen
   expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
 })
 
-test('stores all of 300 attestations in one block, some of them malformed', async () => {
+test('the indexer stores all of 300 attestations in one block, some of them malformed', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const encode = (type: string, location: string, memo = '') =>
     AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
@@ -246,7 +246,7 @@ test('stores all of 300 attestations in one block, some of them malformed', asyn
   expect(found).toEqual([{ problems: 8, records: 299 }])
 })
 
-test('keeps invalid payloads in the event log with their problem, and continues', async () => {
+test('the indexer logs invalid payloads with their problem, and continues', async () => {
   const { chain, caughtUp } = world
   const encode = (location: string, srs = 'EPSG:4326', type = 'geojson') =>
     AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
@@ -292,7 +292,7 @@ test('keeps invalid payloads in the event log with their problem, and continues'
   }
 })
 
-test('withholds and counts an attestation that the database refuses, and continues; a reorg removes it, and a replay writes its record', async () => {
+test('the indexer withholds an attestation that the database refuses, until a replay or reorg', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(databaseUrl, text, values)
   const withheld = async () =>
@@ -348,7 +348,7 @@ test('withholds and counts an attestation that the database refuses, and continu
   expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
 })
 
-test('rolls back a revocation for any event time, even if the attested one is beyond the year 9999', async () => {
+test('the indexer rolls back a revocation for any event time, even after the year 9999', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const point = { type: 'Point' as const, coordinates: [15, 10] }
   const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
@@ -380,7 +380,7 @@ test('rolls back a revocation for any event time, even if the attested one is be
   expect(await isRevoked(last)).toBe(false)
 })
 
-test('waits as the second indexer of a chain, takes over when the first dies, and neither withdraws nor repeats a record', async () => {
+test('the second indexer of a chain waits, and takes over when the first indexer dies', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const folder = temporaryFolder()
   const second = startIndexer('second', folder)
@@ -414,7 +414,7 @@ test('waits as the second indexer of a chain, takes over when the first dies, an
 
 // The embedded database has a single session, which a transaction occupies.
 test.skipIf(!TEST_DATABASE_URL)(
-  'is replaced, with its open transaction, if it freezes during a batch, and ends when it resumes',
+  'an indexer that freezes during a batch is replaced, and ends when it resumes',
   async () => {
     const { chain, caughtUp, databaseUrl } = world
     const folder = temporaryFolder()
@@ -471,7 +471,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('writes nothing more after it lost its lease unnoticed, as after a pause', async () => {
+test('the indexer writes nothing after it lost its lease unnoticed, as after a pause', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const writer = async () =>
     (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
@@ -495,7 +495,7 @@ test('writes nothing more after it lost its lease unnoticed, as after a pause', 
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'listens on no address, or with INDEXER_METRICS_PORT on loopback for its metrics',
+  'the indexer listens only on loopback for metrics, if INDEXER_METRICS_PORT is set',
   async () => {
     const indexer = world.services.get('indexer-base-sepolia')!
     expect(listening(indexer.pid)).toEqual([])
@@ -541,7 +541,7 @@ function listening(pid: number): string[] {
   )
 }
 
-test('loses and repeats no event if it is killed repeatedly on a busy chain', async () => {
+test('the indexer loses and repeats no event if it is killed repeatedly on a busy chain', async () => {
   const { chain, caughtUp } = world
   for (let i = 0; i < 12; i++) {
     const uid = await attest(chain, place(20 + i))

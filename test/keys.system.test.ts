@@ -90,7 +90,7 @@ async function answersLand(environment: NodeJS.ProcessEnv, attester: string): Pr
   }
 }
 
-test('answers land if a service signs typed data', async () => {
+test('answers land if a remote service signs their typed data', async () => {
   const LOCAL_CHAIN_PORT = String(await freePort())
   await answersLand(
     { LOCAL_CHAIN_PORT, SIGNER_URL: `http://127.0.0.1:${LOCAL_CHAIN_PORT}` },
@@ -114,7 +114,7 @@ test('a token is rejected with a clear message if pkcs11js is missing', async ()
   await expect(opened).rejects.toThrow(sentence('SIGNER_URL'))
 })
 
-describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => {
+describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`the signer with a PKCS#11 token${needs}`, () => {
   let token: SoftToken
   const closing: (() => Promise<void>)[] = []
   beforeAll(() => {
@@ -140,7 +140,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     return opened
   }
 
-  test('keeps the private key, and makes canonical signatures by its address', async () => {
+  test('never reads the private key, and makes canonical signatures by its address', async () => {
     expect(token.extract('signer')).toBe('CKR_ATTRIBUTE_SENSITIVE')
     const [byLabel, byId] = [await signerOf(), await signerOf(token.environment('id=%0a%01'))]
     expect([byLabel.address, byLabel.notReady()]).toEqual([byId.address, undefined])
@@ -181,7 +181,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
     await expect(refused).rejects.toThrow(SettingsError)
     await expect(refused).rejects.toThrow(problem)
   })
-  test('deploys a proxy', async () => {
+  test('can deploy a proxy', async () => {
     const chain = await startTestChain({ port: await freePort() })
     closing.push(() => chain.stop())
     const { address } = await signerOf()
@@ -206,7 +206,7 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`a PKCS#11 token${needs}`, () => 
   })
 })
 
-describe('with a local chain', () => {
+describe('the signer on a local chain', () => {
   let chain: LocalChain
   const closing: (() => Promise<void>)[] = []
   beforeAll(async () => {

@@ -160,7 +160,7 @@ function foreign(log: { topics: string[] }): object[] {
   ]
 }
 
-test('the documented agent prints its usage, and the reason for which a chain is not signed for', async () => {
+test('the documented agent prints its usage, and why a chain is not supported', async () => {
   expect(await agent()).toEqual({
     code: 2,
     output: expect.stringMatching(/^Usage: node docs\/guide\/agent\.mjs <service> /),
@@ -242,7 +242,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     ])
   })
 
-  test('an answer has the registered revocable flag, and other fields or an unregistered schema are rejected', async () => {
+  test('an answer has the registered revocable flag, and unknown fields or schemas are rejected', async () => {
     const chain = local(slug)
     const registry = await chain.registry(1)
     const spaced = NUMERIC_RESULT_FIELDS.replaceAll(',', ', ')
@@ -299,7 +299,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(await nonceOf(chain)).toBe(nonce + 20)
   })
 
-  test('a batch lands through viem unchanged, and a batch whose nonces are used up is re-signed as a whole and lands', async () => {
+  test('a batch lands through viem, and lands after a re-sign if its nonces are used up', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const batch = await ask(chain, 'batch', {
@@ -510,7 +510,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(new Set(reverts.map(([name]) => name))).toEqual(new Set(errors))
   })
 
-  test('one of two answers with the same nonce lands, and verify reports the other, which is re-signed and lands too', async () => {
+  test('an answer whose nonce is used up is reported by verify, and lands after a re-sign', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const [first, second] = [
@@ -591,7 +591,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect((await submit(chain, again)).data).toBe(second.attestation.data)
   })
 
-  test('an answer is not re-signed if an input has been revoked since, or if the answer is foreign, changed, or of another chain', async () => {
+  test('an answer is not re-signed if an input was revoked, or if the answer is foreign or changed', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const uid = await attest(chain, locationRequest(EIFFEL_TOWER), 2)
@@ -678,7 +678,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
 /** The number of submissions grows with its square. */
 const AGENTS = EFFORT < 2 ? 12 : 50
 
-test('agents that submit at once all land: each re-signs its answer if another was first', async () => {
+test('agents that submit at once all land, because each agent re-signs if another was first', async () => {
   const chain = local('base-sepolia')
   const { id } = chain.chain
   const started = await nonceOf(chain)
@@ -708,7 +708,7 @@ test('agents that submit at once all land: each re-signs its answer if another w
   expect(resigned).toBeGreaterThanOrEqual(AGENTS - 1)
 }, 180_000)
 
-test('a late answer is refused by contracts with deadlines, and accepted by 0.26', async () => {
+test('contracts with deadlines refuse a late answer, and version 0.26 accepts the answer', async () => {
   for (const slug of ['base-sepolia', 'celo', 'base', 'arbitrum']) {
     const chain = local(slug)
     const answer = await ask(chain, 'distance', distance)

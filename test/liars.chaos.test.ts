@@ -129,7 +129,7 @@ test.each<[string, Fault]>([
   },
 )
 
-test('blocks with false receipts are refused and reported as a doubt, and blocks without receipts are in doubt until they are proven', async () => {
+test('blocks with false receipts are refused, and blocks without receipts stay in doubt', async () => {
   const { chain, proxy } = world
   await until(async () => (await doubt()) === null)
   proxy.misbehave(faults.logsForged)

@@ -26,7 +26,7 @@ test('every source file of a package names its licence', () => {
   expect(files.length).toBeGreaterThan(100)
   expect(files.filter((file) => !isMit(file))).toEqual([])
 })
-test('every file of src that packages contain is under their licence, and no other file of src except the kernel', () => {
+test('every file of src in a package is under the licence of the package', () => {
   const contained = new Set(sources('packages', /\/src\/.*(?<!\.test)\.ts$/))
   for (const file of contained) for (const each of imported(file)) contained.add(each)
   const outside = [...contained].filter((file) => file.startsWith('src/'))

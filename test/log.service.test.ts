@@ -23,7 +23,7 @@ const POINT = { type: 'Point', coordinates: [2.2945, 48.8584] }
 const POLYGON = { type: 'Polygon', coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
 const chainId = LOCAL_CHAIN.id
 
-describe('with the log on, as by default', () => {
+describe('the service with its log on, as by default,', () => {
   let world: TestWorld
   let zone: string
   beforeAll(async () => {
@@ -143,7 +143,7 @@ describe('with the log on, as by default', () => {
   })
 })
 
-describe('with LOG=off', () => {
+describe('the service with LOG=off', () => {
   test('signs without a log, which has no routes', async () => {
     const key = Wallet.createRandom().privateKey
     const world = await startTestWorld({ LOG: 'off', SIGNER_PRIVATE_KEY: key })

@@ -25,11 +25,11 @@ describe.each(CIDS)('media at %s', (cid) => {
   )
 })
 test.each(['javascript:alert(1)', 'data:text/html,x', 'ipfs://x', 'file:///etc/passwd', '//example.org', ''])(
-  '%j has no link',
+  'the media %j have no link',
   (data) => {
     expect(linkOf(data)).toBeUndefined()
   },
 )
-test('an http or https URL is its own link', () => {
+test('an http or https URL of media is its own link', () => {
   expect(linkOf('https://example.org/a/../b')).toBe('https://example.org/b')
 })

@@ -64,14 +64,14 @@ function literalsIn(name: string, text: string): string[] {
 /** Components whose `name` is a key. */
 const KEYED = new Set(['Choice', 'GeometryField', 'Text', 'TextField'])
 
-test('no component contains a literal text', () => {
+test('no component of the web interface contains a literal text', () => {
   expect(components.length).toBeGreaterThan(30)
   const found = components.flatMap((file) =>
     literalsIn(file, readFileSync(file, 'utf8')).map((literal) => `${file}:${literal}`),
   )
   expect(found).toEqual([])
 })
-test('finds each kind of text in a component', () => {
+test('the check of components finds each kind of literal text', () => {
   const found = literalsIn(
     'example.tsx',
     `const Example = () => <p title="One" class="row" aria-label={isOpen ? 'Two' : say.three}>
@@ -85,7 +85,7 @@ test('finds each kind of text in a component', () => {
   expect(found).toHaveLength(10)
 })
 
-test('styles name neither left nor right, so that a language can run from right to left', () => {
+test('the styles name neither left nor right, which right-to-left languages require', () => {
   const physical =
     /(?:^|[\s;{])(?:left|right|(?:margin|padding|border)-(?:left|right)[\w-]*)\s*:|text-align:\s*(?:left|right)|(?:margin|padding): *[^\s;]+ ([^\s;]+) [^\s;]+ (?!\1;)[^\s;]+;/g
   const found = filesIn(/\.css$/).flatMap((file) =>
@@ -94,7 +94,7 @@ test('styles name neither left nor right, so that a language can run from right 
   expect(found).toEqual([])
 })
 
-test('writes each result in the words that the client has', () => {
+test('the pages write each result in the words of the client', () => {
   for (const [name, { inputs, parameters = [], units }] of OPERATION_ROWS)
     for (const result of units ? [0.01, 4109.53] : [true, false]) {
       const claims = en.claims[name]

@@ -75,7 +75,7 @@ const SCHEMA = `
   ORDER BY 1, 2, 3`
 const schemaOf = (url: string) => rows<{ what: string; name: string; is: string }>(url, SCHEMA)
 
-test('migrations match the entities, except for the columns of shapes and the indexes that entities cannot express', async () => {
+test('the migrations match the entities, except for columns and indexes of shapes', async () => {
   const database = await createMigratedDatabase()
   const source = await migrationTool(database.url)
   try {
@@ -119,7 +119,7 @@ async function undoFrom(url: string, first: string): Promise<void> {
 }
 
 test.each(['Poison', 'Records', 'Indexer'])(
-  'undoes and repeats %s and all later migrations, with a long location type',
+  'the migrations undo and repeat %s and all later migrations, with a long location type',
   async (first) => {
     const own = await createMigratedDatabase()
     const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
@@ -148,7 +148,7 @@ test.each(['Poison', 'Records', 'Indexer'])(
   },
 )
 
-test('undoes every `up` by its `down`, and repeats the `up`', async () => {
+test('the `down` of each migration undoes its `up`, which can be repeated', async () => {
   const database = await createDatabase()
   try {
     await migrateTo(database.url, 0)
@@ -195,7 +195,7 @@ async function epochAfter(url: string, id: string): Promise<{ since: Date; origi
   await rows(url, RECORD, [id, 'geojson'])
   return (await rows<{ since: Date; origin: string }>(url, 'SELECT since, origin FROM record_state'))[0]!
 }
-test('DatabaseEpochs preserves the epoch of a database, and so does its down', async () => {
+test('DatabaseEpochs and its down preserve the epoch of a database', async () => {
   const database = await createDatabase()
   try {
     await migrateTo(database.url, indexOf('DatabaseEpochs'))
@@ -210,7 +210,7 @@ test('DatabaseEpochs preserves the epoch of a database, and so does its down', a
   }
 })
 test.skipIf(!TEST_DATABASE_URL)(
-  'begins a new epoch for a dump that is restored on the same server (needs PostgreSQL)',
+  'a dump that is restored on the same server has a new epoch (needs PostgreSQL)',
   async () => {
     const database = await createMigratedDatabase()
     const copy = new URL(database.url)
@@ -229,7 +229,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('adds a comment to every column of the views, and keeps it when the migration Poison is undone', async () => {
+test('the comments cover every column of the views, even when the migration Poison is undone', async () => {
   const database = await createMigratedDatabase()
   const comments = () =>
     rows<{ column: string; comment: string | null }>(
@@ -250,7 +250,7 @@ test('adds a comment to every column of the views, and keeps it when the migrati
   }
 })
 
-test('writes nothing when it runs again, and corrects a comment that differs', async () => {
+test('the comments are written once, and corrected if a comment differs', async () => {
   const database = await createMigratedDatabase()
   const written = () =>
     rows(
@@ -306,7 +306,7 @@ function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['b
   }
 }
 
-test('migrates a database of the first migration, with records of every kind, to the state of a new one', async () => {
+test('the migrations bring a database of the first migration to the state of a new database', async () => {
   const old = await createDatabase()
   const fresh = await createMigratedDatabase()
   const { events, bodies } = realisticLog()

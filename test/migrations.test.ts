@@ -27,7 +27,7 @@ test('migrations are frozen, because databases have run them', () => {
   expect(problems).toEqual([])
 })
 
-test('every migration has an up and a down, has a later time than the one before, and names no chain', () => {
+test('every migration has an up and a down, is later than the previous one, and names no chain', () => {
   const names = files.map((file) => /^\d{13}-[A-Z]\w*(?=\.(up|down)\.sql$)/.exec(file)?.[0])
   expect(names.filter((_, i) => i % 2 === 0)).toEqual(names.filter((_, i) => i % 2 === 1))
   expect(new Set(names).size * 2).toBe(files.length)

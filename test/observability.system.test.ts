@@ -67,14 +67,14 @@ test('the service exports every metric that rules and dashboards name', async ()
 })
 
 test.each(['/metrics/', '/%6detrics', '/metrics/?a=1', '/metric%73'])(
-  'returns 404 for %s, which a reverse proxy that blocks /metrics would pass',
+  'the service returns 404 for %s, which a proxy that blocks /metrics would pass',
   async (path) => {
     const answer = await fetch(world.url + path)
     expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ status: 'error' })])
   },
 )
 
-test('counts RPC calls by method and host only, at the API and the indexer', async () => {
+test('the service counts RPC calls by method and host only, at the API and the indexer', async () => {
   for (const text of await both()) {
     const host = new URL(world.chain.url).host
     const calls = text.match(/^geospatial_rpc_calls_total\{.*$/gm) ?? []
@@ -90,7 +90,7 @@ test('counts RPC calls by method and host only, at the API and the indexer', asy
   expect(ofApi).toMatch(/^geospatial_database_connections\{server="[^"@]+",state="idle"\} \d+$/m)
 })
 
-test('writes the logs of all processes in one form', () => {
+test('the service writes the logs of all processes in one form', () => {
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
   for (const name of ['api', 'indexer-base-sepolia']) {
     const lines = world.services.get(name)!.tail().split('\n').filter(Boolean)
@@ -107,7 +107,7 @@ test('writes the logs of all processes in one form', () => {
   }
 })
 
-test('has documentation for every metric of the API', async () => {
+test('the documentation covers every metric of the API', async () => {
   const [ofApi] = await both()
   const text = ['monitoring', 'log'].map((page) => readFileSync(`docs/operations/${page}.md`, 'utf8')).join()
   const names = [...ofApi!.matchAll(/^# TYPE (geospatial_\w+)/gm)].map(([, name]) => name!)

@@ -22,9 +22,9 @@ const revokeOffchain = async (uid: string, account: number, slug = 'base-sepolia
   await mined(chain, (await (await chain.eas(account)).getFunction('revokeOffchain').send(uid)).hash)
 }
 
-describe.each(SLUGS)('on %s', (slug) => {
+describe.each(SLUGS)('the service on %s', (slug) => {
   test.each([0, 1, 2] as const)(
-    'accepts version %i until its signer revokes it, regardless of revocations by another account',
+    'accepts version %i until its signer revokes it, regardless of other accounts',
     async (version) => {
       const attestation = await offchain(BRANDENBURG_GATE, { slug, version, time: seconds() - version })
       const { uid } = attestation.sig
@@ -45,7 +45,7 @@ describe.each(SLUGS)('on %s', (slug) => {
   )
 })
 
-test('signs an answer with the UID, which the contract accepts', async () => {
+test('the service signs an answer with the offchain UID, which the contract accepts', async () => {
   const attestation = await offchain(BRANDENBURG_GATE)
   const { body } = await distance({ attestation })
   const { schema, recipient, revocable, refUID, data } = body.attestation
@@ -67,7 +67,7 @@ test('signs an answer with the UID, which the contract accepts', async () => {
   expect(landed.data).toContain(attestation.sig.uid.slice(2))
 })
 
-test('re-signs an answer until its offchain input is revoked or expires', async () => {
+test('the service re-signs an answer until its offchain input is revoked or expires', async () => {
   const resign = (answer: object) => world.post('/compute/v0/resign', { chainId: 84532, ...answer })
   const kept = await offchain(BRANDENBURG_GATE)
   const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', {
@@ -98,7 +98,7 @@ test('re-signs an answer until its offchain input is revoked or expires', async 
   })
 })
 
-test('accepts the signature of a contract until its owner leaves it', async () => {
+test('the service accepts the signature of a contract until its owner leaves the contract', async () => {
   const { abi, bytecode } = compile('test/accounts.sol').Account!
   const owner = testAccount(2)
   const sender = await world.chain.provider.getSigner(2)
@@ -115,7 +115,7 @@ test('accepts the signature of a contract until its owner leaves it', async () =
   })
 })
 
-test('accepts offchain inputs in a batch', async () => {
+test('the service accepts offchain inputs in a batch', async () => {
   const attestation = await offchain(BRANDENBURG_GATE)
   const { status, body } = await world.post('/compute/v0/batch', {
     chainId: 84532,
@@ -130,7 +130,7 @@ test('accepts offchain inputs in a batch', async () => {
   ])
 })
 
-test('accepts inputs of different forms: two inline inputs, or one together with an onchain UID', async () => {
+test('the service accepts inputs of two different forms in one request', async () => {
   const v1 = await offchain(BRANDENBURG_GATE, { version: 1 })
   const lp = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
   expect(await distance({ attestation: v1 }, 'base-sepolia', { attestation: lp })).toMatchObject({
@@ -144,7 +144,7 @@ test('accepts inputs of different forms: two inline inputs, or one together with
   })
 })
 
-test('measures a long line in a worker', async () => {
+test('the service measures a long offchain line in a worker', async () => {
   const line = JSON.stringify({
     type: 'LineString',
     coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]),
@@ -177,7 +177,7 @@ test('measures a long line in a worker', async () => {
   ).toMatchObject({ status: 400, detail: sentence() })
 })
 
-test('rejects an attestation that is for another chain, has expired or is dated in the future', async () => {
+test('the service rejects attestations of another chain, expired, or dated in the future', async () => {
   const now = seconds()
   const refused = async (geometry: Promise<unknown>, detail: unknown) =>
     expect(await distance({ attestation: await geometry })).toMatchObject({
@@ -196,7 +196,7 @@ test('rejects an attestation that is for another chain, has expired or is dated 
   ).toBe(200)
 })
 
-test("rejects a location_type that names a geometry type other than the location's, and accepts one without a geometry type", async () => {
+test('the service rejects a location_type that names another geometry type than the location', async () => {
   const status = async (locationType: string, location: string) => {
     const data = AbiCoder.defaultAbiCoder().encode(
       ['string', 'string', 'string', 'string'],
@@ -228,7 +228,7 @@ test("rejects a location_type that names a geometry type other than the location
   ).toEqual(Array(4).fill(400))
 })
 
-test('rejects an input that mixes two forms, and a URI if URIs are not fetched', async () => {
+test('the service rejects an input of two forms, and a URI if fetching is off', async () => {
   const attestation = await offchain(EIFFEL_TOWER)
   const { uid } = attestation.sig
   expect(await distance({ attestation, uid })).toMatchObject({
@@ -253,7 +253,7 @@ test('rejects an input that mixes two forms, and a URI if URIs are not fetched',
   expect((await distance(uid)).status).toBe(404)
 })
 
-test('rejects a document with __proto__ or very deep nesting, and continues', async () => {
+test('the service rejects a document with __proto__ or very deep nesting, and continues', async () => {
   const attestation = JSON.stringify(await offchain(BRANDENBURG_GATE))
   const send = async (document: string) =>
     (

@@ -97,7 +97,7 @@ const DOCUMENTS = [
 describe('OGC API - Tiles (OGC 20-057)', () => {
   const RELATION = 'http://www.opengis.net/def/rel/ogc/1.0'
 
-  test('/req/geodata-tilesets, /req/tilesets-list: from the collection to its tileset, which leads to tiles', async () => {
+  test('/req/geodata-tilesets, /req/tilesets-list: the collection links to its tileset, and this to tiles', async () => {
     const { links } = (await ask('/ogc/collections/location-records')).json
     const list = (await ask(linkOf(links, `${RELATION}/tilesets-vector`).href)).json
     const [listed, ...others] = list.tilesets
@@ -132,7 +132,7 @@ describe('OGC API - Tiles (OGC 20-057)', () => {
     expect(tileMatrices[18].scaleDenominator).toBeCloseTo(2132.72958385, 7)
     expect(tileMatrices[18]).toMatchObject({ id: '18', matrixWidth: 262_144, matrixHeight: 262_144 })
   })
-  test('there is no other tile matrix set', async () => {
+  test('/req/tmxs/json: the service has no other tile matrix set', async () => {
     for (const path of ['/tileMatrixSets', '/collections/location-records/tiles']) {
       const { status, json } = await ask(`/ogc${path}/WorldCRS84Quad`)
       expect([status, json.detail]).toEqual([404, sentence()])
@@ -342,7 +342,7 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
       `S_INTERSECTS(geometry,POINT(${(somewhere.geometry!.coordinates as number[]).join(' ')}))`,
       ({ uid }) => uid === somewhere.uid,
     ],
-  ])('QGIS: %s', async (_, compiled, passes) => {
+  ])('QGIS: the service evaluates the filter %s', async (_, compiled, passes) => {
     const expected = idsWhere(passes)
     expect(expected.length).toBeGreaterThan(0)
     const filter = `filter=${encodeURIComponent(compiled)}&filter-lang=cql2-text&filter-crs=${encodeURIComponent(CRS84)}`
@@ -353,8 +353,8 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
   })
 })
 
-describe('A.2 Core', () => {
-  test('/req/core/http: HTTP/1.1, its status codes, HEAD as GET', async () => {
+describe('OGC API - Features, A.2 Core', () => {
+  test('/req/core/http: the service uses HTTP/1.1, its status codes, and HEAD as GET', async () => {
     for (const path of DOCUMENTS) {
       const [get, head] = [await ask(path), await ask(path, {}, 'HEAD')]
       expect([get.status, head.status, head.body], path).toEqual([200, 200, ''])
@@ -383,7 +383,7 @@ describe('A.2 Core', () => {
     for (const path of ['/ogc', '/ogc/'])
       expect((await ask(path, { accept: 'application/json' })).status).toBe(200)
   })
-  test('/req/core/root-success: links to the API definition, the conformance declaration, the collections', async () => {
+  test('/req/core/root-success: the landing page links to the definition, conformance and collections', async () => {
     const { json } = await ask('/ogc')
     const to = (rel: string, type: string) => linkOf(json.links, rel, type).href
     expect([to('self', 'application/json'), to('alternate', 'text/html')]).toEqual([
@@ -403,7 +403,7 @@ describe('A.2 Core', () => {
       expect([answer.status, answer.type.split(';')[0]]).toEqual([200, type.split(';')[0]])
     }
   })
-  test('/req/core/api-definition-op: every link to the API definition leads to it', async () => {
+  test('/req/core/api-definition-op: every link to the API definition returns the definition', async () => {
     const { links } = (await ask('/ogc')).json
     for (const { href, type } of [linkOf(links, 'service-desc'), linkOf(links, 'service-doc')]) {
       const answer = await ask(href, { accept: type })
@@ -422,7 +422,7 @@ describe('A.2 Core', () => {
       ).json.openapi,
     ).toBe('3.0.3')
   })
-  test('/req/core/api-definition-success: it is a valid OpenAPI 3.0 document', () => {
+  test('/req/core/api-definition-success: the definition is a valid OpenAPI 3.0 document', () => {
     expect(documentProblems(definition)).toEqual([])
   })
   test('/req/core/conformance-op, /req/core/conformance-success: the document lists the conformance classes', async () => {
@@ -456,7 +456,7 @@ describe('A.2 Core', () => {
       },
     ])
   })
-  test('/req/core/query-param-unknown: 400 for a parameter that the definition does not have', async () => {
+  test('/req/core/query-param-unknown: the service returns 400 for an unknown parameter', async () => {
     for (const path of DOCUMENTS) {
       const { status, json } = await ask(`${path}?unknownQueryParameter12345=1`)
       expect([path, status, json.message]).toEqual([path, 400, 'Invalid query parameter'])
@@ -500,7 +500,7 @@ describe('A.2 Core', () => {
     ...['chain=solana', 'chain=base', 'chain=', 'prover=0x12', 'prover=', 'subject=vitalik.eth'],
     ...['schema=0x12', 'uid=0x12', `uid=${uidOf(1)}00`, 'revoked=maybe', 'revoked=', 'location_type='],
     ...['location_type=%00', `location_type=${'x'.repeat(201)}`, 'f=xml', 'f='],
-  ])('/req/core/query-param-invalid: %s', async (query) => {
+  ])('/req/core/query-param-invalid: the service rejects %s', async (query) => {
     const { status, json } = await items(query)
     expect([status, json.status, json.message]).toEqual([
       400,
@@ -509,7 +509,7 @@ describe('A.2 Core', () => {
     ])
     expect(json.detail.length).toBeLessThan(400)
   })
-  test('/req/core/fc-md-op, /req/core/fc-md-success, /req/core/fc-md-links: the collections, with links to this document and its other form', async () => {
+  test('/req/core/fc-md-op, fc-md-success, fc-md-links: the collections link to their document and its form', async () => {
     const { status, json } = await ask('/ogc/collections', { accept: 'application/json' })
     expect(status).toBe(200)
     expect(json.links).toMatchObject([
@@ -517,7 +517,7 @@ describe('A.2 Core', () => {
       { rel: 'alternate', type: 'text/html', href: `${BASE}/ogc/collections?f=html` },
     ])
   })
-  test('/req/core/fc-md-items, /req/core/fc-md-items-links: each collection once, with a link to its items in every form', async () => {
+  test('/req/core/fc-md-items, fc-md-items-links: each collection is listed once, with links to its items', async () => {
     const { collections } = (await ask('/ogc/collections')).json
     expect(collections).toMatchObject([
       {
@@ -664,7 +664,7 @@ describe('A.2 Core', () => {
     },
   )
   test.each([1, 2, 50, 99, 100, 101, 999, 1000, 1001, 10_000, 999_999_999_999_999])(
-    '/req/core/fc-limit-response-1: limit=%s',
+    '/req/core/fc-limit-response-1: a page has up to limit=%s features, and at most 1,000',
     async (limit) => {
       const { json } = await items(`limit=${limit}`)
       expect([json.features.length, json.numberReturned, json.numberMatched]).toEqual([
@@ -676,7 +676,7 @@ describe('A.2 Core', () => {
         expect((await ask(linkOf(json.links, 'next').href)).json.features).toHaveLength(places.length - 1000)
     },
   )
-  test('/rec/core/fc-limit: 100 features without a limit', async () => {
+  test('/rec/core/fc-limit: a page has 100 features without a limit', async () => {
     expect((await items('')).json.features).toHaveLength(100)
   })
 
@@ -713,13 +713,13 @@ describe('A.2 Core', () => {
     ['beyond the standard, a duration before', `PT10M/${iso(20)}`, (t) => t >= at(10) && t <= at(20)],
     ["as in the OGC's suite", '2026-01-01/P2D', () => true],
     ['midnight as GDAL writes it', '2026-01-01T', (t) => t === at(0)],
-  ])('/req/core/fc-time-response: %s (%s)', async (_, datetime, passes) => {
+  ])('/req/core/fc-time-response: datetime selects features by %s (%s)', async (_, datetime, passes) => {
     const expected = idsWhere((place) => passes(place.timestamp))
     const { features, numberMatched } = await pages(`limit=1000&datetime=${datetime}`)
     expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
   })
 
-  test('/req/core/fc-links, /req/core/fc-rel-type: links to this page, its other form and the next page, each with rel and type, lead there', async () => {
+  test('/req/core/fc-links, fc-rel-type: a page links to itself, its other form and the next page', async () => {
     const query = 'limit=2&chain=celo&datetime=2026-01-01T00:00:00Z/..&bbox=-180,-90,180,90'
     const { json } = await items(query)
     for (const link of json.links)
@@ -748,13 +748,13 @@ describe('A.2 Core', () => {
       /&f=json$/,
     )
   })
-  test('/rec/core/fc-next-1: no next page after the last, not even when it is full', async () => {
+  test('/rec/core/fc-next-1: the last page has no next link, even if the page is full', async () => {
     for (const limit of [10, 11, 550])
       expect((await pages(`limit=${limit}&chain=celo`)).count).toBe(Math.ceil(275 / limit))
     const last = (await items(`limit=275&chain=celo`)).json
     expect([last.numberReturned, linkOf(last.links, 'next')]).toEqual([275, undefined])
   })
-  test('/req/core/fc-timeStamp, /req/core/fc-numberReturned: the time of the response, and the number of its features', async () => {
+  test('/req/core/fc-timeStamp, fc-numberReturned: a page has its time and its number of features', async () => {
     const before = Date.now()
     const { timeStamp, numberReturned, features } = (await items('limit=7')).json
     expect(Date.parse(timeStamp)).toBeGreaterThanOrEqual(before)
@@ -792,12 +792,12 @@ describe('A.2 Core', () => {
       'bbox=0,0,90,80&datetime=2026-01-01T05:00:00Z/..&revoked=false',
       (place) => inBox([0, 0, 90, 80])(place) && place.timestamp >= Date.UTC(2026, 0, 1, 5) && !place.revoked,
     ],
-  ])('/rec/core/fc-filters, /req/core/fc-numberMatched: %s', async (query, passes) => {
+  ])('/rec/core/fc-filters, /req/core/fc-numberMatched: the service selects by %s', async (query, passes) => {
     const expected = idsWhere(passes)
     const { features, numberMatched } = await pages(`limit=150&${query}`)
     expect([idsOf(features), numberMatched]).toEqual([expected, expected.length])
   })
-  test('the extent of a collection is never older than its ETag, because otherwise a client would keep the old extent permanently', async () => {
+  test('the extent of a collection is never older than its ETag', async () => {
     const changing = await createMigratedDatabase()
     const place = (i: number): Place => ({ uid: uidOf(i), timestamp: i * 1000, geometry: null })
     await insertRecords(changing.url, [place(1)])
@@ -813,7 +813,7 @@ describe('A.2 Core', () => {
     await served.close()
     await changing.drop()
   })
-  test('/req/core/fc-numberMatched: omitted when more features match than are counted', async () => {
+  test('/req/core/fc-numberMatched: a page omits numberMatched above the limit of the count', async () => {
     const more = await createMigratedDatabase()
     await insertRecords(
       more.url,
@@ -849,7 +849,7 @@ describe('A.2 Core', () => {
       `arbitrum-${uidOf(0xab)}`,
     )
   })
-  test('/req/core/f-links: links to this feature, its other form and its collection', async () => {
+  test('/req/core/f-links: a feature links to itself, its other form and its collection', async () => {
     const id = idOf(places[3]!)
     expect((await ask(`${ITEMS}/${id}`)).json.links).toMatchObject([
       { rel: 'self', type: 'application/geo+json', href: `${BASE}${ITEMS}/${id}` },
@@ -860,12 +860,12 @@ describe('A.2 Core', () => {
   test.each([
     ...[`celo-${uidOf(0xffff)}`, `solana-${uidOf(1)}`, uidOf(1), 'x', '%00', '..%2f..%2fapi'],
     ...[`celo-${uidOf(1)}0`, '0', "' OR 1=1", 'x'.repeat(4_000)],
-  ])('/req/core/f-op: there is no feature %s', async (id) => {
+  ])('/req/core/f-op: the service has no feature %s', async (id) => {
     const { status, json } = await ask(`${ITEMS}/${id}`)
     expect([status, json.message]).toEqual([404, 'Location record not found'])
   })
 
-  test('/rec/core/etag: 304 while the records are unchanged, but not for another form or page, or with an invalid parameter', async () => {
+  test('/rec/core/etag: the service returns 304 while the records are unchanged, for the same form and page', async () => {
     for (const path of DOCUMENTS) {
       const etag = (await ask(path)).headers.get('etag')!
       const again = await ask(path, { 'if-none-match': etag })
@@ -942,8 +942,8 @@ describe('A.2 Core', () => {
   })
 })
 
-describe('A.3 OpenAPI 3.0', () => {
-  test('/req/oas30/oas-definition-1, /req/oas30/oas-definition-2: an OpenAPI 3.0 document of this deployment', () => {
+describe('OGC API - Features, A.3 OpenAPI 3.0', () => {
+  test('/req/oas30/oas-definition-1, oas-definition-2: the document is OpenAPI 3.0 of this deployment', () => {
     expect([definition.openapi, definition.servers]).toEqual([
       '3.0.3',
       [{ url: `${BASE}/ogc`, description: 'test' }],
@@ -998,7 +998,7 @@ describe('A.3 OpenAPI 3.0', () => {
       ).toBe(200)
     }
   })
-  test('/req/oas30/completeness, /req/oas30/exceptions-codes: every status and its content is documented', async () => {
+  test('/req/oas30/completeness, exceptions-codes: the document has every status and its content', async () => {
     // ask() checks all other responses of this file. These responses need a broken service.
     const broken = await startApi({ publicBaseUrl: BASE })
     for (const path of [
@@ -1027,7 +1027,7 @@ describe('A.3 OpenAPI 3.0', () => {
     await rows(database.url, 'ALTER TABLE location_record RENAME COLUMN lines TO line')
     expect([status, body]).toEqual([500, sentence()])
   })
-  test('/req/oas30/security: there is no access control, and none is documented', () => {
+  test('/req/oas30/security: the service has no access control, and documents none', () => {
     expect([definition.security, definition.components.securitySchemes]).toEqual([undefined, undefined])
   })
   test('a feature has the properties of the schema from which GDAL reads types', async () => {
@@ -1046,8 +1046,8 @@ describe('A.3 OpenAPI 3.0', () => {
   })
 })
 
-describe('A.4 GeoJSON', () => {
-  test('/req/geojson/definition: application/geo+json for features, application/json for all other documents', async () => {
+describe('OGC API - Features, A.4 GeoJSON', () => {
+  test('/req/geojson/definition: features are application/geo+json, and all other documents JSON', async () => {
     for (const path of DOCUMENTS) {
       const expected = path.startsWith(ITEMS)
         ? 'application/geo+json'
@@ -1076,7 +1076,7 @@ describe('A.4 GeoJSON', () => {
       expect((await ask(`${path}?f=json`, { accept: 'text/html' })).type).toBe(expected)
     }
   })
-  test('/req/geojson/content: a FeatureCollection with links, a Feature with links', async () => {
+  test('/req/geojson/content: a FeatureCollection and a Feature have links', async () => {
     const { json } = await items('')
     expect(Object.keys(json)).toEqual([
       ...['type', 'numberMatched', 'numberReturned', 'timeStamp', 'links', 'features'],
@@ -1134,7 +1134,7 @@ describe('JSON-FG (OGC 21-045r1)', () => {
       await rows(database.url, 'DELETE FROM location_record WHERE uid = $1', [uid])
     }
   })
-  test('has ETags of its own, accepts the URI of the profile, and leaves pages as they are', async () => {
+  test('has its own ETags, accepts the URI of the profile, and leaves pages unchanged', async () => {
     const { headers, json } = await items('limit=3&profile=jsonfg')
     const known = { 'if-none-match': headers.get('etag')! }
     expect((await items('limit=3&profile=jsonfg', known)).status).toBe(304)
@@ -1150,7 +1150,7 @@ describe('JSON-FG (OGC 21-045r1)', () => {
   })
 })
 
-describe('A.5 HTML', () => {
+describe('OGC API - Features, A.5 HTML', () => {
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
   /** Text of an HTML page, and its links. */
   const read = (html: string) => {

@@ -50,8 +50,8 @@ test('the secrets of the API include every sealed setting', () => {
   expect(SECRETS).toEqual(expect.arrayContaining(sealed.flatMap(({ name, also = name }) => [name, also])))
 })
 
-describe('Kubernetes', () => {
-  test('defines every object with a kind, a version and a unique name', () => {
+describe('the Kubernetes manifests', () => {
+  test('define every object with a kind, a version and a unique name', () => {
     const versions: Record<string, string> = {
       Job: 'batch/v1',
       Deployment: 'apps/v1',
@@ -64,7 +64,7 @@ describe('Kubernetes', () => {
     const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(new Set(names).size).toBe(names.length)
   })
-  test('runs the image and its programs in pods, unprivileged, with existing settings and keys in files', () => {
+  test('run the image in unprivileged pods, with existing settings and keys in files', () => {
     expect(pods.length).toBe(2 + slugs.length)
     for (const pod of pods) {
       const [container, ...others] = pod.containers
@@ -87,7 +87,7 @@ describe('Kubernetes', () => {
       expect(JSON.stringify(container)).not.toContain('SIGNER_PRIVATE_KEY')
     }
   })
-  test('probes existing routes of the API on its port, and selects it for scaling and protection', () => {
+  test('probe existing routes of the API on its port, for scaling and protection', () => {
     const api = pods.find(({ name }) => name === 'geo-api')!
     const [{ env, ports, volumeMounts, ...probes }] = api.containers
     const value = (name: string) => env.find((each: any) => each.name === name).value
@@ -107,7 +107,7 @@ describe('Kubernetes', () => {
       of('PodDisruptionBudget')[0].spec.minAvailable,
     )
   })
-  test('passes secrets and requests to the API only', () => {
+  test('pass secrets and requests to the API only', () => {
     for (const { name, containers, labels } of pods) {
       const isApi = name === 'geo-api'
       const secrets = containers[0].envFrom.map(({ secretRef }: any) => secretRef.name)
@@ -121,7 +121,7 @@ describe('Kubernetes', () => {
       for (const { spec } of policies) expect(spec.policyTypes).toEqual(['Ingress', 'Egress'])
     }
   })
-  test('runs an indexer and a spare for every chain', () => {
+  test('run an indexer and a spare for every chain', () => {
     const indexers = of('Deployment').filter(({ metadata }) => metadata.labels.part === 'indexer')
     expect(indexers.map(({ spec }) => spec.template.spec.containers[0].command[2])).toEqual(slugs)
     expect(new Set(indexers.map(({ spec }) => spec.replicas))).toEqual(new Set([2]))
@@ -151,8 +151,8 @@ test('the image warms the compile cache with its own programs', () => {
     ['dist/api/copy.js', true],
   ])
 })
-describe('systemd', () => {
-  test.each(UNITS)('%s runs a program of this project, unprivileged', (unit) => {
+describe('the systemd files', () => {
+  test.each(UNITS)('in %s run a program of this project, unprivileged', (unit) => {
     const text = read(`ops/systemd/${unit}`)
     expect(isProgram(/^ExecStart=\/usr\/bin\/node (\S+)/m.exec(text)![1]!)).toBe(true)
     expect(text.includes(`UnsetEnvironment=${SECRETS.join(' ')}\n`)).toBe(unit !== 'geo-api.service')
@@ -165,14 +165,14 @@ describe('systemd', () => {
     for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
   })
-  test('geo-run passes the settings without the secrets of the API', () => {
+  test('pass the settings by geo-run without the secrets of the API', () => {
     const text = read('ops/systemd/geo-run')
     expect(isProgram(/\/usr\/bin\/node (\S+)/.exec(text)![1]!)).toBe(true)
     expect(text).toContain('EnvironmentFile=/etc/geo/settings.env')
     expect(text).toContain(`UnsetEnvironment=${SECRETS.join(' ')}'`)
   })
   test.skipIf(!existsSync('/usr/bin/systemd-analyze'))(
-    'systemd-analyze reports no problem (needs systemd)',
+    'have no problem that systemd-analyze reports (needs systemd)',
     () => {
       const { stderr, status } = spawnSync(
         'systemd-analyze',
@@ -190,14 +190,14 @@ describe('systemd', () => {
     },
   )
 })
-describe('proxies', () => {
-  test.skipIf(!existsSync('/usr/sbin/haproxy'))('haproxy.cfg is valid (needs haproxy)', () => {
+describe('the configuration of the proxies', () => {
+  test.skipIf(!existsSync('/usr/sbin/haproxy'))('is valid for HAProxy (needs haproxy)', () => {
     const { status, stderr } = spawnSync('/usr/sbin/haproxy', ['-c', '-f', 'ops/haproxy.cfg'], {
       encoding: 'utf8',
     })
     expect([status, stderr]).toEqual([0, expect.not.stringMatching(/WARNING|ALERT/)])
   })
-  test.skipIf(!existsSync('/usr/bin/caddy'))('the Caddyfile is valid (needs caddy)', () => {
+  test.skipIf(!existsSync('/usr/bin/caddy'))('is valid for Caddy (needs caddy)', () => {
     const { status, stderr } = spawnSync(
       'caddy',
       ['validate', '--config', 'ops/Caddyfile', '--adapter', 'caddyfile'],
@@ -208,7 +208,7 @@ describe('proxies', () => {
     )
     expect([status, status ? stderr : '']).toEqual([0, ''])
   })
-  test('Caddy forwards to HAProxy, which forwards to the default port of the API and checks its health', () => {
+  test('forwards from Caddy to HAProxy, and from HAProxy to the port of the API', () => {
     const haproxy = read('ops/haproxy.cfg')
     expect(read('ops/Caddyfile')).toContain(`reverse_proxy 127.0.0.1:${/^ +bind :(\d+)/m.exec(haproxy)![1]}`)
     expect(new Set([...haproxy.matchAll(/server api-\d \S+:(\d+)/g)].map(([, port]) => port))).toEqual(
@@ -216,7 +216,7 @@ describe('proxies', () => {
     )
     expect(haproxy).toContain('httpchk GET /health')
   })
-  test('PgBouncer sets the same parameters as the API does by itself', () => {
+  test('sets the same PgBouncer parameters as the API does by itself', () => {
     const [, options] = /options: '([^']+)'/.exec(read('api/store/pool.ts'))!
     const api = /^api = (.*)$/m.exec(read('ops/pgbouncer.ini'))![1]!.replaceAll("''", "'")
     for (const [, name, value] of options!.matchAll(/-c (\w+)=(\w+)/g))

@@ -63,8 +63,8 @@ beforeAll(async () => {
 })
 afterAll(() => removeFolder(project))
 
-describe.each(PACKAGES)('%s', (name) => {
-  test('contains its build, licence and page, and nothing else', () => {
+describe.each(PACKAGES)('the package %s', (name) => {
+  test('contains its build, licence and page, and no other file', () => {
     const files = listed.get(name)!
     const folder = path.join(project, 'node_modules', SCOPE, name)
     const bins = Object.values(manifestOf(name).bin ?? {}).map((file) => path.posix.normalize(file))
@@ -77,7 +77,7 @@ describe.each(PACKAGES)('%s', (name) => {
     expect(readFileSync(path.join(folder, 'LICENSE'), 'utf8')).toMatch(/^MIT License/)
     expect(manifestOf(name).license).toBe('MIT')
   })
-  test('declares what its files import, and no package under another licence than it may link', () => {
+  test('declares the packages that its files import, which have permitted licences', () => {
     const declared = Object.keys(manifestOf(name).dependencies ?? {})
     const folder = path.join(project, 'node_modules', SCOPE, name, 'dist')
     const imported = new Set(
@@ -179,7 +179,7 @@ test('the witness runs after its installation', async () => {
   expect((await run(process.execPath, [program, 'vkey'], { cwd: project })).stdout).toBe(stdout)
 })
 
-describe('the client', () => {
+describe('the client package', () => {
   test('runs in Node as ESM and as CommonJS', async () => {
     const common = `const { createGeo } = require('${SCOPE}/client')\n${constants()}${PROGRAM}${print}`
     for (const file of [write('main.mjs', esm() + print), write('main.cjs', common)]) {

@@ -46,8 +46,8 @@ const ROUND_THE_POLE: Polygon = {
 const jumps = (line: readonly Position[]) =>
   line.filter((place, i) => i > 0 && Math.abs(place[0]! - line[i - 1]![0]!) > 180)
 
-describe('drawings', () => {
-  test('show a distance as the geodesic between the nearest places, without a jump at the antimeridian', () => {
+describe('the drawings of the playground', () => {
+  test('show a distance as the geodesic between the nearest places, also at the antimeridian', () => {
     const [line, ends] = drawMeasured('distance', [at(179, 10), at(-179, 10)], undefined, 1).features
     const path = (line!.geometry as LineString).coordinates
     expect(jumps(path)).toEqual([])
@@ -166,12 +166,12 @@ const CASES: Case[] = [
   },
 ]
 
-describe.skipIf(!CHROMIUM)('in a browser', () => {
+describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   /** Snippets of the answers, which one run of each compiler checks. */
   const snippets: { operation: string; result: unknown; typescript: string; solidity: string }[] = []
 
   test.each(CASES)(
-    '$operation returns the result of the API, is drawn and verified in the page, and has a working command',
+    'for $operation shows the result of the API, draws and verifies it, and has a working command',
     async ({ operation, inputs, radius, body, drawn }) => {
       const [a, b] = inputs.map(text)
       const parameters = { op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) }
@@ -206,7 +206,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
   )
 
   // The limit only ends a compiler that hangs.
-  test('the programs of the answers compile, and print their results', { timeout: 240_000 }, async () => {
+  test('shows programs that compile and print the results of the answers', { timeout: 240_000 }, async () => {
     expect(snippets).not.toEqual([])
     const programs = compilePrograms(
       snippets.map(({ operation, typescript }) => ({ name: operation, source: typescript })),
@@ -365,7 +365,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('puts only the salted hash of a private place into the answer, writes the place into no link, and can save it', async () => {
+  test('sends only the salted hash of a private place, writes it into no link, and can save it', async () => {
     await using browser = await open({ a: '-60.5, -30.25', b: '0, 0' })
     const { page, complaints } = browser
     await page.getByRole('button', { name: 'Make private: From' }).click()
@@ -403,7 +403,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('detects an altered answer, and does not offer to land it', async () => {
+  test('detects an altered answer, and does not show the button to land it', async () => {
     await using browser = await open({ a: '0, 0', b: '1, 1' })
     const { page } = browser
     await page.route('**/compute/v0/distance', async (route) => {
@@ -484,7 +484,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     await browser.page.locator('[data-checked=true]').waitFor()
     expect(wallet.added).toEqual([world.chain.url])
   })
-  test('names what to install if there is no wallet, on a deployment that is not local', async () => {
+  test('names the software to install if there is no wallet, unless the chain is local', async () => {
     await using browser = await openPage()
     await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
     await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)

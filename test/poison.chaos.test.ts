@@ -94,7 +94,7 @@ const revocation = ({ event }: Attested): ChainEvent => {
   return { ...later, kind: EventKind.REVOKED, uid: event.uid }
 }
 
-test('stores and finds a location type that is too long for an index entry', async () => {
+test('the indexer stores and finds a location type that is too long for an index entry', async () => {
   const random = seededRandom(1)
   // 4,000 characters that do not compress.
   const type = Array.from({ length: 4_000 }, () =>
@@ -110,7 +110,7 @@ test('stores and finds a location type that is too long for an index entry', asy
   ).toEqual([{ uid: attestation.event.uid }])
 })
 
-test('withholds and marks rows that Postgres refuses, writes the rest of the batch and its revocations, and retries at a replay', async () => {
+test('the indexer withholds rows that Postgres refuses, until a replay, and writes all others', async () => {
   await sql(`ALTER TABLE location_record ADD CONSTRAINT refused CHECK (memo NOT LIKE 'poison%')`)
   const batch = Array.from({ length: 700 }, (_, i) => place(i % 130 === 7 ? `poison ${i}` : `place ${i}`))
   const [guilty, healthy] = [batch.filter((_, i) => i % 130 === 7), batch.filter((_, i) => i % 130 !== 7)]
@@ -139,7 +139,7 @@ test('withholds and marks rows that Postgres refuses, writes the rest of the bat
   expect(await replay()).toEqual([])
 })
 
-test('stores an event without its body if the body cannot be stored, and writes no record for it at a replay', async () => {
+test('the indexer stores an event without its body if the database refuses the body', async () => {
   await sql(`ALTER TABLE attestation_event ADD CONSTRAINT refused CHECK (withheld = false OR data IS NULL)`)
   await sql(
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.memo = 'poison' THEN RAISE EXCEPTION 'no poison'; END IF; RETURN NEW; END $$`,
@@ -170,7 +170,7 @@ test.each([
     'DROP TRIGGER refuse ON location_record',
   ],
 ])(
-  'withholds no event because of %s: the whole batch fails, and is written later',
+  'the indexer withholds no event because of %s, but fails the whole batch and writes it later',
   async (_, fault, cure) => {
     await sql(
       `CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = 'disk_full'; END $$`,
@@ -183,14 +183,14 @@ test.each([
   },
 )
 
-test('writes a batch of large texts in parts', async () => {
+test('the indexer writes a batch of large texts in parts', async () => {
   // Two of these rows exceed the size of one statement.
   const batch = Array.from({ length: 8 }, () => place('m'.repeat(900_000)))
   expect(await write(batch)).toMatchObject({ withheld: 0, records: 8 })
 })
 
 test.each(Object.entries(FAMILIES))(
-  'stores 500, 8,000 and 60,000 positions unchanged: %s',
+  'the indexer stores 500, 8,000 and 60,000 positions unchanged: %s',
   async (_, shape) => {
     // Positions are in whole degrees, so that the largest geometry fits into a payload.
     const text = (positions: number) =>
@@ -212,7 +212,7 @@ test.each(Object.entries(FAMILIES))(
 )
 
 hunt(
-  'stores all hostile attestations, withholds none, and finds no difference in a replay of the whole event log',
+  'the indexer stores all hostile attestations, withholds none, and finds no difference in a replay of the whole event log',
   500,
   async ({ random, cases }) => {
     const before = await countUids(replaying.query, CHAIN, watchedOf(CHAIN))

@@ -54,7 +54,7 @@ test.each<[script: string, args: string[], ready: RegExp | undefined]>([
   ['replay', [], undefined],
   ['audit', ['--', '--chain', 'celo'], undefined],
   ['migrate', [], undefined],
-])('npm run %s ends its process when npm is terminated', async (script, args, ready) => {
+])('the process of npm run %s ends when npm is terminated', async (script, args, ready) => {
   const connected = once(silent, 'connection')
   const { child, says, ended } = start('npm', ['run', script, ...args])
   await (ready ? says(ready) : connected)

@@ -78,8 +78,8 @@ const proxyContract = (chain: LocalChain) =>
     chain.provider,
   )
 
-describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
-  test('lands an answer for the proxy by the transaction that the answer contains', async () => {
+describe.each(testedSlugs(EFFORT))('the service on %s', (slug) => {
+  test('signs an answer for the proxy, which lands by the transaction in the answer', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
     expect(answer.delegatedAttestation).toEqual({
@@ -105,7 +105,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(await proxyContract(chain).getFunction('getAttester')(attestation.uid)).toBe(OURS)
   })
 
-  test('lands twelve equal answers of one moment in any order, each once', async () => {
+  test('signs twelve equal answers of one moment, which land in any order, each once', async () => {
     const chain = local(slug)
     const answers = await Promise.all(
       Array.from({ length: 12 }, () => asked(slug, { include: ['transaction'] })),
@@ -122,7 +122,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     await expect(send(chain, answers[3].transaction)).rejects.toThrow()
   })
 
-  test('verifies before and after landing, renews the deadline by resign, and changes the form on request', async () => {
+  test('verifies before and after landing, renews the deadline by resign, and changes the submission', async () => {
     const chain = local(slug)
     const { id } = chain.chain
     const recipient = getAddress(hexlify(randomBytes(20)))
@@ -184,7 +184,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(await verify({ ...again, delegatedAttestation: disguised })).toMatchObject({ ours: false })
   })
 
-  test('lands a batch in one transaction, or its answers one by one in any order', async () => {
+  test('signs a batch, which lands in one transaction, or answer by answer in any order', async () => {
     const chain = local(slug)
     const operations = [
       { operation: 'distance', from: GATE, to: TOWER },
@@ -211,7 +211,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect((await send(chain, resigned.transaction)).status).toBe(1)
   })
 
-  test('includes request and transaction in the direct form too', async () => {
+  test('includes request and transaction in a direct answer', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { submission: 'direct', include: ['transaction'] })
     const { abi, eas } = await described(slug)
@@ -225,7 +225,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
 /** Answers per chain: five for each way to submit them, and 100 at the effort of `npm run hunt`. */
 const ANSWERS = Math.min(100, 20 * EFFORT)
 test.each(testedSlugs(EFFORT))(
-  'lands many answers in a plain loop without pauses on %s, by ethers, viem and eas-sdk in turn, without conversion',
+  'answers for the proxy land in a plain loop on %s by ethers, viem and eas-sdk',
   async (slug) => {
     const chain = local(slug)
     const key = Wallet.createRandom().privateKey as `0x${string}`
@@ -266,7 +266,7 @@ test.each(testedSlugs(EFFORT))(
   },
 )
 
-test('eas-sdk submits direct answers unchanged', async () => {
+test('direct answers of the service land when eas-sdk submits them unchanged', async () => {
   const chain = local('celo')
   const wallet = new Wallet(Wallet.createRandom().privateKey, chain.provider)
   await chain.provider.send('anvil_setBalance', [wallet.address, `0x${parseEther('10').toString(16)}`])
@@ -354,7 +354,7 @@ describe('npm run deploy-proxy', () => {
 })
 
 describe('the service rejects', () => {
-  test('an unknown form, and an unknown thing to include', async () => {
+  test('an unknown submission, and an unknown value of include', async () => {
     expect(
       (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, submission: 'relay' })).body,
     ).toMatchObject({
@@ -456,7 +456,7 @@ describe('the service rejects', () => {
       (chain: LocalChain) => chain.chain.eas,
       /^submission: the proxy of base-sepolia does not accept signatures of this service: it is not a PermissionedEIP712Proxy of EAS. Use direct\.$/,
     ],
-  ])('%s as the proxy, and a chain without one', async (_, address, reason) => {
+  ])('%s as the proxy, and a request for the proxy on a chain that has none', async (_, address, reason) => {
     const chain = local('base-sepolia')
     for (const [proxy, expected] of [
       [address(chain), reason],

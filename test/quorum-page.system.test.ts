@@ -48,7 +48,7 @@ afterAll(async () => {
 
 describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
   test.each(['light', 'dark'] as const)(
-    'answers with verified signatures, and lands (%s)',
+    'shows an answer with verified signatures, which lands (%s)',
     async (colorScheme) => {
       await using browser = await openPage({ colorScheme, reducedMotion: 'reduce' })
       const { page, complaints } = browser
@@ -133,7 +133,7 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
   })
 })
 
-test('the policy of the page allows the operators that its address names, and nothing else', async () => {
+test('the policy of the page allows only the operators that its address names', async () => {
   const sources = async (path: string) => {
     const { headers } = await fetch(operators[0]!.url + path)
     return /connect-src (.*)$/.exec(headers.get('content-security-policy')!)![1]!.split(' ')

@@ -71,7 +71,7 @@ async function expectNothingLeft(): Promise<void> {
   }
 }
 
-describe.runIf(process.platform === 'linux')('five operators', () => {
+describe.runIf(process.platform === 'linux')('the command that starts five operators', () => {
   beforeAll(async () => {
     await prepare()
     start()
@@ -152,7 +152,7 @@ describe.runIf(process.platform === 'linux')('five operators', () => {
   })
 })
 
-describe.runIf(process.platform === 'linux')('a start', () => {
+describe.runIf(process.platform === 'linux')('the start of the operators', () => {
   beforeEach(prepare)
   afterEach(cleanUp)
 

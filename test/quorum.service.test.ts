@@ -86,7 +86,7 @@ async function sign({ url }: TestApi, body: object): Promise<{ status: number; b
   return { status: response.status, body: await response.json() }
 }
 
-test.each(Object.keys(OPERATIONS) as OperationName[])('lands %s with three signatures', async (operation) => {
+test.each(Object.keys(OPERATIONS) as OperationName[])('%s lands with three signatures', async (operation) => {
   const request = {
     operation,
     ...questions(place)[operation],
@@ -115,7 +115,7 @@ test.each(Object.keys(OPERATIONS) as OperationName[])('lands %s with three signa
   })
 })
 
-test('records the signature in the log of the operator', async () => {
+test('an operator records its signature in its log', async () => {
   const [state] = await rows<{ key: string }>(world.databaseUrl, 'SELECT key FROM log_state')
   const logKey = await parseSignerKey(state!.key)
   const { privateKey, address } = operatorsByAddress[0]!
@@ -143,7 +143,7 @@ test('records the signature in the log of the operator', async () => {
   }
 })
 
-test('lists its quorums and their epochs', async () => {
+test('the contract lists its quorums and their epochs', async () => {
   const response = await fetch(`${operators[0]!.url}/quorum/v0`)
   expect(await response.json()).toEqual([
     {
@@ -164,7 +164,7 @@ test('lists its quorums and their epochs', async () => {
   ])
 })
 
-describe('refuses', () => {
+describe('an operator refuses', () => {
   const question = () => ({ operation: 'distance', from: place, to: POINT, ...terms() })
   const refusalOf = async (body: object, operator = operators[0]!) => {
     const { status, body: problem } = await sign(operator, body)
@@ -189,12 +189,12 @@ describe('refuses', () => {
     ['a timestamp that is too late', { timestamp: 62 }],
     ['a deadline that has passed', { deadline: -1 }],
     ['a deadline that is too far away', { deadline: 3_600 + 62 }],
-  ])('%s', async (_, offsets) => {
+  ])('a request with %s', async (_, offsets) => {
     const now = Math.floor(Date.now() / 1000)
     const changed = Object.fromEntries(Object.entries(offsets).map(([key, offset]) => [key, now + offset]))
     expect(await refusalOf({ ...question(), ...changed })).toBe('skew')
   })
-  test('an epoch that is unknown, and an operator that was removed', async () => {
+  test('a request for an unknown epoch, or by a removed operator', async () => {
     expect(await refusalOf({ ...question(), epoch: 2 })).toBe('wrong-epoch')
     const outsider = await operatorWith(`0x${'9'.repeat(64)}`)
     try {
@@ -210,10 +210,10 @@ describe('refuses', () => {
     ['a chain without a quorum', { chainId: 1 }],
     ['an epoch that is not a number', { epoch: '1' }],
     ['an input that is not a geometry', { to: { type: 'Point', coordinates: [200, 0] } }],
-  ])('%s', async (_, changed) => {
+  ])('a request that has %s', async (_, changed) => {
     expect(await refusalOf({ ...question(), ...changed })).toBe('invalid-input')
   })
-  test('more requests than the limit allows', async () => {
+  test('more requests than its limit allows', async () => {
     const limited = await operatorWith(KEYS[0]!, { rateLimitPerHour: 1 })
     try {
       expect((await sign(limited, question())).status).toBe(200)
@@ -242,7 +242,7 @@ describe('refuses', () => {
   })
 })
 
-describe('a coordinator', () => {
+describe('the coordinator of a quorum', () => {
   let proxies: { url: string; lie: (lie: Lie | undefined) => void; close: () => Promise<void> }[]
   beforeAll(async () => {
     proxies = await Promise.all(operators.map(({ url }, i) => liar(url, operatorsByAddress[i]!)))
@@ -285,7 +285,7 @@ describe('a coordinator', () => {
   })
 
   test.each(Object.keys(LIES) as (keyof typeof LIES)[])(
-    'answers although two of five %s, and no answer has their signatures',
+    'answers although two of five %s, and omits the signatures of these two',
     async (kind) => {
       for (const liars of [
         [0, 1],
@@ -307,7 +307,7 @@ describe('a coordinator', () => {
   )
 
   test.each(Object.keys(LIES) as (keyof typeof LIES)[])(
-    'returns nothing if three of five %s',
+    'returns no answer if three of five operators %s',
     async (kind) => {
       for (const i of [0, 2, 4]) proxies[i]!.lie(LIES[kind])
       const asked = await quorumOf()
@@ -385,7 +385,7 @@ describe('a coordinator', () => {
     expect(answer).not.toHaveProperty('more')
   })
 
-  test('passes on why the operators refuse', async () => {
+  test('reports the reasons of the operators that refuse', async () => {
     const asked = await quorumOf()
     await expect(asked.distance(`0x${'1'.repeat(64)}`, [2.3, 48.8584])).rejects.toMatchObject({
       name: 'QuorumError',
@@ -470,7 +470,7 @@ describe('a coordinator', () => {
     }
   })
 
-  test('rejects an impossible k', async () => {
+  test('rejects a number of signatures that the quorum cannot reach', async () => {
     for (const k of [0, 6, 1.5, undefined])
       await expect(quorumOf({ k })).rejects.toMatchObject({ name: 'InvalidInputError' })
   })
@@ -592,7 +592,7 @@ async function liar(target: string, key: Wallet) {
   }
 }
 
-test('does not exist without a quorum', async () => {
+test('an API without a quorum has no routes of a quorum', async () => {
   const { status } = await world.get('/quorum/v0')
   expect(status).toBe(404)
 })

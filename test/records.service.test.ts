@@ -47,7 +47,7 @@ const ofType = (type: string, location: string) =>
     ),
   )
 
-describe('does not have this defect of an earlier public records service', () => {
+describe('the API does not have this defect of an earlier records service:', () => {
   test('geometry is never written, so bbox finds nothing', async () => {
     const [place, line, area] = await attested(
       point(13.3777, 52.5163),

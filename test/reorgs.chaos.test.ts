@@ -31,7 +31,7 @@ import { sentence, testSentences } from './sentences'
 
 /** Tests the indexer with reorgs, kills and lost connections (docs/spec/trust.md 6). */
 
-test.each([1, 2, 3, 7])('follows anvil_reorg of depth %i', async (depth) => {
+test.each([1, 2, 3, 7])('the indexer follows anvil_reorg of depth %i', async (depth) => {
   const { chain, caughtUp } = world
   const kept = await attest(chain, place())
   const dropped: string[] = []
@@ -43,7 +43,7 @@ test.each([1, 2, 3, 7])('follows anvil_reorg of depth %i', async (depth) => {
   expect(await records([kept, ...dropped])).toEqual(['valid', ...dropped.map(() => 'missing')])
 })
 
-test('follows reorgs that drop a revocation, an attestation with its revocation, and both in one block', async () => {
+test('the indexer follows reorgs that drop a revocation, an attestation, or both', async () => {
   const { chain, caughtUp } = world
   const { provider } = chain
   const [kept, also] = [await attest(chain, place()), await attest(chain, place())]
@@ -68,7 +68,7 @@ test('follows reorgs that drop a revocation, an attestation with its revocation,
   expect(await records([kept, also, dropped, both])).toEqual(['valid', 'valid', 'missing', 'missing'])
 })
 
-test('follows reorgs that drop an answer, its revocation, and an attestation that is not an answer', async () => {
+test('the indexer follows reorgs that drop an answer, its revocation, or another attestation', async () => {
   const { chain, caughtUp } = world
   const { provider } = chain
   const answers = async (uids: readonly string[]) => {
@@ -99,7 +99,7 @@ test('follows reorgs that drop an answer, its revocation, and an attestation tha
   expect(await query('SELECT FROM attestation_event WHERE uid = $1', [noAnswer])).toEqual([])
 })
 
-test('reads the answers of an attester that is added later: new answers at once, earlier answers by the audit', async () => {
+test('the indexer reads the answers of an attester that is added later, and the audit earlier ones', async () => {
   const { chain } = world
   const [late, address] = [6, testAccount(6).address.toLowerCase()]
   const count = async () =>
@@ -127,7 +127,7 @@ test.each([
   ['reread', 7],
   ['prove', 8],
 ] as const)(
-  'finds the answers of an attester that is added during a concurrent audit (%s)',
+  'the indexer finds the answers of an attester that is added during a concurrent audit (%s)',
   async (how, late) => {
     const { chain } = world
     const address = testAccount(late).address.toLowerCase()
@@ -155,7 +155,7 @@ test.each([
   },
 )
 
-test('indexes an attestation that is mined again at another time under another UID', async () => {
+test('the indexer indexes an attestation that is mined again under another UID', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   const twin = place()
@@ -169,7 +169,7 @@ test('indexes an attestation that is mined again at another time under another U
   expect(await records([first, second])).toEqual(['missing', 'valid'])
 })
 
-test('indexes an attestation that is mined again at the same time, in a later block, under its UID', async () => {
+test('the indexer indexes an attestation that is mined again under the same UID', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
   const twin = place()
@@ -185,7 +185,7 @@ test('indexes an attestation that is mined again at the same time, in a later bl
   expect(await records([first])).toEqual(['valid'])
 })
 
-test('follows a reorg while it is down, and anvil_rollback', async () => {
+test('the indexer follows anvil_rollback, and a reorg that occurred while it was down', async () => {
   const { chain, caughtUp } = world
   const uids = [await attest(chain, place()), await attest(chain, place()), await attest(chain, place())]
   await caughtUp()
@@ -201,7 +201,7 @@ test('follows a reorg while it is down, and anvil_rollback', async () => {
   expect(await records(uids)).toEqual(['valid', 'missing', 'missing', 'missing', 'valid'])
 })
 
-test('audits the history of a location schema that is added to the settings later', async () => {
+test('the audit reads the history of a location schema that is added to the settings later', async () => {
   const { chain } = world
   // A running indexer would find the schema without a restart (schemas.system.test.ts).
   await indexer.stop()
@@ -246,7 +246,7 @@ test('audits the history of a location schema that is added to the settings late
   await world.caughtUp()
 })
 
-test('loses no event if it is killed when it requests payloads, in history and at the head', async () => {
+test('the indexer loses no event if it is killed when it requests payloads', async () => {
   await asProcess()
   const { chain, proxy, caughtUp } = world
   let kills = 0
@@ -293,7 +293,7 @@ const cutConnections = () =>
   )
 
 test.skipIf(!TEST_DATABASE_URL)(
-  'loses no event if it is killed during a transaction (Postgres only)',
+  'the indexer loses no event if it is killed during a transaction (Postgres only)',
   async () => {
     await asProcess()
     expect(await records(await inTheMiddleOfABatch(kill))).toEqual(['valid', 'valid'])
@@ -301,7 +301,7 @@ test.skipIf(!TEST_DATABASE_URL)(
 )
 
 test.skipIf(!TEST_DATABASE_URL)(
-  'loses no event if all database connections are cut, during a transaction and while idle (Postgres only)',
+  'the indexer loses no event if all database connections are cut (Postgres only)',
   async () => {
     const uids = await inTheMiddleOfABatch(cutConnections)
     for (let i = 0; i < 3; i++) {
@@ -313,7 +313,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('exits with status 2 for a reorg below the last final block, logs the reason, and leaves the data intact', async () => {
+test('the indexer exits with status 2 for a reorg below the last final block', async () => {
   await asProcess()
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])

@@ -66,7 +66,7 @@ test.each([
   ['shorter', 20],
   ['shorter', 'head'],
 ] as const)(
-  'exits with status 2 if it finds a %s chain, at request %s for logs of history',
+  'the indexer exits with status 2 if it finds a %s chain, at request %s for logs of history',
   async (length, when) => {
     const other = others[length]!
     const replaced: Fault = ({ method, params }) => ({ ask: () => other.provider.send(method, params) })

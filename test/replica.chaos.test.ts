@@ -41,7 +41,7 @@ afterAll(async () => {
   removeFolder(folder)
 })
 
-test('the same process requests a payload again until it is available', async () => {
+test('the indexer requests a payload again until it is available', async () => {
   const indexed = async () =>
     (await rows<{ uid: string }>(database.url, 'SELECT uid FROM location_record ORDER BY block_number')).map(
       (row) => row.uid,

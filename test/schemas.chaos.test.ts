@@ -46,7 +46,7 @@ const status = async () =>
     )
   )[0]!
 
-test('reads history in order: each schema since its registration, several in one range', async () => {
+test('the indexer reads the history of each schema since its registration, in order', async () => {
   await indexer.stop()
   const uids: string[] = []
   for (const name of ['one', 'two', 'three']) {
@@ -67,7 +67,7 @@ test('reads history in order: each schema since its registration, several in one
   expect(await status()).toMatchObject({ repaired: '0', doubt: null })
 })
 
-test('audits the history of a schema that the settings allow later, and reports no endpoint as lying', async () => {
+test('the indexer audits the history of a schema that the settings allow later', async () => {
   await indexer.stop()
   restart([], { LOCATION_SCHEMAS: '-*' })
   const fields = fieldsOf('late')
@@ -90,7 +90,7 @@ test('audits the history of a schema that the settings allow later, and reports 
   await world.caughtUp()
 })
 
-test('leaves out an excluded schema, and reads it after it is allowed again', async () => {
+test('the indexer omits an excluded schema, and reads the schema after it is allowed again', async () => {
   const fields = fieldsOf('excluded')
   const schema = schemaUid(fields, ZeroAddress, true)
   await indexer.stop()
@@ -111,7 +111,7 @@ test('leaves out an excluded schema, and reads it after it is allowed again', as
   await world.caughtUp()
 })
 
-test('follows a reorg that drops a registration, and another registration', async () => {
+test('the indexer follows a reorg that drops a registration, and another registration', async () => {
   const { chain, caughtUp } = world
   const before = (await chain.provider.send('evm_snapshot', [])) as string
   const fields = fieldsOf('again')
@@ -127,7 +127,7 @@ test('follows a reorg that drops a registration, and another registration', asyn
   expect(await records([dropped, kept])).toEqual(['missing', 'valid'])
 })
 
-test('audits a registration that an endpoint omits, with the attestations under it', async () => {
+test('the indexer audits a registration that an endpoint omits, with the attestations under it', async () => {
   const fields = fieldsOf('hidden')
   const schema = schemaUid(fields, ZeroAddress, true)
   const hides = hidden(schema)
@@ -147,7 +147,7 @@ test('audits a registration that an endpoint omits, with the attestations under 
   await world.caughtUp()
 })
 
-test('completes the findings of a concurrent npm run audit after its next start', async () => {
+test('the indexer completes the findings of a concurrent npm run audit after its next start', async () => {
   const fields = fieldsOf('beside')
   const hides = hidden(schemaUid(fields, ZeroAddress, true))
   await indexer.stop()
@@ -170,7 +170,7 @@ test('completes the findings of a concurrent npm run audit after its next start'
 })
 
 hunt(
-  'loses nothing with registrations, attestations, kills and reorgs in random order',
+  'the indexer loses no event with registrations, kills and reorgs in random order',
   4,
   async ({ random, cases }) => {
     await asProcess()

@@ -38,8 +38,8 @@ async function register(chain: LocalChain, fields: string, resolver = ZeroAddres
 }
 const recordOf = (uid: string) => world.get(`/api/v0/location-records/${uid}`)
 
-describe.each(CHAINS)('on %s', (slug) => {
-  test("indexes the public SDK's own schema, registered at the head, since its first attestation", async () => {
+describe.each(CHAINS)('the indexer on %s', (slug) => {
+  test('indexes the schema of the public SDK since its first attestation', async () => {
     const chain = chainOf(slug)
     const schema = await register(chain, SDK_FIELDS)
     const uid = await attest(chain, request(schema, encode(SDK_FIELDS, sdkValues('pump-7', [7, 8]))))
@@ -68,7 +68,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     await expectInvariants(world, slug)
   })
 
-  test('indexes a schema that is registered and attested in one block, and in the next one', async () => {
+  test('indexes a schema that is attested in the block of its registration and the next', async () => {
     const chain = chainOf(slug)
     const fields = `${SDK_FIELDS},bool ${slug.replace('-', '_')}`
     const schema = schemaUid(fields, ZeroAddress, true)
@@ -84,7 +84,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     for (const uid of uids) expect((await recordOf(uid)).body.attributes).toMatchObject({ assetId: 'early' })
   })
 
-  test('indexes a schema with a resolver, and an irrevocable one', async () => {
+  test('indexes a schema with a resolver, and an irrevocable schema', async () => {
     const chain = chainOf(slug)
     // A contract that answers every call with 1.
     const [account] = (await chain.provider.send('eth_accounts', [])) as string[]
@@ -106,7 +106,7 @@ describe.each(CHAINS)('on %s', (slug) => {
     })
   })
 
-  test('accepts its attestations as inputs of compute', async () => {
+  test('reads attestations that compute accepts as inputs', async () => {
     const chain = chainOf(slug)
     const fields = 'string srs,string locationType,string location,int8[2] shelf'
     const schema = await register(chain, fields)
@@ -124,7 +124,7 @@ describe.each(CHAINS)('on %s', (slug) => {
   })
 })
 
-test('hostile registrations cost bounded work, and delay nothing', async () => {
+test('hostile registrations of schemas cost bounded work, and delay no other work', async () => {
   const chain = chainOf(LOCAL_CHAIN.slug)
   const registry = await chain.registry()
   const place = 'string srs,string location_type,string location'

@@ -41,7 +41,7 @@ const flown = (page: Page, longitude: number, latitude: number) =>
     .poll(() => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number).slice(0, 2))
     .toEqual([expect.closeTo(longitude, 2), expect.closeTo(latitude, 2)])
 
-describe.skipIf(!CHROMIUM)('the search', () => {
+describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
   test('finds a place by words of its memo, by keyboard alone, and shows it', async () => {
     await using browser = await openPage()
     const { page } = browser
@@ -77,7 +77,7 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     ['chamb de masr', 'Champ de Mars'],
     ['chapm', 'Champ de Mars'],
     ['eifel towr', 'Eiffel Tower'],
-  ])('finds %s in spite of its errors', async (text, expected) => {
+  ])('finds %s in spite of typing errors', async (text, expected) => {
     const { page } = await sharedPage()
     await search(page, text)
     await hits(page).filter({ hasText: expected }).first().waitFor()
@@ -91,7 +91,7 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     ['48.8584, 2.2945', '48.8584° N, 2.2945° E', 2.2945, 48.8584],
     [`33°51'31"S 151°12'51"E`, '33.858611° S, 151.214167° E', 151.2142, -33.8586],
     ['geo:37.786971,-122.399677', '37.786971° N, 122.399677° W', -122.3997, 37.787],
-  ])('flies to %s', async (text, title, longitude, latitude) => {
+  ])('moves the map to %s', async (text, title, longitude, latitude) => {
     const { page, complaints } = await sharedPage()
     await search(page, text)
     await page
@@ -159,7 +159,7 @@ describe.skipIf(!CHROMIUM)('the search', () => {
     await field(page).fill('lisbon')
     await page.locator('.hits [data-kind=town]').filter({ hasText: 'Lisbon' }).first().waitFor()
   })
-  test('flies on the map of the page that attests, by touch on a phone', async () => {
+  test('moves the map of the attest page, by touch on a phone', async () => {
     await using browser = await openPage({ viewport: { width: 390, height: 844 } })
     const { page } = browser
     await page.goto(`${world.url}/attest`)

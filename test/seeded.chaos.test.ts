@@ -233,7 +233,7 @@ async function check(): Promise<void> {
   await expectInvariants(world)
 }
 
-hunt('the indexer loses no event in chaos', 40, async ({ cases, report }) => {
+hunt('the indexer loses no event under random faults', 40, async ({ cases, report }) => {
   highest = await world.chain.provider.getBlockNumber()
   const run = async () => {
     for (let i = 1; i <= cases; i++) {

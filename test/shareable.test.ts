@@ -12,7 +12,7 @@ test.each([
   ['a UID', SALT],
   ['GeoJSON', '{"type":"Point","coordinates":[2.2945,48.8584]}'],
   ['half GeoJSON', '{"type":"Point","coordinates":[2.2945,48.'],
-])('allows %s in an address', (_, text) => {
+])('an address may contain %s', (_, text) => {
   expect(isShareable(text)).toBe(true)
 })
 
@@ -28,6 +28,6 @@ test.each([
   ['in capitals', PRIVATE.toUpperCase()],
   ['with an escaped name', PRIVATE.replace('salt', String.raw`\u0073\u0041lt`)],
   ['as JSON in JSON', JSON.stringify(PRIVATE.replace('salt', String.raw`\u0073alt`))],
-])('keeps a private place out of addresses %s', (_, text) => {
+])('an address never contains a private place %s', (_, text) => {
   expect(isShareable(text)).toBe(false)
 })

@@ -145,7 +145,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test("offers to ask, attest and share, and revokes the user's own place", async () => {
+  test('has buttons to ask, attest and share, and revokes an own place of the user', async () => {
     await using browser = await opened(uids.mine)
     const { page } = browser
     const actions = sheet(page).locator('.actions')

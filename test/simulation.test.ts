@@ -495,7 +495,7 @@ async function simulate(random: () => number): Promise<number> {
 }
 
 hunt(
-  'signs only about the chain, and stores all events of the chain in the event log',
+  'the service signs only about the chain, and stores all its events in the event log',
   20,
   async ({ cases, random, report }: Hunt) => {
     vi.useFakeTimers({ toFake: ['Date'] })

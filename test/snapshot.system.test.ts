@@ -104,7 +104,7 @@ const count = async (of: FaultyWorld, table: string) =>
   (await rows<{ count: number }>(of.databaseUrl, `SELECT count(*)::int AS count FROM ${table}`))[0]!.count
 
 describe('a restored service', () => {
-  test('equals one that was indexed from the chain, and continues', async () => {
+  test('equals a service that was indexed from the chain, and continues', async () => {
     const other = await emptied()
     const restored = await offline(other.environment, 'restore', snapshot)
     expect([restored.code, restored.output]).toEqual([
@@ -164,7 +164,7 @@ describe('a restored service', () => {
       expect(await rows(other.databaseUrl, sql)).toEqual(await rows(source.databaseUrl, sql))
     expect(await count(other, 'location_record')).toBe(final - 4)
   })
-  test('repeats no state: earlier ETags and positions are invalid', async () => {
+  test('repeats no state, so that earlier ETags and positions are invalid', async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
     const states = await Promise.all(
@@ -181,7 +181,7 @@ describe('a restored service', () => {
     }
     expect(tags[0]).not.toBe(tags[1])
   })
-  test('continues if blocks after the final ones were reorganized while it was down', async () => {
+  test('continues if blocks after its final block were reorganized while it was down', async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
     await world.chain.provider.send('anvil_reorg', [20, []])
@@ -190,7 +190,7 @@ describe('a restored service', () => {
     await other.caughtUp()
     await expectInvariants(other)
   })
-  test('is checked against the chain: a forged event with valid checksums is found', async () => {
+  test('finds a forged event with valid checksums by a check against the chain', async () => {
     const forged = copyOf('forged')
     rewrite(forged, 'events', (lines) => {
       const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)

@@ -72,7 +72,7 @@ async function post(payload: unknown): Promise<{ status: number; data: Json; err
 }
 const ask = (query: string, variables?: object) => post({ query, variables })
 
-test("returns the squid's entities", async () => {
+test('the squid server returns the entities of the squid', async () => {
   const { data, errors } = await ask(
     '{ locationRecords(limit: 2, orderBy: timestamp_DESC, where: { chain_eq: "celo" }) { id memo timestamp expirationTime } locationRecordById(id: "celo-7") { memo geometry } locationRecordsConnection(orderBy: id_ASC, first: 1) { totalCount edges { cursor } } attestationEvents(limit: 1) { id } }',
   )
@@ -88,7 +88,7 @@ test("returns the squid's entities", async () => {
   })
 })
 
-test("rejects a request with 5,000 headers, or of HTTP/0.9, in GraphQL's form", async () => {
+test('the squid server rejects a request with 5,000 headers or of HTTP/0.9 in its own form', async () => {
   const json = 'content-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
   const large = await exchange(url, `POST /graphql HTTP/1.1\r\nhost: x\r\n${'x:\r\n'.repeat(5_000)}${json}`)
   expect(large).toMatch(/^HTTP\/1\.1 431 /)
@@ -98,7 +98,7 @@ test("rejects a request with 5,000 headers, or of HTTP/0.9, in GraphQL's form", 
   expect(old.split('\r\n\r\n')[1]).toEqual(sentence())
 })
 
-test('serves GraphiQL with working examples to a browser, and allows any origin', async () => {
+test('the squid server serves GraphiQL with working examples, and allows any origin', async () => {
   const page = await fetch(`${url}/graphql`, { headers: { accept: 'text/html' } })
   expect([
     page.status,
@@ -150,14 +150,14 @@ test.each<[string, string]>([
   ['a subscription', 'subscription { locationRecords { id } }'],
   ["the squid's status, which is not this squid's", '{ squidStatus { height } }'],
   ['many errors', `{ ${Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')} }`],
-])('rejects %s', async (_, query) => {
+])('the squid server rejects %s', async (_, query) => {
   const { errors, data } = await ask(query)
   expect(errors.join('\n')).toEqual(sentence())
   expect(errors.length).toBeLessThanOrEqual(11)
   expect(data ?? null).toBeNull()
 })
 
-test('rejects a batch, a large body, another type, another method and other paths', async () => {
+test('the squid server rejects a batch, a large body, and other types, methods and paths', async () => {
   expect(await post([{ query: '{ __typename }' }])).toMatchObject({
     status: 400,
     errors: [sentence()],
@@ -179,7 +179,7 @@ test('rejects a batch, a large body, another type, another method and other path
     expect([path, await status(path)]).toEqual([path, 404])
 })
 
-test('reports a database error as a server error, without its SQL', async () => {
+test('the squid server reports a database error as a server error, without its SQL', async () => {
   await rows(database.url, 'ALTER TABLE attestation_event RENAME COLUMN problem TO other')
   expect(await ask('{ attestationEvents(limit: 1) { problem } }')).toMatchObject({
     status: 200,
@@ -192,7 +192,7 @@ test('reports a database error as a server error, without its SQL', async () => 
   ])
 })
 
-test('is reachable from this machine only', async () => {
+test('the squid server is reachable from this machine only', async () => {
   const others = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')
@@ -205,7 +205,7 @@ test('is reachable from this machine only', async () => {
   }
 })
 
-test('ends a request whose body does not arrive in time', async () => {
+test('the squid server ends a request whose body does not arrive in time', async () => {
   const answer = await exchange(
     url,
     'POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
@@ -213,7 +213,7 @@ test('ends a request whose body does not arrive in time', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /)
 })
 
-test.skipIf(!TEST_DATABASE_URL)('stops a statement after 3 seconds (needs a real Postgres)', async () => {
+test.skipIf(!TEST_DATABASE_URL)('the server stops a statement after 3 seconds (needs Postgres)', async () => {
   const client = new Client({ connectionString: database.url })
   await client.connect()
   await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
@@ -224,7 +224,7 @@ test.skipIf(!TEST_DATABASE_URL)('stops a statement after 3 seconds (needs a real
   expect(await ask('{ locationRecords(limit: 1) { id } }')).toMatchObject({ status: 200, errors: [] })
 })
 
-test('limits requests per hour', async () => {
+test('the squid server limits requests per hour', async () => {
   const answer = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -58,11 +58,11 @@ async function limits(): Promise<(string | null)[]> {
   return answers.map(({ headers }) => headers.get('ratelimit-limit'))
 }
 
-test('sets no rate limits for local chains', async () => {
+test('npm start sets no rate limits for local chains', async () => {
   expect(await limits()).toEqual([null, null])
 })
 
-test('refuses a second world in the same folder until the first one stops, and applies rate limits from the settings', async () => {
+test('npm start refuses a second world in the same folder until the first one stops', async () => {
   const { port, localChainPort } = world.settings
   await expect(start()).rejects.toThrow(
     new RegExp(
@@ -76,13 +76,13 @@ test('refuses a second world in the same folder until the first one stops, and a
   expect(await limits()).toEqual(['7', '8'])
 })
 
-test('mines a block after each transaction, for tools that wait for the next one', async () => {
+test('npm start mines a block after each transaction, for tools that wait for the next block', async () => {
   const chain = world.chain!
   await attest(chain, locationRequest({ type: 'Point', coordinates: [13.3777, 52.5163] }))
   while ((await chain.provider.getBlock('latest'))!.transactions.length > 0) await pause(50)
 })
 
-test('restarts a killed API, and reports it', async () => {
+test('npm start restarts a killed API, and reports the restart', async () => {
   const killed = world.services.get('api')!
   await killed.kill()
   while (world.services.get('api') === killed) await pause(50)
@@ -92,7 +92,7 @@ test('restarts a killed API, and reports it', async () => {
   expect(reported.filter((line) => line.includes('SIGKILL') && line.includes(log))).toHaveLength(1)
 })
 
-test('releases the lock of a killed process', async () => {
+test('npm start releases the lock of a killed process', async () => {
   const locked = temporaryFolder()
   const program = `require(${JSON.stringify(path.resolve('dist/dev/lock.js'))}).lockFolder(${JSON.stringify(locked)}, { PORT: 1 }).then(() => { console.log('locked'); setInterval(() => {}, 1000) })`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -111,7 +111,7 @@ test('releases the lock of a killed process', async () => {
   removeFolder(locked)
 })
 
-test('ends a local chain with the process that started it, even a killed one, and keeps its state', async () => {
+test('npm start ends its local chain when it ends or is killed, and keeps the state', async () => {
   const kept = temporaryFolder()
   const options = { port: await freePort(), stateFile: path.join(kept, 'chain.json') }
   const program = `require('./dist/dev/chain/index.js').startLocalChain(${JSON.stringify(options)})
@@ -143,7 +143,7 @@ function isWritten(file: string): boolean {
   }
 }
 
-test('npm run reset removes what npm start keeps, and refuses while it runs', async () => {
+test('npm run reset removes the state of npm start, and refuses while npm start runs', async () => {
   // Creates the parts of a clone that a reset needs.
   const clone = temporaryFolder()
   mkdirSync(path.join(clone, 'dist'))
@@ -178,6 +178,6 @@ test('npm run reset removes what npm start keeps, and refuses while it runs', as
   removeFolder(clone)
 })
 
-test('rejects a chain whose EAS version has no local contract, with a clear message', () => {
+test('npm start rejects a chain whose EAS version has no local contract, with a clear message', () => {
   expect(() => localVersion({ ...LOCAL_CHAIN, domainVersions: ['1.0.1'] })).toThrow(PlainError)
 })

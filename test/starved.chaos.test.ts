@@ -15,7 +15,7 @@ const STARVED_CALLS = 40
 const LATE_EVERY = 15
 
 test.each(['before', 'after'] as const)(
-  'an indexer that is suspended during each call continues, with responses of the node %s new blocks are mined',
+  'an indexer that is suspended during each call continues, with responses %s new blocks',
   async (when) => {
     const { chain, proxy, caughtUp } = world
     await asProcess()

@@ -348,8 +348,8 @@ describe('an attack of the operator of a log', () => {
   )
 })
 
-describe('an honest log', () => {
-  hunt('raises no alarm, through restarts of its monitor', 20, async ({ cases, random }) => {
+describe('an honest operator of a log', () => {
+  hunt('causes no alarm, through restarts of its monitor', 20, async ({ cases, random }) => {
     for (let at = 0; at < cases; at++) {
       const world = await worldOf(random)
       const notes: Checkpoint[] = [world.monitor.last!.checkpoint]
@@ -372,7 +372,7 @@ describe('an honest log', () => {
     }
   })
 
-  test('is read up to its checkpoint if only larger files remain', async () => {
+  test('has a log that is read up to its checkpoint if only larger files remain', async () => {
     const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
     const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
     const entries = Array.from({ length: 600 }, (_, at) => Buffer.from(`entry ${at}`))
@@ -387,7 +387,7 @@ describe('an honest log', () => {
     await new LogFollower(files, policy).resume(formatNote(log.note))
   })
 
-  test('is read again if the reader of its entries fails', async () => {
+  test('has a log that is read again if the reader of its entries fails', async () => {
     const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
     const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
     const follower = new LogFollower((path) => Promise.resolve(log.read(path)), policy)

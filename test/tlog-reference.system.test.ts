@@ -76,10 +76,10 @@ async function verified(
   }
 }
 
-if (!hasGo) test.skip('needs golang-go and golang-golang-x-mod-dev', () => {})
+if (!hasGo) test.skip('the reference implementation needs golang-go and golang-golang-x-mod-dev', () => {})
 else {
   hunt(
-    'the reference implementation verifies checkpoints, tiles and proofs, and makes the same',
+    'the reference implementation verifies and reproduces checkpoints, tiles and proofs',
     8,
     async ({ cases, random }) => {
       const sizes = [1, 2, 255, 256, 257, 1_000, 65_537]

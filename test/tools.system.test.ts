@@ -41,7 +41,7 @@ const command = (...args: string[]) =>
     ...args,
   )
 
-test('replay repairs records that differ from the log, and with --check only reports them', async () => {
+test('replay repairs records that differ from the log, or only reports them with --check', async () => {
   expect(await command('replay')).toEqual({
     code: 0,
     output: expect.stringContaining('base-sepolia: 6 attestations replayed, every record matches the log'),
@@ -147,7 +147,7 @@ test('audit repairs an event that differs from the one at the same position on t
   await expectInvariants(world)
 })
 
-test('audit leaves events of a schema that the settings no longer name unchanged', async () => {
+test('audit leaves events of a schema unchanged that the settings no longer name', async () => {
   const schema = `0x${'5'.repeat(64)}`
   await sql('UPDATE attestation_event SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
   await sql('UPDATE location_record SET schema_uid = $2 WHERE uid = $1', [uids[0], schema])
@@ -187,7 +187,7 @@ test.each<[string[], string]>([
   ],
   [['rewind'], 'expected replay, audit, snapshot <new folder> or restore <folder>'],
   [['replay', '--wrong'], 'Unknown option'],
-])('%s is rejected with the expected form', async (args, message) => {
+])('the command %s is rejected with the expected form', async (args, message) => {
   // If only one chain is connected, audit does not need --chain.
   if (message === 'is all there is') return expect((await command(...args)).code).toBe(0)
   expect(await command(...args)).toEqual({ code: 2, output: expect.stringContaining(message) })

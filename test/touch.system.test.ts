@@ -43,8 +43,8 @@ const line = (from: Point, to: Point, steps = 12): Point[] =>
     y: from.y + ((to.y - from.y) * i) / steps,
   }))
 
-describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
-  test('the map is dragged by one finger and zoomed by two', async () => {
+describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
+  test('lets one finger drag and two fingers zoom the map', async () => {
     await using browser = await openPage(PHONE)
     const { page, fingers, middle } = await opened(browser, '/?at=2,48,4')
     await swipe(fingers, [line(middle, { x: middle.x + 90, y: middle.y })])
@@ -59,7 +59,7 @@ describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('a place is found, opened from the list and closed', async () => {
+  test('finds a place, opens it from the list and closes it', async () => {
     await using browser = await openPage(PHONE)
     const { page } = await opened(browser, '/')
     await page.getByRole('combobox', { name: 'Search' }).tap()
@@ -75,7 +75,7 @@ describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('a place is opened from the map', async () => {
+  test('opens a place from the map', async () => {
     await using browser = await openPage(PHONE)
     const { body } = await world.get(
       '/api/v0/location-records?memo=Eiffel&location_type=geojson-point&chain=base-sepolia',
@@ -87,7 +87,7 @@ describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('a question is asked about places that are drawn', async () => {
+  test('asks a question about places that the user draws', async () => {
     await using browser = await openPage(PHONE)
     const { page, middle } = await opened(browser, '/playground')
     for (const [name, dx] of [
@@ -112,7 +112,7 @@ describe.skipIf(!CHROMIUM)('on a phone, by touch', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('a place is drawn and attested', async () => {
+  test('draws and attests a place', async () => {
     await using browser = await openPage(PHONE)
     const { page, middle } = await opened(browser, '/attest')
     await page.getByRole('button', { name: 'Draw a line as Place' }).tap()

@@ -68,7 +68,7 @@ async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
   }
 }
 
-test('traces a request with its statements and calls, and shows endpoints without path and query', async () => {
+test('the service traces a request with its statements and calls, without path and query', async () => {
   const { chain } = world
   const from = await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   await world.caughtUp()
@@ -91,7 +91,7 @@ test('traces a request with its statements and calls, and shows endpoints withou
   expect(spans.filter(({ name }) => /health|ready|metrics/.test(name))).toEqual([])
 })
 
-test('sends no trace headers to an RPC endpoint, neither its own nor those of clients, and sends the last spans at a stop', async () => {
+test('the service sends no trace headers to an RPC endpoint, and the last spans at a stop', async () => {
   const headers: IncomingHttpHeaders[] = []
   const node = createServer((request, response) => {
     headers.push(request.headers)

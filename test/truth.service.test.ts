@@ -46,7 +46,7 @@ const until = async (is: () => Promise<boolean>) => {
 }
 const readiness = async () => (await world.get('/ready')).body.chains['base-sepolia']
 
-test('undoes dropped attestations and revocations on a shorter branch without another block', async () => {
+test('the indexer undoes attestations and revocations on a shorter branch', async () => {
   world = await startTestWorld()
   const { chain, caughtUp } = world
   const kept = await attest(chain, place())
@@ -66,7 +66,7 @@ test('undoes dropped attestations and revocations on a shorter branch without an
   expect([(await ask(kept)).status, (await ask(added)).status]).toEqual([200, 200])
 })
 
-test('queries the chain about attestations as soon as it is rolled back without another block', async () => {
+test('the service queries the chain about attestations as soon as the chain is rolled back', async () => {
   world = await startTestWorld()
   const { chain, caughtUp } = world
   const kept = await attest(chain, place())
@@ -89,7 +89,7 @@ test('queries the chain about attestations as soon as it is rolled back without 
   expect((await ask(kept)).status).toBe(200)
 })
 
-test('writes no block and signs nothing if two endpoints omit a revocation from logs and receipts', async () => {
+test('the service writes and signs nothing if two endpoints omit a revocation', async () => {
   await behind(2)
   const { chain, caughtUp } = world
   const uid = await attest(chain, place())
@@ -121,7 +121,7 @@ test('writes no block and signs nothing if two endpoints omit a revocation from 
   expect(await record(uid)).toBe(true)
 })
 
-test('ends the indexer of a chain that is replaced by one with the same id, and signs nothing about its attestations', async () => {
+test('the service signs nothing about a chain that is replaced by another with the same id', async () => {
   await behind(1)
   const uid = await attest(world.chain, place())
   await world.caughtUp()
@@ -136,14 +136,14 @@ test('ends the indexer of a chain that is replaced by one with the same id, and 
   }
 })
 
-test('puts a chain in doubt if its RPC endpoint loses the EAS contract', async () => {
+test('the service puts a chain in doubt if its RPC endpoint loses the EAS contract', async () => {
   let asked = 0
   await behind(1, ({ method }) => (method === 'eth_getCode' && ++asked > 1 ? { result: '0x' } : undefined))
   await until(async () => !(await readiness()).fresh)
   expect(await readiness()).toMatchObject({ status: 'in doubt', doubt: expect.stringContaining('EAS') })
 })
 
-test("applies revocations after the system's clock is set back by 90 seconds", async () => {
+test('the service applies revocations after the system clock is set back by 90 seconds', async () => {
   const folder = temporaryFolder()
   const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
   writeFileSync(

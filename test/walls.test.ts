@@ -29,11 +29,11 @@ const crossings = (from: string[], to: RegExp) =>
   )
 const holders = (text: RegExp) => files.filter((file) => text.test(source(file)))
 
-test('the sources are found and read', () => {
+test('the check of imports finds and reads the sources', () => {
   expect(files.length).toBeGreaterThan(20)
   expect(imports('api/main.ts')).toContain('src/config')
 })
-test('every file of api and src is in a room, except files that connect the rooms or serve them all', () => {
+test('every file of api and src is in a room, except files that serve all rooms', () => {
   expect(
     files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
   ).toEqual([
@@ -44,7 +44,7 @@ test('every file of api and src is in a room, except files that connect the room
     ...['api/squid-graphql-server.ts'],
   ])
 })
-test('rooms import each other in one direction only, and through their doors', () => {
+test('rooms import each other in one direction only, and only through their doors', () => {
   const wrong = files.flatMap((file) =>
     imports(file)
       .filter((target) => problemOf(file, target))
@@ -52,7 +52,7 @@ test('rooms import each other in one direction only, and through their doors', (
   )
   expect(wrong).toEqual([])
 })
-test('an import against an arrow, or of a file behind a door, is reported', () => {
+test('the check reports an import against an arrow, or of a file behind a door', () => {
   expect(problemOf('src/geodesy/area.ts', 'src/location')).toContain(
     'src/geodesy may not import src/location.',
   )
@@ -60,7 +60,7 @@ test('an import against an arrow, or of a file behind a door, is reported', () =
   expect(problemOf('api/tiles/routes.ts', 'api/store')).toBeUndefined()
   expect(problemOf('api/server.ts', 'api/tiles')).toBeUndefined()
 })
-test('the kernel and the signing code import nothing else of this project', () => {
+test('the kernel and the signing code import no other code of this project', () => {
   expect(crossings(under('src/geodesy/'), /^(src|api|dev)\/(?!geodesy)|^ethers/)).toEqual([])
   expect(crossings(under('src/eas/'), /^(src|api|dev)\/(?!eas)/)).toEqual([])
   expect(
@@ -152,7 +152,7 @@ test('parts receive settings by name, and only signers receive secrets', () => {
   expect(readers(/\breadSealSecrets\b/)).toEqual([...settings, `${signers}/index.ts`])
   expect(readers(/\breadPin\b/)).toEqual([...settings, `${signers}/pkcs11.ts`])
 })
-test("SQL, the environment, the key, outgoing calls, caches and the indexer's store are each used in one room only", () => {
+test('SQL, the environment, the key, outgoing calls and caches are each used in one room only', () => {
   expect(
     holders(/\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b[^]*?\b(FROM|VALUES|SET)\b/).filter(
       (file) => file.startsWith('api/') && !/\/store\/|\/(store|sql)[^/]*\.ts$/.test(file),

@@ -91,7 +91,7 @@ test.each([
   expect(files.length).toBeLessThanOrEqual(7)
 })
 
-test('a tile passes 6 files of its room', async () => {
+test('a tile request passes 6 files of its room', async () => {
   const files = (await passedBy('/tiles/location-records/0/0/0.mvt')).filter((file) =>
     file.startsWith('api/tiles/'),
   )

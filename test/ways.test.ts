@@ -45,16 +45,16 @@ function importsOf(file: string): Set<string> {
   return found
 }
 
-test('the page lists every flow that has a limit', () => {
+test('the page of request flows lists every flow that has a limit', () => {
   expect(rows.map(([name]) => name)).toEqual(expect.arrayContaining(Object.keys(MOST)))
 })
 
-test.each(rows)('%s: each file exists', (_, names) => {
+test.each(rows)('every file of the flow "%s" exists', (_, names) => {
   expect(filesOf(names).filter((file) => !file.endsWith('.ts'))).toEqual([])
 })
 
 test.each(Object.entries(MOST))(
-  '%s passes at most %i files, each with an import from or to one before it',
+  'the flow "%s" passes at most %i files, each with an import from or to an earlier one',
   (name, most) => {
     const files = filesOf(rows.find(([row]) => row === name)![1])
     expect(files.length).toBeLessThanOrEqual(most)

@@ -23,7 +23,7 @@ test('GET / returns a page to browsers and JSON to programs, and ?format=json al
   ] as const)
     expect(await types(path, accept), `${path} ${accept}`).toBe('application/json; charset=utf-8')
 })
-test('compresses assets and caches them permanently, and requests the page itself each time', async () => {
+test('the service caches compressed assets permanently, but not the page itself', async () => {
   const page = await (await get('/', 'text/html')).text()
   const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page)!
   for (const encoding of ['br', 'gzip']) {
@@ -38,8 +38,8 @@ test('compresses assets and caches them permanently, and requests the page itsel
   expect((await fetch(`${world.url}/assets/nothing.js`)).status).toBe(404)
 })
 
-describe.skipIf(!CHROMIUM)('in a browser', () => {
-  test('the map shows land, and loads nothing from other hosts', async () => {
+describe.skipIf(!CHROMIUM)('the web interface in a browser', () => {
+  test('shows land on the map, and loads nothing from other hosts', async () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser
     await page.goto(world.url)
@@ -65,7 +65,7 @@ describe.skipIf(!CHROMIUM)('in a browser', () => {
     expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
     expect(await browser.barriers()).toEqual([])
   })
-  test('GraphiQL runs a query', async () => {
+  test('runs a query in GraphiQL', async () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser
     await page.goto(`${world.url}/graphql`)
