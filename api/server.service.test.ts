@@ -600,11 +600,11 @@ describe('chains for which the service does not sign', () => {
   })
 })
 
-describe('the nonce and the rate limits', () => {
+describe('the service, for nonces and rate limits,', () => {
   const nonceReads = (calls: RpcCall[]) =>
     calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'))
       .length
-  test("read a local chain's nonce for each answer, while concurrent answers share a read", async () => {
+  test('reads the nonce of a local chain for each answer, which concurrent answers share', async () => {
     const { distance, proxy } = await serve({ clock: () => 1_700_000_000_000 })
     for (let i = 1; i <= 3; i++) {
       await distance()
@@ -615,7 +615,7 @@ describe('the nonce and the rate limits', () => {
     const { timestamp, delegatedAttestation } = (await distance()).json()
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
   })
-  test('return 429 in the form of the API, and count unknown paths, but not /health and /', async () => {
+  test('returns 429 in the form of the API, and counts unknown paths, but not /health and /', async () => {
     const { distance, get } = await serve({ perHour: 2, elapsed: () => 0 })
     expect((await get('/compute/v0/unknown')).statusCode).toBe(404)
     expect((await distance()).statusCode).toBe(200)
@@ -643,7 +643,7 @@ describe('the nonce and the rate limits', () => {
     for (let i = 0; i < 5; i++)
       expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
   })
-  test('keep the window of a limit unchanged by a step of the clock', async () => {
+  test('keeps the window of a limit unchanged by a step of the clock', async () => {
     let elapsed = 0
     vi.useFakeTimers({ toFake: ['Date'] })
     const start = Date.now()

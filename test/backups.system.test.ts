@@ -19,7 +19,7 @@ describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
   })
   afterAll(() => cluster?.stop())
 
-  test('restores to a point in time without repeating a state: earlier ETags and positions are invalid', async () => {
+  test('restores to a point in time without repeating a state, so that earlier ETags are invalid', async () => {
     const { folder } = cluster
     const { postgres, url, data, port } = cluster.servers[0]!
     const config = path.join(folder, 'pgbackrest.conf')

@@ -58,7 +58,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('chooses a time range by dragging over the histogram, and by days', async () => {
+  test('lets the user choose a time range by dragging over the histogram, or by days', async () => {
     await using browser = await openPage()
     const { page } = browser
     await page.goto(`${world.url}?at=4,10,4`)

@@ -147,7 +147,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('filters by the time sliders with the keyboard, and restores them from its address', async () => {
+  test('filters by time sliders with the keyboard, and restores the sliders from its address', async () => {
     const aged = (days: number) =>
       rows(
         world.databaseUrl,

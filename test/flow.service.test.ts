@@ -218,7 +218,7 @@ test('the service rejects revoked, expired and unknown attestations, and reads n
   expect((await world.get(`/api/v0/location-records/${fresh}`)).status).toBe(200)
 })
 
-test('the service signs nothing after a revocation or reorg that the index has not read', async () => {
+test('the service does not sign after a revocation or reorg that the index has not read', async () => {
   const { chain } = world
   const distanceFrom = async (from: string) =>
     (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body

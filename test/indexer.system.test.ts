@@ -471,7 +471,7 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('the indexer writes nothing after it lost its lease unnoticed, as after a pause', async () => {
+test('the indexer writes no data after it lost its lease unnoticed, as after a pause', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const writer = async () =>
     (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer

@@ -204,7 +204,7 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
   })
 
-  test('a client that requests, lands, waits for its receipt and requests again lands each time', async () => {
+  test('a client that waits for the receipt of each answer lands one answer after another', async () => {
     const chain = local(slug)
     const nonce = await nonceOf(chain)
     for (let i = 0; i < 10; i++) {

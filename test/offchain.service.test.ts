@@ -228,7 +228,7 @@ test('the service rejects a location_type that names another geometry type than 
   ).toEqual(Array(4).fill(400))
 })
 
-test('the service rejects an input of two forms, and a URI if fetching is off', async () => {
+test('the service rejects an input of two forms, and a URI if it must not fetch', async () => {
   const attestation = await offchain(EIFFEL_TOWER)
   const { uid } = attestation.sig
   expect(await distance({ attestation, uid })).toMatchObject({

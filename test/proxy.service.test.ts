@@ -456,7 +456,7 @@ describe('the service rejects', () => {
       (chain: LocalChain) => chain.chain.eas,
       /^submission: the proxy of base-sepolia does not accept signatures of this service: it is not a PermissionedEIP712Proxy of EAS. Use direct\.$/,
     ],
-  ])('%s as the proxy, and a request for the proxy on a chain that has none', async (_, address, reason) => {
+  ])('%s as the proxy, and the proxy of a chain that has none', async (_, address, reason) => {
     const chain = local('base-sepolia')
     for (const [proxy, expected] of [
       [address(chain), reason],

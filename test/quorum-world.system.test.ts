@@ -125,7 +125,7 @@ describe.runIf(process.platform === 'linux')('the command that starts five opera
     expect(said.trim()).toBe(sourceOf('text').at(-1)!.trim())
   }, 400_000)
 
-  test('lands an answer, and prints a command that lands another one', async () => {
+  test('lands an answer, and prints a command that lands another answer', async () => {
     const [, uid] = /landed +(0x[0-9a-f]{64})/.exec(output)!
     const [, quorum] = /GeoQuorum +(0x[0-9a-fA-F]{40}), 3 of 5/.exec(output)!
     const provider = new JsonRpcProvider(`http://127.0.0.1:${port + 1_000}`)

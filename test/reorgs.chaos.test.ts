@@ -99,7 +99,7 @@ test('the indexer follows reorgs that drop an answer, its revocation, or another
   expect(await query('SELECT FROM attestation_event WHERE uid = $1', [noAnswer])).toEqual([])
 })
 
-test('the indexer reads the answers of an attester that is added later, and the audit earlier ones', async () => {
+test('the indexer reads new answers of an added attester, and the audit reads earlier answers', async () => {
   const { chain } = world
   const [late, address] = [6, testAccount(6).address.toLowerCase()]
   const count = async () =>

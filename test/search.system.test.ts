@@ -145,7 +145,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     expect(await field(page).and(page.locator(':focus')).count()).toBe(1)
     expect(browser.complaints).toEqual([])
   })
-  test('finds places while the worker of the towns cannot be loaded, and towns once it can', async () => {
+  test('finds places while the worker of the towns cannot be loaded, and later finds towns', async () => {
     await using browser = await openPage()
     const { page } = browser
     let refused = 0

@@ -319,7 +319,7 @@ test('the stream sends 200 records to each of 2,000 listeners', async () => {
   await Promise.all(listeners.map(({ ended }) => ended))
 })
 
-test('the stream deletes changes after a week, and sends a reset to a client before them', async () => {
+test('the stream deletes changes after a week, and resets a client that resumes before them', async () => {
   const { databaseUrl, url } = world
   const old = await start(await listen(`${url}${PATH}`))
   old.close()

@@ -94,7 +94,7 @@ test('replay counts and measures the records of a chain without an indexer, and 
   await sql(`DELETE FROM chain_status WHERE chain = 'celo'`)
 })
 
-test('audit repairs a log that lacks events of the chain, or has one that the chain lacks', async () => {
+test('audit repairs a log that lacks an event, or has an event that the chain lacks', async () => {
   const { finality, firstBlock } = LOCAL_CHAIN
   const head = await world.chain.provider.getBlockNumber()
   expect(await command('audit', '--chain', 'base-sepolia')).toEqual({
@@ -134,7 +134,7 @@ test('audit repairs a log that lacks events of the chain, or has one that the ch
   expect(counted).toEqual({ repaired: 3, proven: true })
 })
 
-test('audit repairs an event that differs from the one at the same position on the chain', async () => {
+test('audit repairs an event that differs from the event at the same position on the chain', async () => {
   await sql(`UPDATE attestation_event SET uid = $2 WHERE uid = $1 AND kind = 'REVOKED'`, [uids[5], uids[0]])
   await sql('UPDATE location_record SET revoked = true WHERE uid = $1', [uids[0]])
   await sql('UPDATE attestation_event SET attester = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])

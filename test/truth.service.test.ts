@@ -89,7 +89,7 @@ test('the service queries the chain about attestations as soon as the chain is r
   expect((await ask(kept)).status).toBe(200)
 })
 
-test('the service writes and signs nothing if two endpoints omit a revocation', async () => {
+test('the service does not write or sign if two endpoints omit a revocation', async () => {
   await behind(2)
   const { chain, caughtUp } = world
   const uid = await attest(chain, place())
@@ -121,7 +121,7 @@ test('the service writes and signs nothing if two endpoints omit a revocation', 
   expect(await record(uid)).toBe(true)
 })
 
-test('the service signs nothing about a chain that is replaced by another with the same id', async () => {
+test('the service does not sign about a chain that another chain with the same id replaces', async () => {
   await behind(1)
   const uid = await attest(world.chain, place())
   await world.caughtUp()

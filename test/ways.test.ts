@@ -54,7 +54,7 @@ test.each(rows)('every file of the flow "%s" exists', (_, names) => {
 })
 
 test.each(Object.entries(MOST))(
-  'the flow "%s" passes at most %i files, each with an import from or to an earlier one',
+  'the flow "%s" passes at most %i files, each with an import from or to an earlier file',
   (name, most) => {
     const files = filesOf(rows.find(([row]) => row === name)![1])
     expect(files.length).toBeLessThanOrEqual(most)

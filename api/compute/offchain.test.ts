@@ -129,7 +129,7 @@ const UID = base.requestedUid
 const rejects = (input: unknown, detail: string, fetcher?: DocumentFetcher) =>
   expect(resolve(base, input, fetcher)).rejects.toMatchObject({ slug: 'invalid-input', message: detail })
 
-describe('forms of an input', () => {
+describe('the forms of an input', () => {
   const mixed = (field: string, form: string) => sentence('from', field, form)
   test.each<[unknown, string]>([
     [{ attestation, uid: UID }, mixed('uid', 'attestation')],

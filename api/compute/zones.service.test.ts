@@ -59,7 +59,7 @@ const containing = ({ body }: Awaited<ReturnType<typeof ask>>) =>
   body.results.map(({ inputRefs }: { inputRefs: string[] }) => inputRefs[0])
 
 describe('POST /compute/v0/zones', () => {
-  test('signs contains for each zone of an attester that contains a point, and lists unreadable zones', async () => {
+  test('signs an answer for each zone that contains a point, and lists unreadable zones', async () => {
     const answer = await ask({ geometry: point(10.5, 50.5), zones: { prover: (await provers())[0]! } })
     expect(answer.status, JSON.stringify(answer.body)).toBe(200)
     const { results, onBoundary, undecided, complete, inputRef, multiAttestByDelegation } = answer.body
@@ -76,7 +76,7 @@ describe('POST /compute/v0/zones', () => {
     const answer = await ask({ geometry: point(11.5, 50.5), zones: { schema: LOCATION_SCHEMA.uid } })
     expect([containing(answer), answer.body.complete, answer.body.undecided]).toEqual([[row[1]], true, []])
   })
-  test('names the zones whose boundary the geometry is on, and signs nothing for them', async () => {
+  test('names the zones whose boundary the geometry is on, and signs no answer about them', async () => {
     const { body } = await ask({ geometry: point(11, 50.5), zones: { uids: row } })
     expect(body).toMatchObject({ results: [], multiAttestByDelegation: [], complete: true })
     expect(body.onBoundary).toEqual([row[0], row[1]].sort())

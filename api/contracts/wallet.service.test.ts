@@ -316,7 +316,7 @@ describe('a signed request', () => {
     )
   })
   test.each(['X-Wallet-Address', 'X-Signature', 'X-Wallet-Timestamp', 'X-Wallet-Nonce'])(
-    'is refused without %s, and with only this header',
+    'is refused without %s, and without all other headers',
     async (name) => {
       const all = (await sign(wallet)).headers
       const { [name.toLowerCase()]: value, ...others } = all
@@ -408,7 +408,7 @@ for (const [where, redisUrl] of [
       headers: { ...sent.headers, 'x-forwarded-for': address },
     })
 
-    test('apply to a wallet at all its addresses, with the usual form of 429', async () => {
+    test('apply to a wallet at all its addresses, and return the usual 429', async () => {
       const api = await serve({ ...options, wallet: { perHour: 2, perHourByAddress: 100 } })
       const wallet = newWallet()
       expect((await send(api, from(await sign(wallet), client('a1')))).limit.slice(0, 2)).toEqual([2, 1])

@@ -416,7 +416,7 @@ describe('the links of the record list', () => {
     expect(back.flat()).toEqual(all)
     expect(back.map(({ length }) => length)).toEqual([5, 7, 7, 7, 7, 7])
   })
-  test('lead to the first page, but not to the previous one, from a page by cursor', async () => {
+  test('lead from a page by cursor to the first page, but not to the previous page', async () => {
     const { next } = linksOf((await ask('?limit=3')).headers)
     expect(Object.keys(linksOf((await ask(follow(next))).headers))).toEqual(['self', 'next', 'first'])
   })
@@ -602,7 +602,7 @@ describe('the formats of records', () => {
     )!
     expect([nulls[CSV_COLUMNS.indexOf('longitude')], nulls[CSV_COLUMNS.indexOf('memo')]]).toEqual(['', ''])
   })
-  test('have the same fields as every description of a record', async () => {
+  test('have the fields that every description of a record lists', async () => {
     const { uid, id } = named.nowhere!
     const fields = Object.keys((await ask(`/${uid}`)).body)
     expect(fields).toEqual(CSV_COLUMNS)

@@ -84,7 +84,7 @@ const answered = async (api: TestApi, query: string, headers: Record<string, str
 /** The position before all changes. */
 const BEGINNING = positionText(beginning('latest'))
 
-test('the streams of one client leave a database read for other clients while they catch up', async () => {
+test('the streams of one client that catch up leave a database read for other clients', async () => {
   await insert(...Array.from({ length: 8 }, (_, i) => ({ chain: 'celo', n: i + 1 })))
   let [open, reads] = [() => {}, 0]
   const gate = new Promise<void>((resolve) => (open = resolve))

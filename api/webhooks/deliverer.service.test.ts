@@ -456,7 +456,7 @@ describe('failures of a delivery', () => {
     while ((await letters()).length > 1) await pause(10)
     expect(distinct(target.received).filter(({ id }) => id === dead[0]!.message)).toHaveLength(1)
   })
-  test('are retried for the same time and as often if the clock steps', async () => {
+  test('are retried as long and as often if the clock steps', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const start = Date.now()
     const target = await receiver(() => answers.status(503))
@@ -483,7 +483,7 @@ describe('failures of a delivery', () => {
     for (const { headers } of target.received)
       expect(Math.abs(Number(headers['webhook-timestamp']) - start / 1000)).toBeLessThan(600)
   })
-  test("are retried for the same time and as often if the database's clock steps", async () => {
+  test('are retried as long and as often if the clock of the database steps', async () => {
     const target = await receiver(() => answers.status(503))
     const deliverer = await deliver([subscription(target.url)], KEPT)
     await insert(1)

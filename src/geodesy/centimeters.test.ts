@@ -12,7 +12,7 @@ test.each([
   ['0.284999999999999999999', 28],
   ['99999999.99499999999999999', 9_999_999_999],
   ['  +1.00499999999999999  ', 100],
-])('rounds %s m to %d cm', (text, centimeters) => expect(toCentimeters(readMeters(text))).toBe(centimeters))
+])('%s m rounds to %d cm', (text, centimeters) => expect(toCentimeters(readMeters(text))).toBe(centimeters))
 test('a text below half a centimetre is read as a length above 0', () =>
   expect(readMeters('0.00499999999999999999999')).toBeGreaterThan(0))
 test.each(['', '0', '0.00000000000000000', '1e999', '-1.00499999999999999', 'NaN', '1.0049999999999.9999'])(

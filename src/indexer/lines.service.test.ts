@@ -148,7 +148,7 @@ test('attestations that were not final when the process ended are replayed by th
   expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
 })
 
-test('a position of another version is not used, and the next version begins at the first record', async () => {
+test('the next version ignores a position of another version, and begins at the first record', async () => {
   await forget()
   const position = { reading: READING + 1, after: place(600).event.uid, height }
   await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])

@@ -68,7 +68,7 @@ test.each([
   ...['', 'volume', 'distance:5', 'within', 'within:', 'within:-1', 'within:NaN', 'within:1.5'],
   ...['within:1e3', 'within:05'],
 ])('readLabel rejects the label %j', (text) => expect(readLabel(text)).toBeUndefined())
-test.each(['toString', 'constructor:1', '__proto__'])('does not treat %j as an operation', (text) =>
+test.each(['toString', 'constructor:1', '__proto__'])('readLabel does not read %j', (text) =>
   expect(readLabel(text)).toBeUndefined(),
 )
 

@@ -50,7 +50,7 @@ describe('a log entry', () => {
       ].join(''),
     )
   })
-  hunt('is the same after encoding and decoding', 500, ({ cases, random }) => {
+  hunt('is unchanged after encoding and decoding', 500, ({ cases, random }) => {
     const kinds = Object.keys(ENTRY_KINDS) as EntryKind[]
     const layouts = Object.keys(ENTRY_LAYOUTS) as EntryLayout[]
     const number = () => Math.floor(random() * 2 ** (53 * random()))
@@ -105,7 +105,7 @@ describe('a log entry', () => {
     ['revocable', 131, 2],
     ['nonce', 164, 255],
     ['deadline', 172, 255],
-  ] as const)('rejects bytes with another %s', (field, at, value) => {
+  ] as const)('rejects bytes with a different %s', (field, at, value) => {
     const bytes = encodeEntry(ENTRY)
     bytes[at] = value
     expect(fieldOf(() => decodeEntry(bytes))).toBe(field)

@@ -59,7 +59,7 @@ const MANY = EFFORT < 2 ? 22 : 42
 
 describe.each(testedSlugs(EFFORT))('the client on %s', (slug) => {
   test.each(Object.keys(SIGNERS))(
-    'with %s lands answers of both submissions, which check then reads',
+    'with %s lands direct and proxy answers, which check then reads',
     async (name) => {
       const geo = geoOf(slug)
       // One recipient for each signer, since the same question within a second has the same answer.
@@ -163,7 +163,7 @@ describe('concurrent answers', () => {
   )
 })
 
-describe('the client sends nothing', () => {
+describe('the client sends no transaction', () => {
   const before = async () => [await sent('base-sepolia'), await sent('celo')]
   const refused = async (work: Promise<unknown>, kind: new (...args: never[]) => Error, words: RegExp) => {
     const error = await work.then(
@@ -225,7 +225,7 @@ describe('the client sends nothing', () => {
     expect(await before()).toEqual(counts)
   })
 
-  test('if the service signs with another key than the pinned one', async () => {
+  test('if the service signs with another key than the pinned key', async () => {
     const counts = await before()
     const geo = geoOf('celo', { attester: testAccount(4).address })
     await refused(

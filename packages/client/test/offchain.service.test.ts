@@ -255,7 +255,7 @@ test('the client keeps the signature of a smart account, which the contract veri
   expect((await geo.distance(place, TOWER)).result).toBe(METRES)
 })
 
-describe('the client signs nothing', () => {
+describe('the client does not sign', () => {
   test('if a place is invalid, or the wallet refuses', async () => {
     const geo = geoOf('celo')
     const methods: string[] = []

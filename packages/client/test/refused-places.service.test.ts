@@ -140,7 +140,7 @@ test('the client sends no transaction if the signer has another chain, no accoun
   expect(await sent()).toEqual(before)
 })
 
-test('the client reports the reason if EAS rejects', async () => {
+test('the client reports the reason if EAS rejects a place', async () => {
   const before = await sent()
   const refUID = `0x${'ab'.repeat(32)}`
   for (const slug of SLUGS) {

@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     expect(declared.filter((each) => !compiled.includes(each))).toEqual([])
   })
 
-  test('pass the attacks, properties and gas limits in forge', async () => {
+  test('pass the forge tests of attacks, properties and gas limits', async () => {
     const answers = await recordAnswers(world, local('base-sepolia'), local('base'))
     mkdirSync('packages/contracts/cache', { recursive: true })
     writeFileSync(`packages/contracts/${ANSWERS}`, JSON.stringify(answers, null, 1))
