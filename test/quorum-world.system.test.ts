@@ -183,7 +183,7 @@ describe.runIf(process.platform === 'linux')('the start of the operators', () =>
   }, 180_000)
 })
 
-test('prints its usage for an option, and starts nothing', () => {
+test('the command prints its usage for an option, and starts no operator', () => {
   const { status, stderr } = spawnSync(process.execPath, ['dist/dev/quorum.js', '--help'], {
     encoding: 'utf8',
   })

@@ -359,7 +359,7 @@ describe('the coordinator of a quorum', () => {
     expect(reads).toBe(15)
   })
 
-  test('counts one operator once, although two URLs lead to it', async () => {
+  test('counts an operator once, although two URLs lead to this operator', async () => {
     const [first, second] = proxies.map(({ url }) => url)
     const asked = await quorumOf({ operators: [first, first, first, second], k: 3 })
     await expect(asked.area(POLYGON as never)).rejects.toMatchObject({ name: 'QuorumError' })

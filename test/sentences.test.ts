@@ -55,7 +55,7 @@ test('no test asserts an error by its text', () => {
   ])
   expect(Object.fromEntries(found.filter(([, count]) => count > 0))).toEqual(LEFT)
 })
-test('each file of sentences belongs to a test that compares it', () => {
+test('each file of sentences belongs to a test that compares the file', () => {
   const pages = readdirSync('test/sentences', { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.txt'),
   )

@@ -218,7 +218,7 @@ describe('a restored service', () => {
   })
 })
 
-test('withholds a record that the database refuses, and keeps other events without a record', async () => {
+test('a restored service withholds a record that the database refuses, and keeps other events', async () => {
   const mixed = copyOf('mixed')
   const other = 'ab'.repeat(32)
   let count = 0
@@ -365,7 +365,7 @@ describe('npm run restore rejects a snapshot', () => {
     ])
     await nothingWritten(other)
   })
-  test('is not resumed if its final block is not on the chain', async () => {
+  test('only when the indexer starts, if the final block is not on the chain', async () => {
     const foreign = copyOf('foreign')
     changeChain(foreign, { finalHash: `0x${'ab'.repeat(32)}` })
     rewrite(foreign, 'events', (lines) =>

@@ -193,7 +193,7 @@ test('the indexer queries an endpoint last for half a minute after it sent false
     expect((await read([LIES[name], undefined])).firsts).toEqual([0, 1, 0])
 })
 
-test('the indexer reads no logs from a node that lacks the block behind a shared URL', async () => {
+test('the indexer reads no logs if one URL leads to nodes with and without the block', async () => {
   const lacksBlock: Lie = both(
     ofReceipts(() => null),
     ofLogs(() => []),

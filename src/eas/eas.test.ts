@@ -345,7 +345,7 @@ describe('payload codecs', () => {
     ).toEqual([true, context.inputRefs, 1_700_000_000n, 'within:50000'])
   })
 
-  hunt('encode a result like ethers, and decode it', 30, ({ random, cases }) => {
+  hunt('encode a result like ethers, and decode their own encoding', 30, ({ random, cases }) => {
     const coder = AbiCoder.defaultAbiCoder()
     for (let i = 0; i < cases; i++) {
       const refs = Array.from({ length: random() * 4 }, () =>

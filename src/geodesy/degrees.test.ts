@@ -26,7 +26,7 @@ describe('a coordinate beyond its range', () => {
       `{"coordinates":[${end(lng, 180)},${end(lat, 90)},7],"type":"Point"}`,
     )
   })
-  test('at the end of a ring still closes the ring if rounding caused it', () => {
+  test('still closes its ring if rounding moved the coordinate beyond the range', () => {
     const ring = positions('180 0, 179 0, 179 1, 180.00000000000003 0')
     expect(readGeometry({ type: 'Polygon', coordinates: [ring] }, 'g').lon).toEqual(
       Float64Array.of(180, 179, 179, 180),

@@ -170,7 +170,7 @@ describe('the answers of geo batch', () => {
 
 describe('geo batch --land', () => {
   test.each(['direct', 'proxy'])(
-    'with the form %s lands 20 answers in a transaction, and nothing when it runs again',
+    'with the form %s lands 20 answers in a transaction, and none when it runs again',
     async (submission) => {
       const name = batches.questions(distances(25))
       const recipient = Wallet.createRandom().address

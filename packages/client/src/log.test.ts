@@ -132,7 +132,7 @@ describe('the state of an answer in the log', () => {
     },
   )
 
-  test('is the same for a signature of 64 bytes (EIP-2098), and missing for the larger s', async () => {
+  test('is the same for 64 bytes (EIP-2098), and missing for a signature with the larger s', async () => {
     const { answer, entry } = await signed('answer', now - 50)
     await log.append(entry).sign()
     const { r, s, v, compactSerialized } = Signature.from(answer.attestation.signature)

@@ -137,7 +137,7 @@ describe('geo-witness', () => {
     expect(metrics).toContain('geo_witness_requests_total{status="200"} 2')
   })
 
-  test('refuses with the status that c2sp.org/tlog-witness specifies, and changes nothing', async () => {
+  test('refuses with the status that c2sp.org/tlog-witness specifies, and keeps its state', async () => {
     await geoWitness('init', NAME)
     const [log, unknown] = [await newLog(1), await newLog(2)]
     const witness = await serve(log)

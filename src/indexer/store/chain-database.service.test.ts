@@ -231,7 +231,7 @@ hunt('the store has exactly the rows of the chain after reorgs', 60, async ({ ra
   }
 })
 
-test('the block store rejects an update that does not fit the stored blocks, and writes nothing', async () => {
+test('the block store rejects an update that does not fit the stored blocks, without a write', async () => {
   const world = await fresh()
   const blocks = new Blocks(seededRandom(1))
   const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
