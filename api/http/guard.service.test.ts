@@ -536,7 +536,7 @@ describe('request bodies', () => {
   ])('are read: %s', async (_, body, head) => {
     await expectProblem(withBody(body, `${HEAD}${head}\r\n`), UNDERSTOOD)
   })
-  test('with a duplicate key have its last value', async () => {
+  test('keep the last value of a duplicate key', async () => {
     await expectProblem(withBody('{"chainId":"1","chainId":5}'), sentence('chainId'))
   })
 })

@@ -602,7 +602,7 @@ describe('an invalid filter returns 400 with the position and the expected form'
   ])('%j', async (query, message) => {
     expect(await ask({ filter: 'TRUE', ...query })).toMatchObject({ status: 400, body: { message } })
   })
-  test('that names the JSON path of a property of the wrong kind', async () => {
+  test('names the JSON path of a property of the wrong kind', async () => {
     const filter = JSON.stringify({ op: 'not', args: [{ op: '=', args: [{ property: 'revoked' }, 'x'] }] })
     const { status, body } = await ask({ filter, 'filter-lang': 'cql2-json' })
     expect([status, body.detail]).toEqual([400, sentence('at /args/0')])

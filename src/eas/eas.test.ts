@@ -144,7 +144,7 @@ describe('signatures of the service', () => {
     expect(one!('a')).toBe(sealOf(`0x${'11'.repeat(32)}`)('a'))
     expect(new Set([one!('a'), one!('b'), two!('a')]).size).toBe(3)
   })
-  test('of an external signer become canonical, and are rejected for another digest or key', async () => {
+  test('become canonical if an external signer makes them, and are rejected for another digest or key', async () => {
     const digest = `0x${'5a'.repeat(32)}`
     for (let i = 1; i <= 16; i++) {
       const signer = await keySigner(`0x${String(i).padStart(64, '0')}`)

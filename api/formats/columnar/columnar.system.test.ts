@@ -325,7 +325,7 @@ describe('GeoParquet', () => {
     const polar = SPECIAL.find(({ coordinates }) => JSON.stringify(coordinates).startsWith('[[[0,80]'))!
     expect(around(polar)).toMatchObject({ ymax: 90 })
   })
-  test('with version=2 has the geography type with geodesic edges, bounds per row group, and equal records', async () => {
+  test('has the geography type of version=2, with geodesic edges, bounds per row group and equal records', async () => {
     const native = await saved('?format=geoparquet&version=2')
     const [before, after] = [await parquetFeatures(file), await parquetFeatures(native)]
     const plain = (read: Feature[]) =>

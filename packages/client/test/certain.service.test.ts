@@ -49,7 +49,7 @@ let radius = 1000
 const asked = (submission: 'direct' | 'proxy') => geo.within(TOWER, GATE, radius++, { submission })
 
 test.each(['direct', 'proxy'] as const)(
-  'the client does not resend a %s answer if the service cannot tell that it landed',
+  'the client does not resend a %s answer if the service cannot confirm its landing',
   async (submission) => {
     const answer = await asked(submission)
     await geo.land(answer, honest)

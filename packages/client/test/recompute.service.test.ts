@@ -314,7 +314,7 @@ describe('in recompute, an attestation', () => {
     })
     expect(await judged({ ...plain(await content(uid)), ...changes })).toMatchObject({ wrong })
   })
-  test('that differs from its reference, or does not exist, has wrong inputs', async () => {
+  test('has wrong inputs if it differs from its reference, or does not exist', async () => {
     const other = await attest(world.chain, locationRequest(TOWER), 4)
     expect(await judged(other)).toMatchObject({
       verdict: 'wrong inputs',
@@ -333,7 +333,7 @@ describe('in recompute, an attestation', () => {
       sentence: expect.any(String),
     })
   })
-  test('that is not a location, or has an ambiguous geometry, is refused', async () => {
+  test('is refused if it is not a location, or has an ambiguous geometry', async () => {
     const about = async (request: Parameters<typeof attest>[1]) => {
       const uid = await attest(world.chain, request)
       return recompute({ ...answer, inputRefs: [uid, answer.inputRefs[1]!] }, [uid, STREET], onChain)
@@ -357,7 +357,7 @@ describe('in recompute, an attestation', () => {
       sentence: expect.stringMatching(/^inputs\[0\] cannot be decoded: payload of 2 bytes ends/),
     })
   })
-  test('of a third-party schema is read with the field list of the registry on chain', async () => {
+  test('is read with the field list of the registry on chain if its schema is of a third party', async () => {
     const registry = await world.chain.registry()
     await mined(
       world.chain,
