@@ -203,13 +203,13 @@ const expectSameArea = ([a, b]: readonly [PreparedGeometry, PreparedGeometry]) =
 
 /** Defines a test of random shapes. */
 const always = (name: string, holds: (random: Random) => void) =>
-  hunt(`for the tiling "${kind}"`, 3, ({ cases, random }) => {
+  hunt(name, 3, ({ cases, random }) => {
     for (let i = 0; i < cases; i++) holds(random)
   })
 
 describe('a tiling has the same results as the whole polygon', () => {
   for (const kind of Object.keys(TILINGS))
-    always(kind, (random) => {
+    always(`for the tiling "${kind}"`, (random) => {
       const { whole, parts, inner, centre, radius } = tilingOf(kind, random)
       const edges = parts.flatMap((part) => part.slice(1).map((end, i) => [part[i]!, end] as const))
       const [a, b] = pick(random, edges)
