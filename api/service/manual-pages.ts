@@ -24,7 +24,10 @@ const MOST_CHARACTERS = 200
 const SEARCHES = { all: 1, each: { quick: 1, slow: 1 }, waiting: 64, waitingEach: 8, waitMs: 5_000 }
 const IDLE = 4
 
-/** Serves the manual as pages for browsers, with a search that needs no script: `GET /manual?q=`. */
+/**
+ * Serves the manual as pages for browsers, with a search that needs no script: `GET /manual?q=`. `/guide`
+ * leads to it, and `/guide/<name>` to a guide.
+ */
 export function manualPageRoutes(
   app: FastifyInstance,
   pages: readonly ManualPage[],
@@ -62,6 +65,11 @@ export function manualPageRoutes(
       })
     })
   }
+  const redirect = (from: string, to: string) =>
+    app.get(from, { schema: { hide: true } }, (_request, reply) => reply.redirect(to, 308))
+  redirect('/guide', 'manual')
+  for (const each of pages)
+    if (each.section === 'guide') redirect(linkTo(each).replace('manual', ''), `../${linkTo(each)}`)
 }
 
 function form(action: string, text: string, focused: boolean): Html {

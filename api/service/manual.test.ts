@@ -62,6 +62,19 @@ describe('the pages of the manual for browsers', () => {
     expect(links).toBeGreaterThan(200)
   })
 
+  test('are the targets of /guide and of the guides below it', async () => {
+    for (const [address, target] of [
+      ['/guide', '/manual'],
+      ['/guide/client', '/manual/guide/client'],
+    ] as const) {
+      const { statusCode, headers } = await app.inject(address)
+      const { pathname } = new URL(headers.location!, `http://service${address}`)
+      expect([address, statusCode, pathname]).toEqual([address, 308, target])
+      await bodyOf(pathname)
+    }
+    expect((await app.inject('/guide/unknown')).statusCode).toBe(404)
+  })
+
   test('are found first by words of their headings, in any letter case and by prefixes', async () => {
     const [first] = linksOf((await bodyOf('/manual?q=GEOMETR+typed+client')).split('<ul>')[1]!)
     expect(first).toMatch(/^manual\/reference\/client#geometries$/)

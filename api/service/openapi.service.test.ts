@@ -822,7 +822,7 @@ describe('the OpenAPI document', () => {
       routesOf(app)
         .filter(
           (route) =>
-            !/ \/(docs|manual|ogc|r\/|\*|playground|attest|log$|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(
+            !/ \/(docs|manual|guide|ogc|r\/|\*|playground|attest|log$|local-nodes)|^OPTIONS | \/graphql\/graphiql\//.test(
               route,
             ),
         )
