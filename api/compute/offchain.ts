@@ -110,7 +110,7 @@ export class OffchainResolver {
     } catch (error) {
       refuse(path)(error)
     }
-    // First, because the client's share of these checks may be used up. The request then reads nothing else.
+    // The account is checked first: if the client has no share of these checks left, nothing else is read.
     const refusal = claim && (await reader.accountRefusal({ account: signer, ...claim }))
     const [revocationTime] = await Promise.all([
       reader.offchainRevocationTime(signer, uid),

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GraphQLError, formatError, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import { COMPUTE_ERRORS } from '../../src/errors'
 import { InvalidQueryError, QueryError, checkQuery, type CheckedQuery, type RowsOf } from './limits'
 import { graphiqlRoutes } from './graphiql'
 import { namesType } from '../http/accept'
@@ -237,10 +238,10 @@ function asErrors(
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return [503, [{ message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }]]
   }
-  // Thrown by guard.ts, for a client that has used up its share of memory.
+  // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
   if (error instanceof ComputeError) {
-    reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
-    return [429, [{ message: error.message }]]
+    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
+    return [COMPUTE_ERRORS[error.slug].status, [{ message: error.message }]]
   }
   const { code, statusCode = 500, message } = error
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { COMPUTE_ERRORS } from '../../src/errors'
 import { fetchInside } from './inside'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { mcpSchemas } from './openapi'
@@ -151,10 +152,10 @@ function refusalOf(
     reply.header('retry-after', RETRY_AFTER_SECONDS)
     return [503, CODES.refused, `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`]
   }
-  // Thrown by guard.ts, for a client that has used up its share of memory.
+  // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
   if (error instanceof ComputeError) {
-    reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
-    return [429, CODES.refused, error.message]
+    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
+    return [COMPUTE_ERRORS[error.slug].status, CODES.refused, error.message]
   }
   if (error instanceof RequestError) return [error.statusCode, CODES.parseError, error.message]
   const { code, statusCode = 500, message } = error
