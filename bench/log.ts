@@ -11,10 +11,10 @@ import { Store } from '../api/store'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import type { Statement } from '../api/store/model'
-import { freePort, startService, type Service } from '../dev/services'
+import { freePort, type Service } from '../dev/services'
 import { encodeNumericResult } from '../src/eas'
 import { encodeEntry, fromHex } from '../src/tlog'
-import type { Bench, Table } from './bench'
+import { percentile, rounded, type Bench, type Table } from './bench'
 import { bringUp } from './compute'
 import { run } from './load-thread'
 import type { Measured } from './load'
@@ -46,9 +46,7 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
   const { world, environment } = await bringUp(bench)
   const port = await freePort()
   const settings = { ...environment, PORT: String(port), LOG: 'off' }
-  const without = startService('api-log-off', ['dist/api/main.js'], settings, bench.folder)
-  bench.atEnd(() => without.stop())
-  await without.ready
+  const without = await bench.start('api-log-off', ['dist/api/main.js'], settings)
   const random = seededRandom(SEED)
   const bodies = Array.from({ length: 1_000 }, () =>
     JSON.stringify({ chainId: LOCAL_CHAIN.id, from: randomPoint(random), to: randomPoint(random) }),
@@ -234,6 +232,4 @@ function randomEntry(): Parameters<SignatureLog['append']>[0] {
   }
 }
 
-const percentile = (values: readonly number[], share: number) =>
-  values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))]!
-const round2 = (value: number) => Math.round(100 * value) / 100
+const round2 = (value: number) => rounded(value, 2)
