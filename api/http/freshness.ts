@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Cache } from './cache'
-import { SharedRead } from './shared'
 
 /** Estimated bytes of a cached response in addition to its body and its URL. */
 const ENTRY_BYTES = 1_000
@@ -33,17 +32,18 @@ interface KeptAnswer {
  * replicas, because each read goes to a server that has all data shown before (api/store/servers.ts).
  */
 export class Freshness {
-  private readonly state: SharedRead<string>
   /** Cached responses by URL and ETag. All of them belong to one state of the data. */
   private readonly kept: Cache<KeptAnswer>
   private keptState = ''
 
   /**
-   * @param readState names the state of the records
+   * @param readState names the state of the records, read after the call
    * @param keptBytes size of the cache in bytes; 0: nothing is cached
    */
-  constructor(readState: () => Promise<string>, keptBytes: number) {
-    this.state = new SharedRead(readState, 0)
+  constructor(
+    private readonly readState: () => Promise<string>,
+    keptBytes: number,
+  ) {
     this.kept = new Cache('responses', {
       bytes: keptBytes,
       largest: keptBytes * LARGEST_SHARE,
@@ -62,7 +62,7 @@ export class Freshness {
    * URL.
    */
   async answers(request: FastifyRequest, reply: FastifyReply, variant = 'json'): Promise<boolean> {
-    const state = await this.state.fresh()
+    const state = await this.readState()
     if (state !== this.keptState) {
       this.kept.clear()
       this.keptState = state

@@ -276,6 +276,13 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
+test('the store reads the state of the data once for all requests that wait for it', async () => {
+  const states = await Promise.all(Array.from({ length: 100 }, () => store.recordStates()))
+  // All but the first wait for the read that follows the first.
+  expect(new Set(states).size).toBe(2)
+  expect(new Set(await Promise.all(states.map(() => store.stateTag()))).size).toBe(1)
+})
+
 test('the store throws an UnavailableError, not an internal error, if the database is lost', async () => {
   const gone = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
   await expect(gone.listRecords({ limit: 100 })).rejects.toThrow(UnavailableError)

@@ -90,7 +90,7 @@ export class Store {
     0,
   )
   private readonly statuses = new SharedRead(() => this.ask<ChainStatusRow>(CHAIN_STATUSES), 0)
-  private readonly states = new SharedRead(() => this.run<RecordState>(RECORD_STATES), 0)
+  private readonly states = new SharedRead(() => this.readStates(), 0)
   private readonly extent = new SharedRead(() => this.readExtent(), EXTENT_SHARED_MS)
 
   /**
@@ -261,17 +261,21 @@ export class Store {
    * Reads the state of the data and the number of records by chain, which the database maintains as records
    * change.
    */
-  recordStates(): Promise<RecordState[]> {
-    return this.states.fresh()
+  async recordStates(): Promise<RecordState[]> {
+    return (await this.states.fresh()).states
   }
 
   /** Returns 22 characters that identify the state of the data. */
   async stateTag(): Promise<string> {
+    return (await this.states.fresh()).tag
+  }
+
+  private async readStates(): Promise<{ states: RecordState[]; tag: string }> {
+    const states = await this.run<RecordState>(RECORD_STATES)
     // Another version of the program may present the same data differently.
     const hash = createHash('sha256').update(version)
-    for (const { chain, revision, since } of await this.recordStates())
-      hash.update(`${chain} ${revision} ${since.getTime()};`)
-    return hash.digest('base64url').slice(0, 22)
+    for (const { chain, revision, since } of states) hash.update(`${chain} ${revision} ${since.getTime()};`)
+    return { states, tag: hash.digest('base64url').slice(0, 22) }
   }
 
   /** Reads an attestation as the input of a computation. */
