@@ -90,6 +90,86 @@ const WRITERS: Record<string, { write: Writer; within: number; isCertain: boolea
     },
     ...{ within: 3e-5, isCertain: true },
   },
+  'minutes with decimal commas': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const one = (value: number) => {
+        const thousandths = Math.round(Math.abs(value) * 60_000)
+        return `${Math.floor(thousandths / 60_000)}° ${((thousandths % 60_000) / 1_000).toFixed(3).replace('.', ',')}′`
+      }
+      return `${one(a)} ${n}, ${one(b)} ${e}`
+    },
+    ...{ within: 1e-5, isCertain: true },
+  },
+  'seconds with decimal commas': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const one = (value: number) => {
+        const [d, m, s] = dms(value, 1)
+        return `${d}°${m}'${s.toFixed(1).replace('.', ',')}"`
+      }
+      return `${one(a)}${n}, ${one(b)}${e}`
+    },
+    ...{ within: 3e-5, isCertain: true },
+  },
+  'letters d, m and s of PROJ': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const one = (value: number) => {
+        const [d, m, s] = dms(value, 2)
+        return `${d}d${m}m${s.toFixed(2)}s`
+      }
+      return `${one(a)}${n} ${one(b)}${e}`
+    },
+    ...{ within: 3e-6, isCertain: true },
+  },
+  "letter d of PROJ's cs2cs": {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const one = (value: number) => {
+        const [d, m, s] = dms(value, 2)
+        return `${d}d${m}'${s.toFixed(2)}"`
+      }
+      return `${one(b)}${e}\t${one(a)}${n}`
+    },
+    ...{ within: 3e-6, isCertain: true },
+  },
+  'digits of aviation': {
+    write: (a, b) => {
+      const [n, e] = letters(a, b)
+      const [[d, m, s], [x, y, z]] = [dms(a, 1), dms(b, 1)]
+      return `${pad(d, 2)}${pad(m, 2)}${pad(s, 2, 1)}${n} ${pad(x, 3)}${pad(y, 2)}${pad(z, 2, 1)}${e}`
+    },
+    ...{ within: 3e-5, isCertain: true },
+  },
+  parentheses: { write: (a, b) => `(${a.toFixed(6)}, ${b.toFixed(6)})`, within: 1e-6, isCertain: false },
+  WKT: { write: (a, b) => `POINT (${b.toFixed(6)} ${a.toFixed(6)})`, within: 1e-6, isCertain: true },
+  'GeoJSON point': {
+    write: (a, b) =>
+      JSON.stringify({ type: 'Point', coordinates: [Number(b.toFixed(6)), Number(a.toFixed(6))] }),
+    ...{ within: 1e-6, isCertain: true },
+  },
+  'JSON object': {
+    write: (a, b) => JSON.stringify({ lat: Number(a.toFixed(6)), lng: Number(b.toFixed(6)) }),
+    ...{ within: 1e-6, isCertain: true },
+  },
+  parameters: {
+    write: (a, b) => `lat=${a.toFixed(6)}&lon=${b.toFixed(6)}`,
+    ...{ within: 1e-6, isCertain: true },
+  },
+  'geo URI of Android': {
+    write: (a, b) => `geo:0,0?q=${a.toFixed(6)},${b.toFixed(6)}(Name)`,
+    ...{ within: 1e-6, isCertain: true },
+  },
+  'ISO 6709 without its end': {
+    write: (a, b) =>
+      `${a < 0 ? '-' : '+'}${pad(Math.abs(a), 2, 6)}${b < 0 ? '-' : '+'}${pad(Math.abs(b), 3, 6)}`,
+    ...{ within: 1e-6, isCertain: true },
+  },
+  'shortened words': {
+    write: (a, b) => `Lat. ${a.toFixed(5)} Long. ${b.toFixed(5)}`,
+    ...{ within: 1e-5, isCertain: true },
+  },
   words: {
     write: (a, b) => `Latitude: ${a.toFixed(5)}, longitude: ${b.toFixed(5)}`,
     ...{ within: 1e-5, isCertain: true },
@@ -118,6 +198,12 @@ describe('the parser of coordinates', () => {
     ['40:26:46N 79:58:56W', [[-79.98222222222222, 40.44611111111111]]],
     ['8FW4V75V+8Q', [[2.2944375, 48.8583125]]],
     ['https://maps.google.com/?q=48.8584,2.2945', [[2.2945, 48.8584]]],
+    ['https://maps.google.com/maps?q=loc:48.8584,2.2945', [[2.2945, 48.8584]]],
+    ['https://maps.apple.com/place?coordinate=48.8584,2.2945', [[2.2945, 48.8584]]],
+    ['https://www.bing.com/maps?cp=48.8584~2.2945&lvl=16', [[2.2945, 48.8584]]],
+    ['SRID=4326;POINT Z(2.2945 48.8584 35)', [[2.2945, 48.8584]]],
+    ["33°51'S E151°12'", [[151.2, -33.85]]],
+    ['33.9S E151.2', [[151.2, -33.9]]],
     ['0 0', [[0, 0]]],
   ])('reads %s', (text, expected) => {
     const found = positionsIn(text)

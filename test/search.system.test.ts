@@ -126,6 +126,26 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     await page.getByText('Nothing found for').waitFor({ state: 'detached' })
     expect(browser.complaints).toEqual([])
   })
+  test.each<[what: string, text: () => string]>([
+    ['a UID without 0x', () => park.uid.slice(2)],
+    ['a link to the page of a place', () => `${world.url}/r/${park.chain}/${park.uid}`],
+    ['a link of a block explorer', () => `https://example.org/attestation/view/${park.uid}?tab=data`],
+    [
+      'a memo, followed by more than a filter may contain',
+      () => `Champ de Mars: park in Paris from the Eiffel Tower to the military school ${'x'.repeat(80)}`,
+    ],
+  ])('finds a place by %s', async (_, text) => {
+    const { page, complaints } = await sharedPage()
+    await search(page, text())
+    await hits(page).filter({ hasText: 'Champ de Mars' }).first().waitFor()
+    expect(complaints).toEqual([])
+  })
+  test.each(['???', '%', '-', 'x'.repeat(150), '𝕏'.repeat(80)])('finds nothing for %s', async (text) => {
+    const { page, complaints } = await sharedPage()
+    await search(page, text)
+    await page.getByText('Nothing found for').waitFor()
+    expect(complaints).toEqual([])
+  })
   test('keeps the focus while the sheet of a hit is loaded and the next text is typed', async () => {
     await using browser = await openPage()
     const { page } = browser

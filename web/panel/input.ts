@@ -2,6 +2,7 @@ import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attesta
 import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
 import { say } from '../messages'
+import { positionsIn } from '../search/coordinates'
 import { addressOf } from '../service'
 
 /** Parsed text of a field. */
@@ -26,9 +27,11 @@ export function parseInput(text: string): Parsed {
       : { kind: 'wrong', problem: say.place.uidDigits(trimmed.length - 2) }
   if (trimmed.startsWith('{')) return parseGeoJson(trimmed)
   const numbers = /^(-?\d+(?:\.\d*)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?)$/.exec(trimmed)
-  return numbers
-    ? position(Number(numbers[1]), Number(numbers[2]))
-    : { kind: 'wrong', problem: say.place.expected }
+  if (numbers) return position(Number(numbers[1]), Number(numbers[2]))
+  // If both orders are possible, the longitude is first, as in this field's usual notation.
+  const positions = positionsIn(trimmed)
+  const found = trimmed.startsWith('[') ? positions[0] : positions.at(-1)
+  return found ? position(found.longitude, found.latitude) : { kind: 'wrong', problem: say.place.expected }
 }
 
 function position(lng: number, lat: number): Parsed {
@@ -54,7 +57,8 @@ function parseGeoJson(text: string): Parsed {
     : { kind: 'wrong', problem: say.place.notGeoJson }
 }
 
-function geometryIn(json: unknown): Geometry | undefined {
+/** Geometry of GeoJSON; a collection for a FeatureCollection; undefined for other JSON. */
+export function geometryIn(json: unknown): Geometry | undefined {
   const { type, geometry, features, geometries, coordinates } = (json ?? {}) as {
     type?: unknown
     geometry?: unknown

@@ -15,16 +15,32 @@ interface Angle {
 const NUMBER = String.raw`[+-]?\d+(?:\.\d+)?`
 const DECIMAL_COMMAS =
   /^[^\d.]*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*[;,/\s]\s*[NSEW]?\s*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*$/
-/** Patterns of map URLs that contain a latitude, then a longitude. */
+/**
+ * Patterns of map URLs and data that contain a latitude, then a longitude. Android writes `geo:0,0?q=` with the
+ * position in `q`, so the pattern of `q` precedes that of `geo:`.
+ */
 const ADDRESSES = [
-  new RegExp(String.raw`^geo:(${NUMBER}),(${NUMBER})(?:[,;?].*)?$`, 'i'),
   new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${NUMBER})/(${NUMBER})`),
   new RegExp(String.raw`/@(${NUMBER}),(${NUMBER})[,/]`),
-  new RegExp(String.raw`[?&]mlat=(${NUMBER})&mlon=(${NUMBER})`),
-  new RegExp(String.raw`[?&](?:q|ll|query|center|daddr)=(${NUMBER})(?:,|%2C)(${NUMBER})(?:&|$)`, 'i'),
+  new RegExp(
+    String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${NUMBER})(?:,|%2C|~)(${NUMBER})(?:[&(]|$)`,
+    'i',
+  ),
+  new RegExp(String.raw`^geo:(${NUMBER}),(${NUMBER})(?:[,;?].*)?$`, 'i'),
+  new RegExp(
+    String.raw`\bm?lat(?:itude)?"?\s*[:=]\s*(${NUMBER})\s*[,;&]\s*"?m?(?:lng|lon|long|longitude)"?\s*[:=]\s*(${NUMBER})`,
+    'i',
+  ),
+]
+/** Patterns of data that contain a longitude, then a latitude: WKT and GeoJSON. */
+const POINTS = [
+  new RegExp(String.raw`\bPOINT\s*(?:Z\s*)?\(\s*(${NUMBER})\s+(${NUMBER})`, 'i'),
+  new RegExp(String.raw`"type"\s*:\s*"Point".*"coordinates"\s*:\s*\[\s*(${NUMBER})\s*,\s*(${NUMBER})`, 's'),
 ]
 const ISO_6709 =
-  /^([+-])(\d\d)(\d\d)?(\d\d)?(\.\d+)?([+-])(\d\d\d)(\d\d)?(\d\d)?(\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?\/$/
+  /^([+-])(\d\d)(\d\d)?(\d\d)?(\.\d+)?([+-])(\d\d\d)(\d\d)?(\d\d)?(\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?\/?$/
+/** Degrees, minutes and seconds without marks, as in aviation: `485129N 0021740E`. */
+const COMPACT = /^(\d{4}(?:\d\d)?(?:\.\d+)?)\s*([NS])\s*[,/]?\s*(\d{5}(?:\d\d)?(?:\.\d+)?)\s*([EW])$/i
 const PLUS_DIGITS = '23456789CFGHJMPQRVWX'
 
 /**
@@ -37,12 +53,23 @@ export function positionsIn(text: string): FoundPosition[] {
     const [, latitude, longitude] = pattern.exec(trimmed) ?? []
     if (longitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
   }
-  return isoPosition(trimmed) ?? plusCode(trimmed) ?? pair(trimmed)
+  for (const pattern of POINTS) {
+    const [, longitude, latitude] = pattern.exec(trimmed) ?? []
+    if (latitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
+  }
+  return isoPosition(signed(trimmed)) ?? plusCode(trimmed) ?? pair(trimmed)
 }
 
 function valid(positions: FoundPosition[]): FoundPosition[] {
   return positions.filter(({ longitude, latitude }) => Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180)
 }
+
+/** The compact notation of aviation as one of ISO 6709; any other text unchanged. */
+const signed = (text: string): string =>
+  text.replace(COMPACT, (_, latitude: string, n: string, longitude: string, e: string) => {
+    const sign = (letter: string) => (/[SW]/i.test(letter) ? '-' : '+')
+    return `${sign(n)}${latitude}${sign(e)}${longitude}`
+  })
 
 /** ISO 6709, annex H: `+48.8584+002.2945/`, with minutes or seconds as further digits. */
 function isoPosition(text: string): FoundPosition[] | undefined {
@@ -85,7 +112,7 @@ function plusCode(text: string): FoundPosition[] | undefined {
  */
 function pair(text: string): FoundPosition[] {
   const isArray = /^\[[^[\]]*\]$/.test(text)
-  const plain = normal(isArray ? text.slice(1, -1) : text)
+  const plain = normal(isArray || /^\(.*\)$/.test(text) ? text.slice(1, -1) : text)
   const halves = halvesOf(DECIMAL_COMMAS.test(plain) ? plain.replace(/(\d),(?=\d)/g, '$1.') : plain)
   const [first, second] = halves?.map(angleOf) ?? []
   if (!first || !second) return []
@@ -101,20 +128,28 @@ function pair(text: string): FoundPosition[] {
 }
 
 /**
- * Normalizes a text: one character for each kind of mark, capital letters, and letters instead of the words
- * for directions.
+ * Normalizes a text: one character for each kind of mark, capital letters, letters instead of the words for
+ * directions, and points instead of the decimal commas of minutes and seconds.
  */
 function normal(text: string): string {
-  return text
-    .toUpperCase()
-    .replace(/\bLAT(?:ITUDE)?\b\s*[:=]?\s*/g, 'N ')
-    .replace(/\bLO?NG?(?:ITUDE)?\b\s*[:=]?\s*/g, 'E ')
-    .replace(/(?:NORTH|SOUTH|EAST|WEST)\b/g, (word) => word[0]!)
-    .replace(/[−–]/g, '-')
-    .replace(/º|˚|DEG(?:REES?)?/g, '°')
-    .replace(/''|′′|’’|[″”“]/g, '"')
-    .replace(/[′’‘`´]/g, "'")
-    .trim()
+  return (
+    text
+      .toUpperCase()
+      .replace(/\bLAT(?:ITUDE)?\b\.?\s*[:=]?\s*/g, 'N ')
+      .replace(/\bLO?NG?(?:ITUDE)?\b\.?\s*[:=]?\s*/g, 'E ')
+      .replace(/(?:NORTH|SOUTH|EAST|WEST)\b/g, (word) => word[0]!)
+      .replace(/[−–]/g, '-')
+      .replace(/º|˚|DEG(?:REES?)?/g, '°')
+      .replace(/''|′′|’’|[″”“]/g, '"')
+      .replace(/[′’‘`´]/g, "'")
+      // As PROJ writes them: 48d51'29.9"N, or 48d51m29.9s.
+      .replace(/(\d)\s*D(?=\s*[\d.]+\s*['M])/g, '$1°')
+      .replace(/(°\s*[\d.]+)\s*M\s*(?:([\d.]+)\s*S)?/g, (_, minutes: string, seconds?: string) =>
+        seconds === undefined ? `${minutes}'` : `${minutes}'${seconds}"`,
+      )
+      .replace(/(\d),(\d+\s*['"])/g, '$1.$2')
+      .trim()
+  )
 }
 
 /** Splits a text into its two angles; undefined if it has unsupported characters, or cannot be split. */

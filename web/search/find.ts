@@ -22,18 +22,23 @@ export interface Hit {
 
 /** Maximum number of places in the results, and of candidates from which similar memos are chosen. */
 const [MOST, CANDIDATES] = [6, 200]
+/** Maximum number of characters of a memo in a filter (docs/reference/records.md). */
+const LONGEST_MEMO = 100
 /** Number of initial letters of each word that a memo must contain, if no memo contains the whole words. */
 const STEM = 2
 const COUNTRIES = new Intl.DisplayNames([locale], { type: 'region' })
-const HEX_64 = /^0x[0-9a-f]{64}$/i
-const ADDRESS = /^0x[0-9a-f]{40}$/i
+/** Hashes and addresses, alone with or without 0x, or in a link to a page of this service or another one. */
+const HEX_64 = /(?:^|0x)([0-9a-f]{64})(?![0-9a-f])/i
+const ADDRESS = /(?:^|0x)([0-9a-f]{40})(?![0-9a-f])/i
 
 /** Finds positions, towns, places, attesters, UIDs and transactions. `signal` aborts the requests. */
 export async function find(text: string, signal: AbortSignal): Promise<Hit[]> {
   const wanted = text.trim()
   if (wanted === '') return []
-  if (HEX_64.test(wanted)) return byHash(wanted.toLowerCase(), signal)
-  if (ADDRESS.test(wanted)) return byAddress(wanted, signal)
+  const [, hash] = HEX_64.exec(wanted) ?? []
+  if (hash !== undefined) return byHash(`0x${hash.toLowerCase()}`, signal)
+  const [, address] = ADDRESS.exec(wanted) ?? []
+  if (address !== undefined) return byAddress(`0x${address}`, signal)
   const positions = positionsIn(wanted).map(positionHit)
   if (positions.length > 0) return positions
   const [towns, places] = await Promise.all([
@@ -65,8 +70,14 @@ function townHit(town: Awaited<ReturnType<typeof townsNamed>>[number]): Hit {
   }
 }
 
-/** Finds places whose memo contains the words, or similar words. */
-async function placesNamed(text: string, signal: AbortSignal): Promise<Hit[]> {
+/** Finds places whose memo contains the words of the text (of its beginning, if it is long), or similar words. */
+async function placesNamed(wanted: string, signal: AbortSignal): Promise<Hit[]> {
+  const text =
+    wanted.length > LONGEST_MEMO
+      ? wanted.slice(0, LONGEST_MEMO).replace(/\s\S*$|\p{Surrogate}$/u, '')
+      : wanted
+  // The service refuses texts without words, such as `???`.
+  if (!/[a-z\d]|[^\0-\x7f]/i.test(text)) return []
   const { data } = await geoOnce.records.page({ memo: text, limit: MOST, signal })
   const words = plainOf(text).split(' ').filter(Boolean)
   if (data.length > 0 || words.length === 0 || words.join('').length < 4) return data.map(placeHit)

@@ -166,11 +166,15 @@ function useShortcut(input: { readonly current: HTMLInputElement | null }): void
 /** Shows a hit: a position or town on the map, a place or an attester's places in the explorer. */
 async function show({ record, attester, features }: Hit): Promise<void> {
   const isOfExplorer = record !== undefined || attester !== undefined
-  setParameters('explorer', {
-    ...(record && { record: `${record.chain}-${record.uid}` }),
-    ...(attester !== undefined && { prover: attester }),
-  })
   const page = shownPage.peek()
+  setParameters(
+    'explorer',
+    {
+      ...(record && { record: `${record.chain}-${record.uid}` }),
+      ...(attester !== undefined && { prover: attester }),
+    },
+    page === 'explorer',
+  )
   if ((isOfExplorer && page !== 'explorer') || page === 'log') goTo(hrefOf('explorer'))
   // The record is shown even if its geometry cannot be loaded.
   flyTo(await features().catch(() => []))
