@@ -11,7 +11,7 @@ import { dragArea, showArea, viewBox, type Box } from '../map/area'
 import { followFlights } from '../map/flight'
 import type { Map } from '../map/library'
 import { addRecords, type RecordKey, type RecordsOnMap, type Shown } from '../map/records'
-import { addLayers, frame } from '../map/layers'
+import { addLayers, FLAT_MAP_ENDS, frame } from '../map/layers'
 import { WorldMap } from '../map/world-map'
 import { pickers } from '../panel/picking'
 import { placeWatch, type Watched } from '../watch/place-watch'
@@ -185,8 +185,12 @@ function useChosen(map: { readonly current: Made | undefined }, version: number)
   return { chosen, record, opener }
 }
 
-/** Moves the map so that a position is in its centre. */
+/** Moves the map so that a position is in its centre. A flat map does not show a position near a pole. */
 function zoomTo(map: Map, center: [number, number], isAnimated = true): void {
+  if (Math.abs(center[1]) > FLAT_MAP_ENDS) {
+    frame(map, [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: center } }])
+    return
+  }
   map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.getZoom()), animate: isAnimated })
 }
 

@@ -1,5 +1,6 @@
-import type { Feature, Geometry, Position } from 'geojson'
-import { LngLatBounds, type GeoJSONSource, type Map } from './library'
+import type { Feature } from 'geojson'
+import { extentOf, type Box } from './area'
+import type { GeoJSONSource, Map } from './library'
 
 /** Geometries on the map that are not records: those of a form, and their measurements. */
 
@@ -12,7 +13,7 @@ const COLOURS = {
   overlap: '#c2255c',
 }
 /** Latitude in degrees at which a flat map ends. */
-const FLAT_MAP_ENDS = 85
+export const FLAT_MAP_ENDS = 85
 const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 
 export function addLayers(map: Map): void {
@@ -61,36 +62,23 @@ export function show(map: Map, source: 'given' | 'measured', features: Feature[]
 
 /** Brings the features into view, each on the copy of the world that is nearest to the first feature. */
 export function frame(map: Map, features: readonly Feature[]): void {
-  const positions = features.flatMap(({ geometry }) => positionsOf(geometry))
-  if (positions.length === 0) return
-  const near = positions[0]![0]!
-  const bounds = new LngLatBounds()
-  for (const [longitude = 0, latitude = 0] of positions) {
-    const moved = features.length > 1 ? longitude + 360 * Math.round((near - longitude) / 360) : longitude
-    bounds.extend([moved, Math.max(-FLAT_MAP_ENDS, Math.min(FLAT_MAP_ENDS, latitude))])
-  }
-  if (positions.some(([, latitude]) => Math.abs(latitude!) > FLAT_MAP_ENDS)) {
-    framePole(map, positions)
-    return
-  }
+  const extent = extentOf(features.map(({ geometry }) => geometry))
+  if (!extent) return
+  const [west, south, east, north] = extent
+  if (north > FLAT_MAP_ENDS || south < -FLAT_MAP_ENDS) return framePole(map, extent)
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches
-  map.fitBounds(bounds, { padding: 60, maxZoom: 14, animate: !still, duration: 500 })
+  const { clientWidth: width, clientHeight: height } = map.getContainer()
+  // A map that is low, as in an enlarged page, has no room for the usual margin.
+  const padding = Math.min(60, width / 6, height / 6)
+  map.fitBounds([west, south, east, north], { padding, maxZoom: 14, animate: !still, duration: 500 })
 }
 
 /** Switches to the globe, seen from above the nearer pole, because a flat map ends before the poles. */
-function framePole(map: Map, positions: readonly Position[]): void {
+function framePole(map: Map, [west, south, east, north]: Box): void {
   map.setProjection({ type: 'globe' })
-  const latitudes = positions.map(([, latitude]) => latitude!)
-  const [least, most] = [Math.min(...latitudes), Math.max(...latitudes)]
-  const north = most > -least
-  const span = 2 * (north ? 90 - least : 90 + most)
+  const isNorth = north > -south
+  const span = Math.max(1, 2 * (isNorth ? 90 - south : 90 + north))
   // The zoom applies at the centre's latitude, at which the flat map is larger by the inverse of its cosine.
   const zoom = Math.log2(300 / span) + Math.log2(Math.cos((FLAT_MAP_ENDS * Math.PI) / 180))
-  map.jumpTo({ center: [positions[0]![0]!, north ? FLAT_MAP_ENDS : -FLAT_MAP_ENDS], zoom })
-}
-
-export function positionsOf(geometry: Geometry): Position[] {
-  if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(positionsOf)
-  const depth = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 }
-  return [geometry.coordinates].flat(depth[geometry.type]) as never as Position[]
+  map.jumpTo({ center: [(west + east) / 2, isNorth ? FLAT_MAP_ENDS : -FLAT_MAP_ENDS], zoom })
 }

@@ -20,10 +20,13 @@ export interface PlainPlace {
  */
 export function PlainMap({
   places,
+  found,
   selected,
   onSelect,
 }: {
   places: readonly PlainPlace[]
+  /** geometries that the user searched for, which are marked */
+  found: readonly Geometry[]
   selected: string | undefined
   onSelect: (key: string) => void
 }) {
@@ -47,6 +50,11 @@ export function PlainMap({
           <PlainShape geometry={geometry} isSelected={key === selected} />
         </g>
       ))}
+      <g class="plain-found">
+        {found.map((geometry, i) => (
+          <PlainShape key={i} geometry={geometry} isSelected />
+        ))}
+      </g>
     </svg>
   )
 }

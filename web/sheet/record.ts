@@ -1,5 +1,6 @@
 import { AttestationNotFoundError, type LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
+import { extentOf } from '../map/area'
 import { geoOnce } from '../service'
 
 export interface Event {
@@ -60,21 +61,8 @@ export async function loadRecord(
 
 /** Position of a geometry: that of a point, otherwise the middle of the extent of the vertices. */
 export function middleOf(geometry: Geometry | null | undefined): [number, number] | undefined {
-  const corners: [number, number][] = []
-  const collect = (coordinates: unknown): void => {
-    if (!Array.isArray(coordinates)) return
-    if (typeof coordinates[0] === 'number') corners.push(coordinates as [number, number])
-    else coordinates.forEach(collect)
-  }
-  const walk = (each: Geometry): void =>
-    each.type === 'GeometryCollection' ? each.geometries.forEach(walk) : collect(each.coordinates)
-  if (geometry) walk(geometry)
-  if (corners.length === 0) return undefined
-  const [first] = corners
-  // Each longitude is moved to within 180 degrees of the first, because an edge may cross the antimeridian.
-  const longitudes = corners.map(([x]) => x - 360 * Math.round((x - first![0]) / 360))
-  const latitudes = corners.map(([, y]) => y)
-  const middle = (values: number[]) =>
-    (values.reduce((a, b) => Math.min(a, b)) + values.reduce((a, b) => Math.max(a, b))) / 2
-  return [middle(longitudes), middle(latitudes)]
+  const extent = geometry && extentOf([geometry])
+  if (!extent) return undefined
+  const [west, south, east, north] = extent
+  return [(west + east) / 2, (south + north) / 2]
 }

@@ -2,8 +2,7 @@ import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import { boxText } from '../explorer/state'
 import { titleText } from '../explorer/words'
-import type { Box } from '../map/area'
-import { positionsOf } from '../map/layers'
+import { extentOf, wrapped, type Box } from '../map/area'
 
 /** Subject of the watch panel. */
 export interface Watched {
@@ -17,22 +16,13 @@ const AROUND = 0.01
 
 /** Watch of the surroundings of a place. If the place has no geometry, its attester is watched instead. */
 export function placeWatch(record: LocationRecord, geometry: Geometry | null | undefined): Watched {
-  const positions = geometry ? positionsOf(geometry) : []
+  const extent = geometry && extentOf([geometry])
   const [text, opener] = [titleText(record), document.activeElement]
-  if (positions.length === 0) return { filters: { prover: record.prover }, text, opener }
-  // Each longitude is moved to within 180 degrees of the first, because an edge may cross the antimeridian.
-  const first = positions[0]![0]!
-  const [longitudes, latitudes] = [
-    positions.map(([x]) => x! - 360 * Math.round((x! - first) / 360)),
-    positions.map(([, y]) => y!),
-  ]
-  const least = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b)) - AROUND
-  const most = (values: readonly number[]) => values.reduce((a, b) => Math.max(a, b)) + AROUND
-  const [west, east] = [least(longitudes), most(longitudes)]
-  const box: Box =
-    east - west >= 360
-      ? [-180, least(latitudes), 180, most(latitudes)]
-      : [wrapped(west), least(latitudes), wrapped(east), most(latitudes)]
+  if (!extent) return { filters: { prover: record.prover }, text, opener }
+  const [west, east] = [extent[0] - AROUND, extent[2] + AROUND]
+  const [south, north] = [extent[1] - AROUND, extent[3] + AROUND]
+  // All longitudes meet at a pole.
+  const isWhole = east - west >= 360 || south <= -90 || north >= 90
+  const box: Box = isWhole ? [-180, south, 180, north] : [wrapped(west), south, wrapped(east), north]
   return { filters: { bbox: boxText(box) }, text, opener }
 }
-const wrapped = (longitude: number) => longitude - 360 * Math.round(longitude / 360)
