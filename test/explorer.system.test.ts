@@ -418,7 +418,16 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await card(page).getByText('Not on the map.').waitFor()
     await page.locator('.plain-map g', { hasText: 'Eiffel Tower' }).locator('circle').click()
     await card(page).getByText('Eiffel Tower').waitFor()
+    // Each part of the sheet is at its place in the sheet, and no part covers another one.
+    await card(page).getByRole('link', { name: 'Attest here' }).click({ trial: true })
+    await card(page).getByRole('button', { name: 'Close' }).click({ trial: true })
     expect(await browser.barriers()).toEqual([])
+    await page.getByRole('combobox', { name: 'Search' }).fill('lisbon')
+    await page.locator('.hits [data-kind=town]').filter({ hasText: 'Lisbon' }).first().click()
+    const [x, y] = await page
+      .locator('.plain-found circle')
+      .evaluate((mark: any) => [mark.cx.baseVal.value, -mark.cy.baseVal.value])
+    expect([x, y]).toEqual([expect.closeTo(-9.13, 1), expect.closeTo(38.72, 1)])
     expect(browser.complaints).toEqual([])
   })
 

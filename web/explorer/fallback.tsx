@@ -1,5 +1,7 @@
-import { useEffect } from 'preact/hooks'
+import type { Feature } from 'geojson'
+import { useEffect, useState } from 'preact/hooks'
 import { chainColour, kindOf } from '../chains'
+import { followFlights } from '../map/flight'
 import { PlainMap, type PlainPlace } from '../map/plain-map'
 import { PLAIN_PLACES, recordOfKey, usePlainRecords } from '../map/plain-records'
 import { say } from '../messages'
@@ -19,7 +21,9 @@ export function Fallback({
   onUsed: () => void
   onSelect: (record: RecordKey) => void
 }) {
+  const [found, setFound] = useState<readonly Feature[]>([])
   useEffect(onUsed, [])
+  useEffect(() => followFlights(setFound), [])
   const { data, failure, retry } = usePlainRecords(mapQuery.value, version)
   const by = colouring.value
   const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
@@ -37,11 +41,12 @@ export function Fallback({
     ]
   })
   return (
-    <div class="plain">
+    <div class="plain-page">
       <p class="notice">{say.map.plain(PLAIN_PLACES)}</p>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       <PlainMap
         places={places}
+        found={found.map(({ geometry }) => geometry)}
         selected={selected.value && `${selected.value.chain}-${selected.value.uid}`}
         onSelect={(key) => onSelect(recordOfKey(key))}
       />
