@@ -47,6 +47,10 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await histogram(page).getAttribute('data-bars')).toBe('5')
     await page.getByRole('button', { name: '7 days' }).click()
     await shows(page, 4)
+    // The range begins within a day, and the title names this day.
+    const dayIn = (text: string | null) => Math.floor(Date.parse(text!) / 86_400_000)
+    const start = new URL(page.url()).searchParams.get('fromTimestamp')
+    expect(dayIn(`${await page.getByLabel('First day').inputValue()}T00:00Z`)).toBe(dayIn(start))
     // The bars cover all times, so that the range can grow again.
     expect(await histogram(page).getAttribute('data-records')).toBe('6')
     await page.getByRole('button', { name: /^Remove the filter From/ }).waitFor()
@@ -167,6 +171,37 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(await page.evaluate('shown')).toEqual(['Attested: Noticed', 'Revoked: Noticed'])
     await panel.locator('.place').first().click()
     await page.locator('.card').getByText(/^Revoked on/).waitFor() // prettier-ignore
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('names the watch that is running, and replaces it by another one', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.context().grantPermissions(['notifications'])
+    // Like Chromium on Android, which has permissions but no notifications of pages.
+    await page.addInitScript(`
+      Notification = class { constructor() { throw new TypeError('Illegal constructor') } }
+      Notification.permission = 'granted'
+    `)
+    await page.goto(`${world.url}?chain=base-sepolia`)
+    await page.locator('.chips .watch').click()
+    const panel = page.locator('.watch-panel')
+    const [start, stop] = ['Notify me here', 'Stop'].map((name) => panel.getByRole('button', { name }))
+    await start!.click()
+    await panel.locator('[data-watching=live]').waitFor()
+    expect(await start!.count()).toBe(0)
+    await attest(world.chain, locationRequest({ type: 'Point', coordinates: [21, 21] }, { memo: 'Silent' }))
+    await panel.locator('.place', { hasText: 'Silent' }).waitFor()
+    expect(await panel.locator('[data-watching]').getAttribute('data-watching')).toBe('live')
+    await panel.getByRole('button', { name: 'Close watching' }).click()
+    await page.locator('.chips button', { hasText: 'Chain' }).click()
+    await page.locator('.chips .watch').click()
+    await panel.getByText('You already watch Chain: Base Sepolia').waitFor()
+    await start!.click()
+    await panel.getByText('You already watch').waitFor({ state: 'detached' })
+    await panel.locator('[data-watching=live]').waitFor()
+    await stop!.click()
+    await start!.waitFor()
     expect(browser.complaints).toEqual([])
   })
 

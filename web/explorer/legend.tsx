@@ -20,7 +20,7 @@ export function Legend() {
       hidden.value.includes(key) ? hidden.value.filter((each) => each !== key) : [...hidden.value, key],
     )
   return (
-    <details class="legend floating" open={innerWidth > 700}>
+    <details class="legend floating" open={innerWidth > 700 && innerHeight > 600}>
       <summary>{say.legend.title}</summary>
       <label>
         {say.legend.colourBy}{' '}

@@ -38,7 +38,7 @@ export function TimeFilter() {
   const isSet = filterValue('fromTimestamp') !== undefined || filterValue('toTimestamp') !== undefined
   const title = isSet ? say.time.between(dayText(from * DAY_MS), dayText((to - 1) * DAY_MS)) : say.time.all
   return (
-    <details class="time" open={innerWidth > 700}>
+    <details class="time" open={innerWidth > 700 && innerHeight > 600}>
       <summary>
         {say.time.title}: <span data-time>{title}</span>
       </summary>
@@ -89,12 +89,14 @@ export function TimeFilter() {
  * API's bounds are exclusive.
  */
 function useRange(whole: Range) {
-  const boundOf = (name: FilterName, otherwise: number) => {
+  const boundOf = (name: FilterName, otherwise: number, day: (milliseconds: number) => number) => {
     const time = Date.parse(filterValue(name) ?? '')
-    return Number.isNaN(time) ? otherwise : Math.min(whole.to, Math.max(whole.from, Math.ceil(time / DAY_MS)))
+    return Number.isNaN(time) ? otherwise : Math.min(whole.to, Math.max(whole.from, day(time)))
   }
-  const from = boundOf('fromTimestamp', whole.from)
-  const kept = { from, to: Math.max(boundOf('toTimestamp', whole.to), Math.min(from + 1, whole.to)) }
+  // Days that are only partly in the range, as those of the last 24 hours, are shown as days of the range.
+  const from = boundOf('fromTimestamp', whole.from, (time) => dayOf(time + 1))
+  const to = boundOf('toTimestamp', whole.to, (time) => Math.ceil(time / DAY_MS))
+  const kept = { from, to: Math.max(to, Math.min(from + 1, whole.to)) }
   // This value is in a ref, because a key may be released before its change is rendered.
   const moved = useRef<Range>(undefined)
   const [, setMoved] = useState(moved.current)

@@ -33,6 +33,8 @@ export function Watch({
   const ignored = Object.keys(filters).filter((name) => !WATCHED.some((each) => each === name))
   const watched = Object.fromEntries(known) as WatchFilters
   const lines = linesOf(watched, BASE)
+  const running = watching.value
+  const isRunning = JSON.stringify(running?.filters) === JSON.stringify(watched)
   const labels = say.chips.labels as Readonly<Record<string, string>>
   const start = () => {
     // The permission is requested during the click, because browsers show the permission dialog at no other
@@ -61,10 +63,18 @@ export function Watch({
       {ignored.length > 0 && (
         <p class="notice">{say.watch.ignored(ignored.map((name) => labels[name] ?? name).join(', '))}</p>
       )}
-      <p>
-        <button type="button" onClick={watching.value ? stopWatching : start}>
-          {watching.value ? say.watch.stop : say.watch.start}
-        </button>
+      {running && !isRunning && <p class="notice">{say.watch.other(running.text)}</p>}
+      <p class="card-actions">
+        {!isRunning && (
+          <button type="button" onClick={start}>
+            {say.watch.start}
+          </button>
+        )}
+        {running && (
+          <button type="button" onClick={stopWatching}>
+            {say.watch.stop}
+          </button>
+        )}
       </p>
       <Changes onSelect={onSelect} />
       <h3>{say.watch.elsewhere}</h3>

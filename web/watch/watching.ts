@@ -58,8 +58,12 @@ function notice(event: Exclude<RecordEvent, { kind: 'reset' }>): void {
   const record = 'record' in event ? event.record : event.gone
   const title = 'record' in event ? titleText(event.record) : record.uid
   noticed.value = [{ id: event.id, kind: event.kind, title, record }, ...noticed.value].slice(0, MOST)
-  if ('Notification' in globalThis && Notification.permission === 'granted')
+  if (!('Notification' in globalThis) || Notification.permission !== 'granted') return
+  try {
     new Notification(say.watch.kinds[event.kind], { body: title, tag: `${record.chain}-${record.uid}` })
+  } catch {
+    // Chromium on Android has no notifications of pages. The change is in the panel.
+  }
 }
 
 const shellWord = (text: string) => (/^[\w.,:/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

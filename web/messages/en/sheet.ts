@@ -82,6 +82,7 @@ export const sheet = {
     watch: 'Watch',
     share: 'Share',
     copied: 'Link copied',
+    notCopied: 'This browser does not allow copying. Copy the link:',
     revoke: 'Revoke',
     revoking: 'Revoking is public and final: the place stays readable, marked as revoked.',
     revokedNow: 'Revoked.',
@@ -133,6 +134,7 @@ export const sheet = {
     meaning: (what: string) =>
       `Get a notification for each place that is attested or revoked, while this page is open: ${what}.`,
     ignored: (names: string) => `A watch cannot filter by ${names}, so these filters are ignored.`,
+    other: (what: string) => `You already watch ${what}. A new watch replaces it.`,
     start: 'Notify me here',
     stop: 'Stop',
     watching: 'Watching. Changes appear here, and as notifications if you allow them.',
