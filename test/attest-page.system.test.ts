@@ -204,6 +204,12 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       { Place: CROSSED },
       /^coordinates\[0\]\[0\]: the edge that starts here crosses the one that starts at coordinates\[0\]\[2\]/,
     ],
+    [
+      'a time that no chain has',
+      'Time',
+      { Place: '1, 2', Time: '1969-12-30T12:00' },
+      /^Enter a date in 1970/,
+    ],
     ['no account', 'Recipient', { Place: '1, 2', Recipient: '0x12' }, /expected an address/],
     ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^File 1 needs/],
     ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
@@ -212,6 +218,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await using browser = await open({}, { wallet })
     const { page } = browser
     if (given.Place) await page.getByLabel('Place', { exact: true }).fill(given.Place)
+    if (given.Time) await page.getByLabel('Time', { exact: true }).fill(given.Time)
     if (given.Recipient) await page.getByLabel('Recipient').fill(given.Recipient)
     if (given.medium) {
       await button(browser, 'Add a link').click()
@@ -222,8 +229,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
         .getByLabel('Add a small file')
         .setInputFiles({ name: 'f.png', mimeType: 'image/png', buffer: Buffer.alloc(Number(given.file)) })
     else await button(browser, 'Attest place with Stand-in').click()
-    const name = { Place: 'problem-place', Recipient: 'problem-recipient', Media: 'problem-media' }[field]
-    const problem = page.locator(`#${name}[role=alert]`)
+    const problem = page.locator(`#problem-${field.toLowerCase()}[role=alert]`)
     await problem.waitFor()
     expect(await problem.innerText()).toMatch(words)
     expect(wallet.asked).not.toContain('eth_sendTransaction')

@@ -187,19 +187,50 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       ['not.shp', 'no shapefile', 'is not a shapefile'],
       ['not.txt', 'some text', 'is not GeoJSON, KML, GPX or a shapefile'],
       ['none.gpx', '<gpx/>', 'has no geometry'],
+      ['not.zip', 'no archive', 'is not a shapefile'],
+      ...['null', '5', '[2, 48]', '{}', '{"type":"Feature","geometry":null}', '{"type":"Circle"}'].map(
+        (json, i) => [`none-${i}.json`, json, `'none-${i}.json' has no geometry`] as const,
+      ),
+      [
+        'none.geojson',
+        '{"type":"FeatureCollection","features":[null,{},5]}',
+        "'none.geojson' has no geometry",
+      ],
     ] as const) {
       await openFile(page, name, content)
       await page.getByText(problem).waitFor()
     }
-    // Drops a file onto the page.
-    await page.evaluate(`(() => {
-      const data = new DataTransfer()
-      data.items.add(new File(['{"type":"Point","coordinates":[9,8]}'], 'dropped.json'))
-      document.querySelector('.place-sources').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true }))
-    })()`)
-    await filled(page, '9, 8')
+    // Files that the user drops onto the field, onto the map and onto the header.
+    for (const [i, onto] of ['.place-sources', '.map', 'header'].entries()) {
+      const isHandled = await page.evaluate(`(() => {
+        const data = new DataTransfer()
+        data.items.add(new File(['{"type":"Point","coordinates":[9,${i}]}'], 'dropped.json'))
+        return ['dragover', 'drop'].every((type) => !document.querySelector('${onto}').dispatchEvent(
+          new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true })))
+      })()`)
+      expect(isHandled).toBe(true)
+      await filled(page, `9, ${i}`)
+    }
     // Chromium describes a syntax error of XML in a document with inline styles, which the policy blocks.
     expect(complaints.filter((each) => !each.startsWith('Applying inline style'))).toEqual([])
+  })
+
+  test.each([
+    [`48°51'30"N 2°17'40.2"E`, [2.2945, 48.858333333]],
+    ['2,2945; 48,8584', [2.2945, 48.8584]],
+    ['[2.2945, 48.8584]', [2.2945, 48.8584]],
+    ['POINT (2.2945 48.8584)', [2.2945, 48.8584]],
+    ['−2.5, −48', [-2.5, -48]],
+    ['8FW4V75V+8Q', [2.2944375, 48.8583125]],
+  ])('attests a place that is written as %s', async (text, expected) => {
+    await using browser = await open()
+    const { page } = browser
+    await place(page).fill(text)
+    await page.getByRole('button', { name: /^Attest place with a test account/ }).click()
+    await page.locator('[data-indexed=true]').waitFor()
+    const uid = await page.locator('[data-uid]').innerText()
+    const { body } = await world.get(`/api/v0/location-records/${uid}?format=geojson`)
+    expect(body.geometry.coordinates).toEqual(expected.map((each) => expect.closeTo(each, 6)))
   })
 
   test('publishes a saved private place only after a confirmation', async () => {

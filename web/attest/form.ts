@@ -63,7 +63,7 @@ export function placeOf({ place, memo, time, media, recipient }: Fields): Place 
   if (parsed.kind === 'uid') throw wrong('place', say.attest.problems.uid)
   if (parsed.isPrivate) throw wrong('place', say.attest.problems.private)
   const at = time === '' ? undefined : new Date(time)
-  if (at && Number.isNaN(at.getTime())) throw wrong('time', say.attest.problems.time)
+  if (at && !(at.getTime() >= 0)) throw wrong('time', say.attest.problems.time)
   const lacks = media.findIndex(({ type, data }) => !type.trim() || !data.trim())
   if (lacks >= 0) throw wrong('media', say.attest.problems.medium(lacks + 1))
   return {

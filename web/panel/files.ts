@@ -1,5 +1,6 @@
 import type { Feature, FeatureCollection, Geometry, Position } from 'geojson'
 import { locale, say } from '../messages'
+import { geometryIn } from './input'
 
 /** Places in files: GeoJSON, KML, GPX, zipped shapefiles, and private places that this page saved. */
 
@@ -36,12 +37,17 @@ async function read(file: File): Promise<FilePlace[]> {
   } catch {
     throw new Error(say.sources.unknown(file.name))
   }
-  const { salt, type, features } = json as { salt?: unknown; type?: unknown; features?: unknown }
   // The text of a private place stays unchanged, because its salt belongs to exactly this geometry.
-  if (salt !== undefined) return [{ name: file.name, text: text.trim() }]
-  if (type === 'FeatureCollection' && Array.isArray(features)) return featuresOf([json as FeatureCollection])
-  if (type === 'Feature') return featuresOf([{ type: 'FeatureCollection', features: [json as Feature] }])
-  return [{ name: file.name, text: textOf(json as Geometry) }]
+  if ((json as { salt?: unknown } | null)?.salt !== undefined) return [{ name: file.name, text: text.trim() }]
+  return featuresOf([{ type: 'FeatureCollection', features: featuresIn(json) }])
+}
+
+/** Features of GeoJSON with a geometry of a known type. A geometry is a feature without properties. */
+function featuresIn(json: unknown): Feature[] {
+  const { type, features } = (json ?? {}) as { type?: unknown; features?: unknown }
+  if (type === 'FeatureCollection') return Array.isArray(features) ? features.flatMap(featuresIn) : []
+  const feature = (type === 'Feature' ? json : { type: 'Feature', properties: {}, geometry: json }) as Feature
+  return geometryIn(feature.geometry) ? [feature] : []
 }
 
 async function xml(text: string, name: string): Promise<FeatureCollection[]> {
@@ -69,7 +75,7 @@ async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[
       },
     ]
   } catch (error) {
-    throw new Error(say.sources.notShapefile(file.name, (error as Error).message), { cause: error })
+    throw new Error(say.sources.notShapefile(file.name), { cause: error })
   }
 }
 

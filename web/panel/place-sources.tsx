@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { locale, say } from '../messages'
 import { ACCEPTED, type FilePlace } from './files'
 
@@ -39,15 +39,9 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
       setNote((error as Error).message)
     }
   }
+  const zone = useDroppedFiles(open)
   return (
-    <div
-      class="place-sources"
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault()
-        void open(event.dataTransfer?.files[0])
-      }}
-    >
+    <div ref={zone} class="place-sources">
       <div class="shapes">
         {'geolocation' in navigator && (
           <button type="button" aria-label={sources.locateAs(label)} onClick={locate}>
@@ -86,4 +80,35 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
       )}
     </div>
   )
+}
+
+/**
+ * Opens a file that is dropped anywhere on the page, which the browser would otherwise show instead of the page:
+ * in the field under it, otherwise in the first empty field, otherwise in the last one. The result is the ref
+ * of the element of this field.
+ */
+function useDroppedFiles(open: (file: File | undefined) => Promise<void>) {
+  const zone = useRef<HTMLDivElement>(null)
+  const handler = useRef(open)
+  handler.current = open
+  useEffect(() => {
+    const leaving = new AbortController()
+    const listen = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return
+      const zones = [...document.querySelectorAll<HTMLElement>('.place-sources')]
+      // Elements of hidden forms have no offset parent.
+      const fields = zones.flatMap((each) => (each.offsetParent && each.closest('fieldset')) || [])
+      const field =
+        fields.find((each) => each.contains(event.target as Node)) ??
+        fields.find((each) => each.querySelector('textarea')?.value === '') ??
+        fields.at(-1)
+      if (!zone.current || !field?.contains(zone.current)) return
+      event.preventDefault()
+      if (event.type === 'drop') void handler.current(event.dataTransfer.files[0])
+    }
+    addEventListener('dragover', listen, { signal: leaving.signal })
+    addEventListener('drop', listen, { signal: leaving.signal })
+    return () => leaving.abort()
+  }, [])
+  return zone
 }

@@ -83,7 +83,7 @@ export const forms = {
     noGeometry: (file: string) => `'${file}' has no geometry.`,
     unknown: (file: string) => `'${file}' is not GeoJSON, KML, GPX or a shapefile.`,
     notXml: (file: string) => `'${file}' is not valid XML.`,
-    notShapefile: (file: string, reason: string) => `'${file}' is not a shapefile: ${reason}.`,
+    notShapefile: (file: string) => `'${file}' is not a shapefile, or is damaged.`,
   },
   drawing: {
     undo: 'Undo',
@@ -172,7 +172,7 @@ export const forms = {
       noPlace: 'Enter a place: draw it on the map, or paste it.',
       uid: 'This is the UID of an attestation. Enter a position or GeoJSON.',
       private: 'An attestation is public, so a private place (with a salt) cannot be attested.',
-      time: 'Enter a date and a time.',
+      time: 'Enter a date in 1970 or later, and a time.',
       medium: (number: number) => `File ${number} needs a link and a type, such as image/jpeg.`,
     },
   },
