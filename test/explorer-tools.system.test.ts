@@ -147,7 +147,12 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.context().grantPermissions(['notifications'])
     await page.addInitScript(`
       shown = []
-      Notification = class { constructor(title, { body }) { shown.push(title + ': ' + body) } }
+      Notification = class {
+        constructor(title, { body }) {
+          shown.push(title + ': ' + body)
+          last = this
+        }
+      }
       Notification.permission = 'granted'
       Notification.requestPermission = async () => 'granted'
     `)
@@ -170,7 +175,13 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await panel.locator('.place', { hasText: 'Revoked' }).waitFor()
     expect(await page.evaluate('shown')).toEqual(['Attested: Noticed', 'Revoked: Noticed'])
     await panel.locator('.place').first().click()
-    await page.locator('.card').getByText(/^Revoked on/).waitFor() // prettier-ignore
+    const revokedSheet = page.locator('.card').getByText(/^Revoked on/) // prettier-ignore
+    await revokedSheet.waitFor()
+    // A click on the notification opens the sheet, also from another page.
+    await page.getByRole('navigation').getByRole('link', { name: 'Attest', exact: true }).click()
+    await revokedSheet.waitFor({ state: 'detached' })
+    await page.evaluate('last.onclick()')
+    await revokedSheet.waitFor()
     expect(browser.complaints).toEqual([])
   })
 

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
-import { attest, locationRequest, revoke } from '../dev/chain'
+import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
 import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
@@ -11,10 +11,14 @@ import { startTestWorld, type TestWorld } from './world'
 /** Tests of the sheet of a place in a real browser, on the running service and a local chain. */
 
 let world: TestWorld
-const uids: Record<'tower' | 'park' | 'withdrawn' | 'mine', string> = {} as never
+const uids: Record<'tower' | 'park' | 'fiji' | 'pole' | 'withdrawn' | 'mine', string> = {} as never
 const PARK = {
   type: 'Polygon' as const,
   coordinates: [[[-74, 40.7], [-73.9, 40.7], [-73.9, 40.8], [-74, 40.7]]], // prettier-ignore
+}
+const FIJI = {
+  type: 'Polygon' as const,
+  coordinates: [[[177, -19], [-178, -18], [180, -15], [177, -19]]], // prettier-ignore
 }
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 
@@ -23,6 +27,12 @@ beforeAll(async () => {
   const { chain } = world
   uids.tower = await attest(chain, locationRequest(TOWER, { memo: 'Eiffel Tower' }))
   uids.park = await attest(chain, locationRequest(PARK, { memo: 'A park' }), 1)
+  uids.fiji = await attest(chain, locationRequest(FIJI, { memo: 'Fiji' }), 1)
+  uids.pole = await attest(
+    chain,
+    locationRequest({ type: 'Point', coordinates: [0, 90] }, { memo: 'Pole' }),
+    1,
+  )
   uids.withdrawn = await attest(chain, locationRequest(TOWER, { memo: 'Withdrawn' }))
   await revoke(chain, uids.withdrawn)
   uids.mine = await attest(chain, locationRequest(TOWER, { memo: 'To be revoked' }))
@@ -131,10 +141,17 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await check(page, 'standing', 'bad').waitFor()
   })
 
-  test("reads the chain through the service's RPC endpoint if the browser has no node", async () => {
+  test.each([
+    ['the browser has no node', {}],
+    ['the node fails', { [LOCAL_CHAIN.id]: 'broken' }],
+  ])("reads the chain through the service's RPC endpoint if %s", async (_, nodes: Record<number, string>) => {
     await using browser = await openPage()
     const { page } = browser
-    await page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
+    const urls = Object.fromEntries(Object.entries(nodes).map(([id, path]) => [id, `${world.url}/${path}`]))
+    await page.route('**/local-nodes', (route) => route.fulfill({ json: urls }))
+    await page.route('**/broken', (route) =>
+      route.fulfill({ json: { error: { code: -32_000, message: 'The node is syncing.' } } }),
+    )
     await page.goto(pageOf(uids.tower))
     await check(page, 'chain', 'good').getByText("this service's node").waitFor()
     await check(page, 'standing', 'good').waitFor()
@@ -142,6 +159,49 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await check(page, 'standing', 'bad').waitFor()
     // This browser does not have the attester's account.
     expect(await sheet(page).locator('.revoke').count()).toBe(0)
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('names its place in the title of the document, and is closed by the back button', async () => {
+    await using browser = await opened(uids.park)
+    const { page } = browser
+    const isTitled = (name: string) => expect.poll(() => page.title()).toBe(`${name} · Attested places`)
+    await isTitled('A park')
+    await sheet(page).getByRole('button', { name: 'Close' }).click()
+    await isTitled('Explore')
+    await page.getByRole('combobox', { name: 'Search' }).fill('Eiffel Tower')
+    await page.locator('.hits [role=option]').first().click()
+    await isTitled('Eiffel Tower')
+    await page.locator('.side .place', { hasText: 'Withdrawn' }).click()
+    await isTitled('Withdrawn')
+    await page.goBack()
+    await isTitled('Eiffel Tower')
+    await page.goBack()
+    await isTitled('Explore')
+    expect(await sheet(page).count()).toBe(0)
+    await page.goForward()
+    await isTitled('Eiffel Tower')
+    await sheet(page).getByRole('link', { name: 'Measure from here' }).click()
+    await isTitled('Ask')
+    expect(browser.complaints).toEqual([])
+  })
+
+  test.each([
+    ['an area across the antimeridian', 'fiji', { width: 1280, height: 800 }],
+    ['an area in an enlarged page', 'park', { width: 720, height: 450 }],
+    ['a position at a pole', 'pole', { width: 1280, height: 800 }],
+  ] as const)('brings %s into view', async (_, name, viewport) => {
+    await using browser = await opened(uids[name], { viewport })
+    const { page } = browser
+    const at = () => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number)
+    const [longitude, latitude, zoom] = { fiji: [179.5, -17, 5], park: [-73.95, 40.75, 7], pole: [0, 85, 3] }[name] as [number, number, number] // prettier-ignore
+    await expect
+      .poll(at)
+      .toEqual([
+        expect.toSatisfy((x: number) => Math.abs(Math.abs(x) - Math.abs(longitude)) < 0.5),
+        expect.closeTo(latitude, 0),
+        expect.toSatisfy((found: number) => found > zoom),
+      ])
     expect(browser.complaints).toEqual([])
   })
 
@@ -160,6 +220,10 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(await actions.locator('[data-share]').getAttribute('data-share')).toBe(pageOf(uids.mine))
     await actions.getByRole('button', { name: 'Share' }).click()
     await actions.getByText('Link copied').waitFor()
+    await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))
+      document.execCommand = () => false`)
+    await actions.locator('[data-share]').click()
+    expect(await actions.getByLabel('Copy the link').inputValue()).toBe(pageOf(uids.mine))
     await actions.locator('.revoke summary').click()
     await actions.getByRole('button', { name: /Revoke .* with a test account/ }).click()
     await sheet(page).getByText(/^Revoked on/).waitFor() // prettier-ignore
@@ -193,10 +257,12 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('explains what to do about a place that is not indexed', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage({ viewport: { width: 390, height: 844 } })
     const { page } = browser
     await page.goto(pageOf(`0x${'1'.repeat(64)}`))
     await sheet(page).getByText('A reorg may have removed it').waitFor()
+    const isWide = await sheet(page).evaluate((card: any) => card.scrollWidth > card.clientWidth)
+    expect(isWide).toBe(false)
     await page.keyboard.press('Escape')
     await sheet(page).waitFor({ state: 'detached' })
     expect(new URL(page.url()).pathname).toBe('/')

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact'
 import { SITE_NAME, SITE_PAGES } from '../src/page-header'
 import { lazy } from './lazy'
-import { hrefOf, shownPage, type Page } from './location'
+import { hrefOf, placeTitle, shownPage, type Page } from './location'
 import { Search } from './search'
 import { addressOf } from './service'
 import { say } from './messages'
@@ -17,7 +17,8 @@ const PAGES: Record<Page, ComponentType> = {
 export function App() {
   const page = shownPage.value
   const Content = PAGES[page]
-  document.title = `${say.site.pages[page === 'explorer' ? '' : page]} · ${SITE_NAME}`
+  const title = placeTitle.value ?? say.site.pages[page === 'explorer' ? '' : page]
+  document.title = `${title} · ${SITE_NAME}`
   return (
     <>
       <header class="site">

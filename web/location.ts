@@ -37,6 +37,9 @@ arrive()
 addEventListener('popstate', arrive)
 addEventListener('click', followLink)
 
+/** Title of the place whose sheet is open, for the title of the document. */
+export const placeTitle = signal<string | undefined>(undefined)
+
 /** Parameters of a page; while another page is shown, its last ones. */
 export const parametersOf = (page: Page): URLSearchParams => states.value[page].parameters
 /** Number of the visit: it changes if an address opens the page with parameters other than its last ones. */
@@ -132,10 +135,10 @@ function pageOf(path: string): Page | undefined {
 }
 
 /**
- * Changes parameters of a page without a new history entry. undefined removes a parameter. They appear in the
- * address only while the page is shown.
+ * Changes parameters of a page. undefined removes a parameter. They appear in the address only while the page
+ * is shown. The history gets a new entry if `isStep` is true: the browser's back button then undoes the change.
  */
-export function setParameters(page: Page, changes: Record<string, string | undefined>): void {
+export function setParameters(page: Page, changes: Record<string, string | undefined>, isStep = false): void {
   const { visit, parameters: last } = states.peek()[page]
   const parameters = new URLSearchParams(last)
   for (const [name, value] of Object.entries(changes))
@@ -143,11 +146,11 @@ export function setParameters(page: Page, changes: Record<string, string | undef
     else parameters.set(name, value)
   if (String(parameters) === String(last)) return
   states.value = { ...states.peek(), [page]: { parameters, visit } }
-  writeAddress()
+  writeAddress(isStep)
 }
 
-/** Writes the parameters of the shown page into the address, without a new history entry. */
-function writeAddress(): void {
+/** Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true. */
+function writeAddress(isStep = false): void {
   const parameters = addressedOf(shownPage.peek(), states.peek())
   const place = placeIn(location.pathname)
   const isPlace = place !== undefined && parameters.get('record') === place
@@ -156,5 +159,7 @@ function writeAddress(): void {
   const path = place === undefined || isPlace ? location.pathname : new URL(addressOf('')).pathname
   const query = shown.toString()
   const address = `${path}${query && `?${query}`}`
-  if (address !== `${location.pathname}${location.search}`) history.replaceState(null, '', address)
+  if (address === `${location.pathname}${location.search}`) return
+  if (isStep) history.pushState(null, '', address)
+  else history.replaceState(null, '', address)
 }

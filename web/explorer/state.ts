@@ -65,8 +65,13 @@ export const selected = computed(() => {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(selectedText.value ?? '') ?? []
   return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
 })
+/** Opens the sheet of a record, which the browser's back button closes; undefined closes the sheet. */
 export const select = (record: { chain: string; uid: string } | undefined): void =>
-  setParameters('explorer', { record: record && `${record.chain}-${record.uid}` })
+  setParameters(
+    'explorer',
+    { record: record && `${record.chain}-${record.uid}` },
+    record !== undefined && shownPage.peek() === 'explorer',
+  )
 
 const byText = parameter('by')
 export const colouring = computed((): Colouring => (byText.value === 'type' ? 'type' : 'chain'))

@@ -70,21 +70,33 @@ function attestAddress(
 }
 
 /**
- * Button that shares the URL of the place through the device's dialog, or copies it if there is no dialog.
+ * Button that shares the URL of the place through the device's dialog, or copies it if there is no dialog. If
+ * the browser refuses to copy, the URL is shown.
  */
 function Share({ record }: Pick<Full, 'record'>) {
-  const [isCopied, setCopied] = useState(false)
+  const [isCopied, setCopied] = useState<boolean>()
   const url = addressOf(`r/${record.chain}/${record.uid}`)
   const share = async () => {
     if (navigator.share && matchMedia('(pointer: coarse)').matches)
       return navigator.share({ title: titleText(record), url }).catch(() => {})
-    setCopied(await copyText(url))
-    setTimeout(() => setCopied(false), COPIED_MS)
+    const isDone = await copyText(url)
+    setCopied(isDone)
+    if (isDone) setTimeout(() => setCopied(undefined), COPIED_MS)
   }
   return (
-    <button type="button" data-share={url} onClick={() => void share()}>
-      <span aria-live="polite">{isCopied ? say.actions.copied : say.actions.share}</span>
-    </button>
+    <>
+      <button type="button" data-share={url} onClick={() => void share()}>
+        <span aria-live="polite">{isCopied ? say.actions.copied : say.actions.share}</span>
+      </button>
+      {isCopied === false && (
+        <span role="alert">
+          <label>
+            {say.actions.notCopied}{' '}
+            <input readOnly value={url} onFocus={({ currentTarget }) => currentTarget.select()} />
+          </label>
+        </span>
+      )}
+    </>
   )
 }
 

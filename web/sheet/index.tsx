@@ -5,6 +5,7 @@ import { chainName } from '../chains'
 import { FailureNotice } from '../explorer/notice'
 import { timeText, titleText } from '../explorer/words'
 import { useLoaded, type Loaded } from '../loading'
+import { placeTitle } from '../location'
 import { say } from '../messages'
 import { areaText, lengthText } from '../units'
 import { UnitsField } from '../units-field'
@@ -42,6 +43,11 @@ export function Sheet(props: SheetProps) {
   useFocus(title, opener, [chosen.uid, chosen.chain])
   const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
   const middle = middleOf(full?.details?.geometry)
+  const name = full && titleText(full.record)
+  useEffect(() => {
+    placeTitle.value = name
+    return () => void (placeTitle.value = undefined)
+  }, [name])
   const { sheet } = say
   return (
     <aside

@@ -76,21 +76,25 @@ function contentOf({ schemaUid, refUid, data, ...rest }: Event): AttestationCont
 
 /**
  * Reads the attestation from its chain: through a browser wallet that is on the chain, otherwise from a node
- * on this machine, otherwise through the service's RPC endpoint.
+ * on this machine, otherwise through the service's RPC endpoint. A wallet or node that fails is skipped.
  */
 export async function readChain({ chain, uid }: { chain: string; uid: string }): Promise<Reading> {
   const { readers } = say.checks
   const known = await geo.chain(chain).catch(() => undefined)
   if (known) {
-    const read = async (provider: Requests, by: string): Promise<Reading> => ({
-      ...{ by, attestation: await getAttestation(readerOf(provider), known.eas, uid) },
-    })
+    const read = (provider: Requests, by: string): Promise<Reading | undefined> =>
+      getAttestation(readerOf(provider), known.eas, uid).then(
+        (attestation) => ({ by, attestation }),
+        () => undefined,
+      )
     for (const { name, provider } of wallets.value) {
       const state = await stateOf(provider).catch(() => undefined)
-      if (state?.chainId === known.id) return read(provider, readers.wallet(name))
+      const reading = state?.chainId === known.id && (await read(provider, readers.wallet(name)))
+      if (reading) return reading
     }
     const node = (await localNodes())[known.id]
-    if (node !== undefined) return read(testAccount(node), readers.local)
+    const reading = node !== undefined && (await read(testAccount(node), readers.local))
+    if (reading) return reading
   }
   const response = await fetch(addressOf(`r/${chain}/${uid}/attestation`))
   const body = (await response.json()) as { attestation?: Current | null; detail?: string; message?: string }

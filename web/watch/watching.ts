@@ -1,6 +1,8 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
 import { signal } from '@preact/signals'
+import { select } from '../explorer/state'
 import { titleText } from '../explorer/words'
+import { goTo, hrefOf, shownPage } from '../location'
 import { say } from '../messages'
 import { geo } from '../service'
 
@@ -60,10 +62,18 @@ function notice(event: Exclude<RecordEvent, { kind: 'reset' }>): void {
   noticed.value = [{ id: event.id, kind: event.kind, title, record }, ...noticed.value].slice(0, MOST)
   if (!('Notification' in globalThis) || Notification.permission !== 'granted') return
   try {
-    new Notification(say.watch.kinds[event.kind], { body: title, tag: `${record.chain}-${record.uid}` })
+    const about = { body: title, tag: `${record.chain}-${record.uid}` }
+    new Notification(say.watch.kinds[event.kind], about).onclick = () => open(record)
   } catch {
     // Chromium on Android has no notifications of pages. The change is in the panel.
   }
+}
+
+/** Shows this page, and the sheet of a record. */
+function open(record: Noticed['record']): void {
+  window.focus()
+  select(record)
+  if (shownPage.peek() !== 'explorer') goTo(hrefOf('explorer'))
 }
 
 const shellWord = (text: string) => (/^[\w.,:/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
