@@ -267,4 +267,14 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await sheet(page).waitFor({ state: 'detached' })
     expect(new URL(page.url()).pathname).toBe('/')
   })
+
+  test('names the supported chains if the chain of its address is not one of them', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}/?record=polygon-${uids.tower}`)
+    await sheet(page).getByRole('heading', { name: 'Not found' }).waitFor()
+    await sheet(page).getByText('base-sepolia').waitFor()
+    // A retry would have the same result.
+    expect(await sheet(page).getByRole('button', { name: 'Retry now' }).count()).toBe(0)
+  })
 })

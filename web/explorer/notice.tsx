@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Failure } from '../loading'
 import { say } from '../messages'
 
-/** Message about a failure, with the time of the retry. */
+/** Message about a failure, with the time of the retry if there is one. */
 export function FailureNotice({ failure, retry }: { failure: Failure; retry: () => void }) {
   const [left, setLeft] = useState(failure.retryIn)
   useEffect(() => {
@@ -16,12 +16,14 @@ export function FailureNotice({ failure, retry }: { failure: Failure; retry: () 
       <p>
         <bdi>{failure.text}</bdi>
       </p>
-      <p>
-        {left !== undefined && <span aria-hidden="true">{say.failures.retryingIn(left)} </span>}
-        <button type="button" onClick={retry}>
-          {say.failures.retry}
-        </button>
-      </p>
+      {left !== undefined && (
+        <p>
+          <span aria-hidden="true">{say.failures.retryingIn(left)} </span>
+          <button type="button" onClick={retry}>
+            {say.failures.retry}
+          </button>
+        </p>
+      )}
     </div>
   )
 }

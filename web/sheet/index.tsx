@@ -60,7 +60,7 @@ export function Sheet(props: SheetProps) {
         <h2 ref={title} tabIndex={-1}>
           {full ? (
             <bdi>{full.record.memo ? titleText(full.record) : sheet.noMemo}</bdi>
-          ) : failure ? (
+          ) : failure?.retryIn !== undefined ? (
             sheet.noResponse
           ) : isLoading ? (
             sheet.loading
