@@ -20,6 +20,8 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const HOSTILE =
   '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script> \u202Egnirts lamron on ' +
   '\u0645\u0631\u062D\u0628\u0627 '
+/** Base64 that is not a picture. */
+const DAMAGED = 'AAAABBBB'.repeat(8)
 const LONG = HOSTILE + 'x'.repeat(100_000)
 
 let world: TestWorld
@@ -45,6 +47,7 @@ beforeAll(async () => {
     payload('geojson-point', '{"type":"Point","coordinates":[100,-30]}', 'With media', [
       ['image/png', PNG],
       ['image/png', 'ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG'],
+      ['image/png', DAMAGED],
       ['text/html', 'https://elsewhere.example/<b>'],
       ['text/html', 'javascript:window.harmed=1'],
     ]),
@@ -335,6 +338,8 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
         .locator('img')
         .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth),
     ).toBe(1)
+    // Text of a picture that cannot be read.
+    await media.getByText(DAMAGED).waitFor()
     expect(await media.getByRole('link').allTextContents()).toEqual([
       'https://ipfs.io/ipfs/QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG',
       'https://elsewhere.example/%3Cb%3E',

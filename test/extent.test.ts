@@ -1,6 +1,6 @@
 import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
-import { extentOf } from '../web/map/area'
+import { extentOf } from '../web/map/extent'
 import { positions } from './positions'
 import { hunt } from './seed'
 

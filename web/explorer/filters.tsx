@@ -1,7 +1,7 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
 import { FILTERS } from '../location'
-import type { Box } from '../map/area'
+import type { Box } from '../map/extent'
 import { say } from '../messages'
 import { boxText, clearFilters, filterQuery, filterValue, setFilters, type FilterName } from './state'
 

@@ -7,7 +7,8 @@ import './explorer.css'
 import { lazy } from '../lazy'
 import { shownPage, visitOf, type Page } from '../location'
 import { failureOf, useLoaded, type Failure } from '../loading'
-import { dragArea, showArea, viewBox, type Box } from '../map/area'
+import { dragArea, showArea, viewBox } from '../map/area'
+import type { Box } from '../map/extent'
 import { followFlights } from '../map/flight'
 import type { Map } from '../map/library'
 import { addRecords, type RecordKey, type RecordsOnMap, type Shown } from '../map/records'
@@ -105,7 +106,7 @@ export default function Places() {
               chosen={chosen}
               loaded={record}
               opener={opener}
-              onShow={isPlain ? undefined : (center) => map.current && zoomTo(map.current.map, center)}
+              onShow={isPlain ? undefined : (geometry) => map.current && zoomTo(map.current.map, geometry)}
               onClose={() => {
                 select(undefined)
                 document.querySelector<HTMLElement>(`[data-record="${chosen.chain}-${chosen.uid}"]`)?.focus()
@@ -185,13 +186,13 @@ function useChosen(map: { readonly current: Made | undefined }, version: number)
   return { chosen, record, opener }
 }
 
-/** Moves the map so that a position is in its centre. A flat map does not show a position near a pole. */
-function zoomTo(map: Map, center: [number, number], isAnimated = true): void {
-  if (Math.abs(center[1]) > FLAT_MAP_ENDS) {
-    frame(map, [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: center } }])
-    return
-  }
-  map.easeTo({ center, zoom: Math.max(NEAR_ZOOM, map.getZoom()), animate: isAnimated })
+/** Brings a geometry into view. The map keeps a larger zoom for a position, but ends before a pole. */
+function zoomTo(map: Map, geometry: Geometry, isAnimated = true): void {
+  const [longitude = 0, latitude = 0] = geometry.type === 'Point' ? geometry.coordinates : []
+  if (geometry.type !== 'Point' || Math.abs(latitude) > FLAT_MAP_ENDS)
+    return frame(map, [{ type: 'Feature', properties: {}, geometry }])
+  const zoom = Math.max(NEAR_ZOOM, map.getZoom())
+  map.easeTo({ center: [longitude, latitude], zoom, animate: isAnimated })
 }
 
 /**
@@ -210,8 +211,7 @@ function useOpenedView(
     if (moved.current === visit || !map.current || (!named && selected.value && !middle)) return
     moved.current = visit
     if (named) map.current.map.jumpTo({ center: [named.longitude, named.latitude], zoom: named.zoom })
-    else if (geometry?.type === 'Point') zoomTo(map.current.map, middle!, false)
-    else if (geometry) frame(map.current.map, [{ type: 'Feature', properties: {}, geometry }])
+    else if (geometry) zoomTo(map.current.map, geometry, false)
   }, [visit, middle?.[0], middle?.[1], map.current])
 }
 

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import { FILTERS, filtersIn, parametersOf, setParameters, shownPage } from '../location'
-import type { Box } from '../map/area'
+import type { Box } from '../map/extent'
 import { viewOr, type View } from '../map/world-map'
 
 /**

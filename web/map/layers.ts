@@ -1,5 +1,5 @@
 import type { Feature } from 'geojson'
-import { extentOf, type Box } from './area'
+import { extentOf, type Box } from './extent'
 import type { GeoJSONSource, Map } from './library'
 
 /** Geometries on the map that are not records: those of a form, and their measurements. */

@@ -5,7 +5,7 @@ import { say } from '../messages'
 import { chainName } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
-import { positionsOf } from './area'
+import { positionsOf } from './extent'
 import { countText, recordLayers, SOURCE, type RecordsLook } from './record-layers'
 import './records.css'
 

@@ -1,7 +1,7 @@
 import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { positionsOf } from '../map/area'
+import { positionsOf } from '../map/extent'
 import { frame, show } from '../map/layers'
 import type { Map } from '../map/library'
 import { say } from '../messages'

@@ -1,4 +1,5 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
+import type { Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { lacksGeometry } from '../../src/location/event-time'
 import { chainName } from '../chains'
@@ -15,7 +16,7 @@ import { Checks } from './checks'
 import { useFocus } from '../focus'
 import { Media } from './media'
 import { RawData, SHOWN } from './raw'
-import { middleOf, type Full } from './record'
+import type { Full } from './record'
 import { twinsOf } from './twins'
 import './sheet.css'
 
@@ -25,7 +26,7 @@ export interface SheetProps {
   /** element that had the focus when the record was selected */
   opener: Element | null
   /** moves the map to the record; undefined if there is no map */
-  onShow: ((at: [number, number]) => void) | undefined
+  onShow: ((geometry: Geometry) => void) | undefined
   onClose: () => void
   onSelect: (record: { chain: string; uid: string }) => void
   /** shows the places of an attester */
@@ -42,7 +43,7 @@ export function Sheet(props: SheetProps) {
   const title = useRef<HTMLHeadingElement>(null)
   useFocus(title, opener, [chosen.uid, chosen.chain])
   const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
-  const middle = middleOf(full?.details?.geometry)
+  const geometry = full?.details?.geometry
   const name = full && titleText(full.record)
   useEffect(() => {
     placeTitle.value = name
@@ -68,8 +69,8 @@ export function Sheet(props: SheetProps) {
             sheet.notFound
           )}
         </h2>
-        {onShow && middle && (
-          <button type="button" onClick={() => onShow(middle)}>
+        {onShow && geometry && (
+          <button type="button" onClick={() => onShow(geometry)}>
             {sheet.zoom}
           </button>
         )}

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { say } from '../messages'
 import { CID, linkOf } from './media-link'
 
@@ -27,12 +28,13 @@ export function Media({ types, data }: { types: readonly string[]; data: readonl
 }
 
 function Medium({ type, data }: { type: string; data: string }) {
-  const picture = pictureOf(type, data)
+  const [isDamaged, setDamaged] = useState(false)
+  const picture = isDamaged ? undefined : pictureOf(type, data)
   const link = linkOf(data)
   return (
     <>
       {picture ? (
-        <img src={picture} alt={say.media.picture(type)} loading="lazy" />
+        <img src={picture} alt={say.media.picture(type)} loading="lazy" onError={() => setDamaged(true)} />
       ) : link ? (
         <a href={link} rel="noreferrer noopener nofollow" target="_blank">
           <bdi>{link.slice(0, SHOWN)}</bdi>

@@ -1,6 +1,6 @@
 import { AttestationNotFoundError, type LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
-import { extentOf } from '../map/area'
+import { extentOf } from '../map/extent'
 import { geoOnce } from '../service'
 
 export interface Event {

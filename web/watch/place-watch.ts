@@ -2,7 +2,7 @@ import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import { boxText } from '../explorer/state'
 import { titleText } from '../explorer/words'
-import { extentOf, wrapped, type Box } from '../map/area'
+import { extentOf, wrapped, type Box } from '../map/extent'
 
 /** Subject of the watch panel. */
 export interface Watched {
