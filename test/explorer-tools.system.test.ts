@@ -150,7 +150,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       Notification = class {
         constructor(title, { body }) {
           shown.push(title + ': ' + body)
-          last = this
+          globalThis.last = this
         }
       }
       Notification.permission = 'granted'

@@ -332,14 +332,14 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
 
     await page.goto(`${world.url}?record=base-sepolia-${uids.media}`)
     const media = card(page).locator('.media')
+    // A picture that cannot be read is shown as text.
+    await media.getByText(DAMAGED).waitFor()
     await media.locator('img').waitFor()
     expect(
       await media
         .locator('img')
         .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth),
     ).toBe(1)
-    // Text of a picture that cannot be read.
-    await media.getByText(DAMAGED).waitFor()
     expect(await media.getByRole('link').allTextContents()).toEqual([
       'https://ipfs.io/ipfs/QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG',
       'https://elsewhere.example/%3Cb%3E',

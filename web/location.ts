@@ -136,7 +136,8 @@ function pageOf(path: string): Page | undefined {
 
 /**
  * Changes parameters of a page. undefined removes a parameter. They appear in the address only while the page
- * is shown. The history gets a new entry if `isStep` is true: the browser's back button then undoes the change.
+ * is shown. The history gets a new entry if `isStep` is true: the browser's back button then undoes the
+ * change.
  */
 export function setParameters(page: Page, changes: Record<string, string | undefined>, isStep = false): void {
   const { visit, parameters: last } = states.peek()[page]

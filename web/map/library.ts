@@ -7,7 +7,6 @@ export {
   addProtocol,
   AttributionControl,
   GlobeControl,
-  LngLatBounds,
   Map,
   Marker,
   NavigationControl,

@@ -83,9 +83,9 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
 }
 
 /**
- * Opens a file that is dropped anywhere on the page, which the browser would otherwise show instead of the page:
- * in the field under it, otherwise in the first empty field, otherwise in the last one. The result is the ref
- * of the element of this field.
+ * Opens a file that is dropped anywhere on the page, which the browser would otherwise show instead of the
+ * page: in the field under it, otherwise in the first empty field, otherwise in the last one. The result is
+ * the ref of the element of this field.
  */
 function useDroppedFiles(open: (file: File | undefined) => Promise<void>) {
   const zone = useRef<HTMLDivElement>(null)

@@ -16,8 +16,8 @@ const NUMBER = String.raw`[+-]?\d+(?:\.\d+)?`
 const DECIMAL_COMMAS =
   /^[^\d.]*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*[;,/\s]\s*[NSEW]?\s*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*$/
 /**
- * Patterns of map URLs and data that contain a latitude, then a longitude. Android writes `geo:0,0?q=` with the
- * position in `q`, so the pattern of `q` precedes that of `geo:`.
+ * Patterns of map URLs and data that contain a latitude, then a longitude. Android writes `geo:0,0?q=` with
+ * the position in `q`, so the pattern of `q` precedes that of `geo:`.
  */
 const ADDRESSES = [
   new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${NUMBER})/(${NUMBER})`),

@@ -70,7 +70,9 @@ function townHit(town: Awaited<ReturnType<typeof townsNamed>>[number]): Hit {
   }
 }
 
-/** Finds places whose memo contains the words of the text (of its beginning, if it is long), or similar words. */
+/**
+ * Finds places whose memo contains the words of the text (of its beginning, if it is long), or similar words.
+ */
 async function placesNamed(wanted: string, signal: AbortSignal): Promise<Hit[]> {
   const text =
     wanted.length > LONGEST_MEMO
