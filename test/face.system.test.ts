@@ -144,9 +144,15 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the map', () => {
-  test.each(['light', 'dark'] as const)('has legible buttons, %s', async (colorScheme) => {
+  test.each([
+    ['light', 'none'],
+    ['dark', 'none'],
+    ['light', 'active'],
+    ['dark', 'active'],
+  ] as const)('has legible buttons, %s, forced colours: %s', async (colorScheme, forcedColors) => {
     await using browser = await openPage({ colorScheme })
     const { page } = browser
+    await page.emulateMedia({ colorScheme, forcedColors })
     for (const path of ['/', '/playground', '/attest']) {
       await opened(page, path)
       for (const button of await page.locator('.map .maplibregl-ctrl-group button').all()) {

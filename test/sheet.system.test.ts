@@ -194,6 +194,8 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await using browser = await opened(uids[name], { viewport })
     const { page } = browser
     const at = () => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number)
+    // Wide parts of the page are open only in a high window.
+    expect(await page.locator('.time[open], .legend[open]').count()).toBe(viewport.height > 600 ? 2 : 0)
     const expected = { fiji: [179.5, -17, 5], park: [-73.95, 40.75, 7], pole: [0, 85, 3] }[name]
     const isNear = () => {
       const [longitude, latitude, zoom] = at().map((each, i) => each - expected[i]!)
