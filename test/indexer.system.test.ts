@@ -1,18 +1,16 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
-import { AbiCoder, Contract } from 'ethers'
+import { Contract } from 'ethers'
 import { Client } from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { MULTICALL3, attest, locationRequest, mined, request, revoke } from '../dev/chain'
+import { MULTICALL3, attest, locationRequest, mined, revoke } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
-import { fieldTypes } from '../src/eas'
-import { LOCATION_SCHEMA } from '../src/location'
 import { command } from './behind'
 import { TEST_DATABASE_URL, removeFolder, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** Tests the indexer with reorgs and killed processes. The invariants hold after each test. */
+/** Tests the processes of an indexer, and rows that the database refuses. The invariants hold after each test. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { processes: true })
@@ -40,62 +38,6 @@ const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}
     },
     folder,
   )
-
-test('the indexer removes the record of a dropped attestation, and indexes its replacement', async () => {
-  const { chain, caughtUp } = world
-  const kept = await attest(chain, place(1))
-  const before = await chain.provider.send('evm_snapshot', [])
-  const dropped = await attest(chain, place(2))
-  await caughtUp()
-  expect([await status(kept), await status(dropped)]).toEqual([200, 200])
-
-  await chain.provider.send('evm_revert', [before])
-  const replacement = await attest(chain, place(3))
-  await mine(chain, 2)
-  await caughtUp()
-  expect([await status(kept), await status(dropped), await status(replacement)]).toEqual([200, 404, 200])
-})
-
-test('the indexer restores the record of a dropped revocation, and applies a later revocation', async () => {
-  const { chain, caughtUp } = world
-  const uid = await attest(chain, place(4))
-  await caughtUp()
-  const before = await chain.provider.send('evm_snapshot', [])
-  await revoke(chain, uid)
-  await caughtUp()
-  expect(await isRevoked(uid)).toBe(true)
-
-  await chain.provider.send('evm_revert', [before])
-  await mine(chain, 3)
-  await caughtUp()
-  expect(await isRevoked(uid)).toBe(false)
-  await revoke(chain, uid)
-  await caughtUp()
-  expect(await isRevoked(uid)).toBe(true)
-})
-
-test('the indexer follows anvil_reorg to blocks with other hashes and fewer transactions', async () => {
-  const { chain, caughtUp } = world
-  const uids = [await attest(chain, place(5)), await attest(chain, place(6)), await attest(chain, place(7))]
-  await caughtUp()
-  await chain.provider.send('anvil_reorg', [2, []])
-  await mine(chain, 1)
-  await caughtUp()
-  expect(await Promise.all(uids.map(status))).toEqual([200, 404, 404])
-})
-
-test('the indexer follows a reorg that occurred while the indexer was down', async () => {
-  const { chain, caughtUp } = world
-  const before = await chain.provider.send('evm_snapshot', [])
-  const dropped = await attest(chain, place(8))
-  await caughtUp()
-  await world.services.get('indexer-base-sepolia')!.kill()
-  await chain.provider.send('evm_revert', [before])
-  const replacement = await attest(chain, place(9))
-  await mine(chain, 2)
-  await caughtUp()
-  expect([await status(dropped), await status(replacement)]).toEqual([404, 200])
-})
 
 test('the indexer indexes several attestations and their revocations in one block', async () => {
   const { chain, caughtUp } = world
@@ -182,114 +124,6 @@ test('the indexer records the contract that calls EAS as attester, not the sende
   await caughtUp()
   const { body } = await world.get(`/api/v0/location-records/${receipt.logs[0]!.data}`)
   expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
-})
-
-test('the indexer stores all of 300 attestations in one block, some of them malformed', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const encode = (type: string, location: string, memo = '') =>
-    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
-      0,
-      'EPSG:4326',
-      type,
-      location,
-      [],
-      [],
-      [],
-      [],
-      memo,
-    ])
-  const ring = Array.from({ length: 1_500 }, (_, i) => [10 * Math.cos(i * 2.39), 10 * Math.sin(i * 2.39)])
-  const absurd = [
-    encode('geojson-polygon', JSON.stringify({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })),
-    encode('geojson', '['.repeat(20_000)),
-    encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
-    // This string contains invalid UTF-8.
-    encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
-    // All ABI offsets point to the same empty position.
-    `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
-    encode('h3', '89283082837ffff'.repeat(1_000)),
-    encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
-    encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
-    // The text exceeds the maximum size of an index entry, even compressed.
-    encode(
-      Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(
-        '',
-      ),
-      'x',
-    ),
-  ]
-  const data = Array.from({ length: 300 }, (_, i) => ({
-    ...request(LOCATION_SCHEMA.uid, absurd[i] ?? encode('geohash', 'u33dc0', String(i % 100))).data,
-    ...(i % 3 === 1 && { expirationTime: 2n ** 64n - 1n }),
-  }))
-  const multiAttest = (await chain.eas()).getFunction('multiAttest')
-  const slices = [0, 50, 100, 150, 200, 250]
-  const receipts = await inOneBlock(
-    chain,
-    slices.map(
-      (i) => () =>
-        multiAttest.send([{ schema: LOCATION_SCHEMA.uid, data: data.slice(i, i + 50) }], {
-          gasLimit: i ? 60_000_000 : 600_000_000,
-        }),
-    ),
-  )
-  expect(receipts.flatMap(({ logs }) => logs)).toHaveLength(300)
-  const { blockNumber } = receipts[0]!
-  await caughtUp()
-  const found = await rows<{ problems: number; records: number }>(
-    databaseUrl,
-    `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
-    [blockNumber],
-  )
-  // The index accepts a ring that crosses itself; only compute rejects it. Only the payload with invalid
-  // UTF-8, which cannot be decoded, has no record.
-  expect(found).toEqual([{ problems: 8, records: 299 }])
-})
-
-test('the indexer logs invalid payloads with their problem, and continues', async () => {
-  const { chain, caughtUp } = world
-  const encode = (location: string, srs = 'EPSG:4326', type = 'geojson') =>
-    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
-      0,
-      srs,
-      type,
-      location,
-      [],
-      [],
-      [],
-      [],
-      '',
-    ])
-  const poisons: [string, RegExp | null, boolean][] = [
-    ['0x', /ends within/, false],
-    [encode('\0'), /NUL/, false],
-    [
-      `${encode('x').slice(0, 2 + 64)}${'f'.repeat(64)}${encode('x').slice(2 + 128)}`,
-      /outside the payload/,
-      false,
-    ],
-    [encode('{'), /location/, true],
-    [encode('{"type":"Point","coordinates":[1e999,0]}'), /finite/, true],
-    [encode('{"type":"Point","coordinates":[200,0]}'), /longitude/, true],
-    [encode('{"type":"Point","coordinates":[1,2]}', 'EPSG:3857'), /srs/, true],
-    [encode('{"type":"Polygon","coordinates":[[[0,0],[1,1],[1,0],[0,1],[0,0]]]}'), null, true],
-    [encode('[1,2]', 'EPSG:4326', 'coordinate-decimal+lon-lat'), null, true],
-  ]
-  const uids: string[] = []
-  for (const [payload] of poisons) uids.push(await attest(chain, request(LOCATION_SCHEMA.uid, payload)))
-  const healthy = await attest(chain, place(14))
-  await caughtUp()
-  expect(await status(healthy)).toBe(200)
-  for (const [i, [, problem, hasRecord]] of poisons.entries()) {
-    const [event] = await rows<{ problem: string | null }>(
-      world.databaseUrl,
-      'SELECT problem FROM attestation_event WHERE uid = $1',
-      [uids[i]],
-    )
-    if (problem) expect(event!.problem).toMatch(problem)
-    else expect(event!.problem).toBeNull()
-    expect(await status(uids[i]!)).toBe(hasRecord ? 200 : 404)
-  }
 })
 
 test('the indexer withholds an attestation that the database refuses, until a replay or reorg', async () => {
@@ -471,29 +305,6 @@ test.skipIf(!TEST_DATABASE_URL)(
   },
 )
 
-test('the indexer writes no data after it lost its lease unnoticed, as after a pause', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const writer = async () =>
-    (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
-  // The restarted indexer may still wait for the lease of the previous one.
-  while (!(await writer()).includes(`/${world.services.get('indexer-base-sepolia')!.pid}/`))
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  const before = await writer()
-  const service = world.services.get('indexer-base-sepolia')!
-  await rows(
-    databaseUrl,
-    `UPDATE chain_writer SET writer = 'elsewhere/1/x', until = now() + interval '1 hour'`,
-  )
-  const uid = await attest(chain, place(64))
-  expect(await service.ended).toBe(1)
-  expect(service.tail()).toContain('this process has lost its lease')
-  expect(await status(uid)).toBe(404)
-  await rows(databaseUrl, `UPDATE chain_writer SET until = now()`)
-  await caughtUp()
-  expect(await status(uid)).toBe(200)
-  expect(['elsewhere/1/x', before]).not.toContain(await writer())
-})
-
 test.skipIf(process.platform !== 'linux')(
   'the indexer listens only on loopback for metrics, if INDEXER_METRICS_PORT is set',
   async () => {
@@ -540,24 +351,3 @@ function listening(pid: number): string[] {
       .map(([, local]) => (local!.startsWith('0100007F:') ? '127.0.0.1' : local!)),
   )
 }
-
-test('the indexer loses and repeats no event if it is killed repeatedly on a busy chain', async () => {
-  const { chain, caughtUp } = world
-  for (let i = 0; i < 12; i++) {
-    const uid = await attest(chain, place(20 + i))
-    if (i % 3 === 0) await revoke(chain, uid)
-    if (i % 4 === 1) await world.services.get('indexer-base-sepolia')!.kill()
-  }
-  // Mines blocks beyond finality: hot rows become final, and after the next kill the history is read by
-  // filtered logs.
-  await mine(chain, LOCAL_CHAIN.finality + 5)
-  await world.services.get('indexer-base-sepolia')!.kill()
-  await mine(chain, LOCAL_CHAIN.finality + 5)
-  await attest(chain, place(40))
-  await caughtUp()
-  const [{ count }] = (await rows<{ count: number }>(
-    world.databaseUrl,
-    `SELECT count(*)::int AS count FROM location_record WHERE latitude = 10 AND longitude BETWEEN 20 AND 40`,
-  )) as [{ count: number }]
-  expect(count).toBe(13)
-})
