@@ -1,16 +1,6 @@
-import { AbiCoder, Contract } from 'ethers'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import {
-  attest,
-  locationRequest,
-  localVersion,
-  mined,
-  revoke,
-  testAccount,
-  type LocalChain,
-} from '../dev/chain'
+import { attest, locationRequest, localVersion, revoke, type LocalChain } from '../dev/chain'
 import { ACTIVE_SLUGS, chainNamed } from '../src/chains'
-import { NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { expectInvariants } from './invariants'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
@@ -28,9 +18,7 @@ afterEach(async () => {
   for (const slug of ACTIVE_SLUGS) await expectInvariants(world, slug)
 })
 
-const OURS = testAccount(9).address
 const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const place = (longitude: number) => locationRequest({ type: 'Point', coordinates: [longitude, 10] })
 const local = (slug: string) => world.chains.get(slug)!
 const record = (uid: string, slug: string) => world.get(`/api/v0/location-records/${uid}?chain=${slug}`)
@@ -137,70 +125,5 @@ test('the service removes only the record of the chain that reorganizes', async 
   expect(body.detail).toEqual(sentence('', 'celo', replacement, 'it is on arbitrum (chain 42161)'))
   expect(await Promise.all(others.map(recordsOf))).toEqual(untouched)
 })
-
-/**
- * Call that submits an answer: the method of the chain's EAS and its argument. The legacy contracts have no
- * deadline.
- */
-async function submission(
-  { chain, provider }: LocalChain,
-  answer: {
-    attestation: Record<string, unknown>
-    delegatedAttestation: { signature: string; attester: string; deadline: number }
-  },
-) {
-  const body =
-    'tuple(address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value) data'
-  const deadlineField = localVersion(chain) === '0.26' ? '' : ', uint64 deadline'
-  const abi = [
-    `function attestByDelegation(tuple(bytes32 schema, ${body}, tuple(uint8 v, bytes32 r, bytes32 s) signature, address attester${deadlineField})) payable returns (bytes32)`,
-  ]
-  const { schema, recipient, revocable, refUID, data } = answer.attestation
-  const { signature, attester, deadline } = answer.delegatedAttestation
-  const argument = {
-    ...{ schema, attester, deadline },
-    signature: {
-      r: signature.slice(0, 66),
-      s: `0x${signature.slice(66, 130)}`,
-      v: Number(`0x${signature.slice(130)}`),
-    },
-    data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 },
-  }
-  return {
-    method: new Contract(chain.eas, abi, await provider.getSigner(5)).getFunction('attestByDelegation'),
-    argument,
-  }
-}
-
-test.each(ACTIVE_SLUGS)(
-  'the service signs an answer that the contract of %s accepts, and no contract of another chain',
-  async (slug) => {
-    const from = await attest(local(slug), locationRequest(BRANDENBURG_GATE), 3)
-    await world.caughtUp()
-    const answer = await distanceFrom(from, slug)
-    expect(answer).toMatchObject({
-      status: 200,
-      body: { result: 881329.94, attestation: { attester: OURS } },
-    })
-
-    for (const other of ACTIVE_SLUGS.filter((each) => each !== slug)) {
-      const { method, argument } = await submission(local(other), answer.body)
-      await expect(method.staticCall(argument)).rejects.toThrow(/revert/)
-    }
-    const { method, argument } = await submission(local(slug), answer.body)
-    const receipt = await mined(local(slug), (await method.send(argument)).hash)
-    const eas = await local(slug).eas()
-    const landed = await eas.getFunction('getAttestation').staticCall(receipt.logs[0]!.data)
-    expect(landed.attester).toBe(OURS)
-    const decoded = AbiCoder.defaultAbiCoder().decode(fieldTypes(NUMERIC_RESULT_FIELDS), landed.data)
-    expect(decoded.toArray(true)).toEqual([
-      88132994n,
-      'centimeters',
-      answer.body.inputRefs,
-      BigInt(answer.body.timestamp),
-      'distance',
-    ])
-  },
-)
 
 testSentences()

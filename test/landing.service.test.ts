@@ -204,19 +204,6 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
   })
 
-  test('a client that waits for the receipt of each answer lands one answer after another', async () => {
-    const chain = local(slug)
-    const nonce = await nonceOf(chain)
-    for (let i = 0; i < 10; i++) {
-      const answer = await ask(chain, 'distance', {
-        from: EIFFEL_TOWER,
-        to: { type: 'Point', coordinates: [i, 50] },
-      })
-      expect([i, answer.delegatedAttestation.nonce]).toEqual([i, nonce + i])
-      expect((await submit(chain, answer)).data).toBe(answer.attestation.data)
-    }
-  })
-
   test('a boolean answer with a recipient in any letter case lands with its claims', async () => {
     const chain = local(slug)
     const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
@@ -266,37 +253,6 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     expect(
       await compute('distance', { chainId: chain.chain.id, ...distance, schema: `0x${'12'.repeat(32)}` }),
     ).toMatchObject({ status: 400, detail: sentence('schema') })
-  })
-
-  test('a batch of 20 operations of both schemas lands as one transaction', async () => {
-    const chain = local(slug)
-    const uid = await attest(chain, locationRequest(PARIS), 2)
-    await world.caughtUp()
-    const operations = Array.from({ length: 20 }, (_, i) =>
-      i % 3
-        ? { operation: 'distance', ...distance }
-        : {
-            operation: 'contains',
-            container: uid,
-            geometry: { type: 'Point', coordinates: [2.1 + i / 20, 48.85] },
-          },
-    )
-    const { results, multiAttestByDelegation, deadline } = await ask(chain, 'batch', { operations })
-    const nonce = await nonceOf(chain)
-    expect(results.map(({ delegatedAttestation: d }: Json) => [d.nonce, d.deadline])).toEqual(
-      operations.map((_, i) => [nonce + i, deadline]),
-    )
-    const { logs } = await send(chain, 'multiAttestByDelegation', multiAttestByDelegation)
-    expect(logs).toHaveLength(20)
-    for (const [i, log] of logs.entries()) {
-      const landed = await attested(chain, log.data)
-      expect([landed.attester, landed.schema, landed.data]).toEqual([
-        OURS,
-        results[i].attestation.schema,
-        results[i].attestation.data,
-      ])
-    }
-    expect(await nonceOf(chain)).toBe(nonce + 20)
   })
 
   test('a batch lands through viem, and lands after a re-sign if its nonces are used up', async () => {
@@ -674,39 +630,6 @@ describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
     })
   })
 })
-
-/** The number of submissions grows with its square. */
-const AGENTS = EFFORT < 2 ? 12 : 50
-
-test('agents that submit at once all land, because each agent re-signs if another was first', async () => {
-  const chain = local('base-sepolia')
-  const { id } = chain.chain
-  const started = await nonceOf(chain)
-  let resigned = 0
-  // All these answers have the same nonce.
-  const answers = await Promise.all(
-    Array.from({ length: AGENTS }, (_, i) =>
-      compute('distance', {
-        chainId: id,
-        from: { type: 'Point', coordinates: [i, 0] },
-        to: EIFFEL_TOWER,
-      }),
-    ),
-  )
-  const land = async (answer: (typeof answers)[number]) => {
-    for (;;) {
-      try {
-        return (await submit(chain, answer)).data === answer.attestation.data
-      } catch {
-        resigned++
-        answer = await resign(answer, id)
-      }
-    }
-  }
-  expect(await Promise.all(answers.map(land))).toEqual(Array(AGENTS).fill(true))
-  expect(await nonceOf(chain)).toBe(started + AGENTS)
-  expect(resigned).toBeGreaterThanOrEqual(AGENTS - 1)
-}, 180_000)
 
 test('contracts with deadlines refuse a late answer, and version 0.26 accepts the answer', async () => {
   for (const slug of ['base-sepolia', 'celo', 'base', 'arbitrum']) {

@@ -1,10 +1,9 @@
-import { AbiCoder, ContractFactory, Interface, Signature } from 'ethers'
+import { AbiCoder } from 'ethers'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { chainNamed } from '../src/chains'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, seconds } from './offchain'
-import { compile } from './solidity'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
@@ -45,28 +44,6 @@ describe.each(SLUGS)('the service on %s', (slug) => {
   )
 })
 
-test('the service signs an answer with the offchain UID, which the contract accepts', async () => {
-  const attestation = await offchain(BRANDENBURG_GATE)
-  const { body } = await distance({ attestation })
-  const { schema, recipient, revocable, refUID, data } = body.attestation
-  const { attester, deadline, signature } = body.delegatedAttestation
-  const { r, s, v } = Signature.from(signature)
-  const eas = await world.chain.eas(5)
-  const sent = await eas.getFunction('attestByDelegation').send({
-    schema,
-    attester,
-    deadline,
-    signature: { v, r, s },
-    data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 },
-  })
-  const receipt = await mined(world.chain, sent.hash)
-  const landed = await eas
-    .getFunction('getAttestation')
-    .staticCall(eas.interface.parseLog(receipt.logs[0]!)!.args.uid)
-  expect(landed.attester).toBe(attester)
-  expect(landed.data).toContain(attestation.sig.uid.slice(2))
-})
-
 test('the service re-signs an answer until its offchain input is revoked or expires', async () => {
   const resign = (answer: object) => world.post('/compute/v0/resign', { chainId: 84532, ...answer })
   const kept = await offchain(BRANDENBURG_GATE)
@@ -96,38 +73,6 @@ test('the service re-signs an answer until its offchain input is revoked or expi
     status: 401,
     body: { detail: sentence('', expirationTime) },
   })
-})
-
-test('the service accepts the signature of a contract until its owner leaves the contract', async () => {
-  const { abi, bytecode } = compile('test/accounts.sol').Account!
-  const owner = testAccount(2)
-  const sender = await world.chain.provider.getSigner(2)
-  const deployed = await new ContractFactory(new Interface(abi), bytecode, sender).deploy(owner.address)
-  await mined(world.chain, deployed.deploymentTransaction()!.hash)
-  const address = await deployed.getAddress()
-  const sign = (digest: string) => owner.signingKey.sign(digest).serialized
-  const attestation = await offchain(BRANDENBURG_GATE, { account: { address, sign } })
-  expect(await distance({ attestation })).toMatchObject({ status: 200, body: { result: 881329.94 } })
-  await mined(world.chain, (await deployed.getFunction('setOwner').send(testAccount(3).address)).hash)
-  expect(await distance({ attestation })).toMatchObject({
-    status: 401,
-    body: { detail: sentence() },
-  })
-})
-
-test('the service accepts offchain inputs in a batch', async () => {
-  const attestation = await offchain(BRANDENBURG_GATE)
-  const { status, body } = await world.post('/compute/v0/batch', {
-    chainId: 84532,
-    operations: [
-      { operation: 'distance', from: { attestation }, to: EIFFEL_TOWER },
-      { operation: 'within', geometry: EIFFEL_TOWER, target: { attestation }, radius: 1 },
-    ],
-  })
-  expect([status, body.results.map((each: { result: unknown }) => each.result)]).toEqual([
-    200,
-    [881329.94, false],
-  ])
 })
 
 test('the service accepts inputs of two different forms in one request', async () => {
@@ -194,63 +139,6 @@ test('the service rejects attestations of another chain, expired, or dated in th
       })
     ).status,
   ).toBe(200)
-})
-
-test('the service rejects a location_type that names another geometry type than the location', async () => {
-  const status = async (locationType: string, location: string) => {
-    const data = AbiCoder.defaultAbiCoder().encode(
-      ['string', 'string', 'string', 'string'],
-      ['0.2', 'EPSG:4326', locationType, location],
-    )
-    return (
-      await distance({
-        attestation: await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data }),
-      })
-    ).status
-  }
-  const line = '{"type":"LineString","coordinates":[[1,2],[3,4]]}'
-  expect(
-    await Promise.all([
-      status('geojson-line', line),
-      status('GeoJSON-LineString', line),
-      status('geojson', line),
-      status('wkt', 'LINESTRING(1 2,3 4)'),
-      status('wkt-linestring', 'LINESTRING(1 2,3 4)'),
-    ]),
-  ).toEqual(Array(5).fill(200))
-  expect(
-    await Promise.all([
-      status('geojson-point', line),
-      status('GEOJSON-MultiLineString', line),
-      status('wkt-point', 'LINESTRING(1 2,3 4)'),
-      status('address', 'Paris'),
-    ]),
-  ).toEqual(Array(4).fill(400))
-})
-
-test('the service rejects an input of two forms, and a URI if it must not fetch', async () => {
-  const attestation = await offchain(EIFFEL_TOWER)
-  const { uid } = attestation.sig
-  expect(await distance({ attestation, uid })).toMatchObject({
-    status: 400,
-    body: {
-      detail: sentence('from'),
-    },
-  })
-  expect(await distance({ attestation, ...EIFFEL_TOWER })).toMatchObject({
-    status: 400,
-    body: {
-      detail: sentence('from'),
-    },
-  })
-  expect(await distance({ uid, uri: 'https://x.example/a' })).toMatchObject({
-    status: 400,
-    body: {
-      detail: sentence('from.uri'),
-    },
-  })
-  // No onchain attestation has this UID.
-  expect((await distance(uid)).status).toBe(404)
 })
 
 test('the service rejects a document with __proto__ or very deep nesting, and continues', async () => {
