@@ -1,11 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
-import { AbiCoder, Wallet, ZeroAddress, concat, keccak256 } from 'ethers'
-import { signedText } from '../api/contracts/wallet'
+import { AbiCoder, ZeroAddress, concat, keccak256 } from 'ethers'
 import { toCentimeters } from '../src/geodesy'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
@@ -17,14 +13,12 @@ import { positions } from './positions'
 const NUMERIC_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN_SCHEMA = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
 
-const TEST_REDIS_URL = process.env.TEST_REDIS_URL
-
 /** Tests both APIs over HTTP: results of filters, and errors for malformed input. */
 let world: TestWorld
 const uids: Record<string, string> = {}
 const times: Record<string, string> = {}
 beforeAll(async () => {
-  world = await startTestWorld({ WALLET_AUTH: 'true', ...(TEST_REDIS_URL && { REDIS_URL: TEST_REDIS_URL }) })
+  world = await startTestWorld()
   const { chain } = world
   const places: [string, number[], number][] = [
     ['greenwich', [0, 51.4779], 1],
@@ -402,40 +396,6 @@ describe('the compute API, for malformed computations,', () => {
     const { headers } = await fetch(world.url + path, init)
     expect(headers.get('allow')).toBe(status === 405 ? 'POST' : null)
   })
-  test('rejects a body that is too large as soon as its length is known', async () => {
-    const answer = await new Promise<string>((resolve, reject) => {
-      const sent = request(
-        `${world.url}/compute/v0/distance`,
-        { method: 'POST', headers: { ...json, 'content-length': 5 * 1_048_576 + 1 } },
-        (response) => {
-          let text = ''
-          response.on('data', (chunk) => (text += String(chunk))).on('end', () => resolve(text))
-        },
-      )
-      sent.on('error', reject)
-      sent.flushHeaders()
-    })
-    expect(JSON.parse(answer)).toEqual({
-      type: `${world.url}/errors/invalid-input`,
-      title: 'Invalid Input',
-      status: 400,
-      detail: sentence(),
-      instance: '/compute/v0/distance',
-    })
-  })
-  test('ends a request whose body never ends', async () => {
-    const answer = await new Promise<string>((resolve) => {
-      const socket = connect(Number(new URL(world.url).port), '127.0.0.1', () =>
-        socket.write(
-          'POST /compute/v0/distance HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
-        ),
-      )
-      let text = ''
-      socket.on('data', (chunk) => (text += chunk.toString()))
-      socket.on('close', () => resolve(text))
-    })
-    expect(answer).toEqual(sentence())
-  })
 })
 
 interface Case {
@@ -637,60 +597,6 @@ describe('the six operations', () => {
 
 describe('valid computations', () => {
   const from = { type: 'Point', coordinates: [2.2945, 48.8584] }
-  test('include a request signed by a wallet, once (docs/reference/wallet.md)', async () => {
-    const wallet = new Wallet(Wallet.createRandom().privateKey)
-    const body = JSON.stringify({ chainId: 84532, from, to: from })
-    const [address, timestamp, nonce] = [
-      wallet.address.toLowerCase(),
-      String(Math.floor(Date.now() / 1000)),
-      randomUUID(),
-    ]
-    const text = signedText({
-      authority: new URL(world.url).host,
-      method: 'POST',
-      target: '/compute/v0/distance',
-      bodyHash: createHash('sha256').update(body).digest('hex'),
-      address,
-      timestamp,
-      nonce,
-    })
-    const headers = {
-      'content-type': 'application/json',
-      'x-wallet-address': address,
-      'x-signature': await wallet.signMessage(text),
-      'x-wallet-timestamp': timestamp,
-      'x-wallet-nonce': nonce,
-    }
-    const send = async () => {
-      const response = await fetch(`${world.url}/compute/v0/distance`, { method: 'POST', headers, body })
-      return [response.status, response.headers.get('x-ratelimit-limit'), await response.json()]
-    }
-    expect(await send()).toEqual([200, '1000', expect.objectContaining({ result: 0 })])
-    expect(await send()).toEqual([
-      401,
-      '2000',
-      expect.objectContaining({ type: `${world.url}/errors/verification-failed` }),
-    ])
-  })
-  test('may name a schema with the types of the payload, and use its revocable flag', async () => {
-    const registry = await world.chain.registry()
-    const fields = 'uint256 value, string unit, bytes32[] refs, uint256 at, string op'
-    const sent = await registry.getFunction('register').send(fields, ZeroAddress, false)
-    const receipt = await mined(world.chain, sent.hash)
-    const schema = receipt.logs[0]!.topics[1]!
-    const { body } = await world.post('/compute/v0/distance', {
-      chainId: 84532,
-      schema,
-      recipient: '0X'.toLowerCase() + '0'.repeat(40),
-      from,
-      to: { uid: uids.greenwich },
-    })
-    expect(body).toMatchObject({
-      units: 'meters',
-      inputRefs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), uids.greenwich],
-      attestation: { schema, revocable: false },
-    })
-  })
   test('must not name a schema whose text is not UTF-8', async () => {
     const registry = await world.chain.registry()
     const data = registry.interface
