@@ -6,7 +6,7 @@ import { settleHotBlocks } from '../src/indexer/store'
 import { startFaultyWorld, startIndexerBehind, type FaultyWorld, type KeptIndexer } from './behind'
 import { rows } from './database'
 import { expectInvariants } from './invariants'
-import { faults, sometimes, startRpcProxy, type Fault } from './rpc-proxy'
+import { faults, sometimes, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
@@ -163,30 +163,6 @@ test('blocks with false receipts are refused, and blocks without receipts stay i
   await until(async () => (await doubt()) === null)
   const [status] = await query<{ audit_calls: number }>('SELECT audit_calls FROM chain_status')
   expect(status!.audit_calls).toBeLessThan(0)
-})
-
-test('blocks of two endpoints without receipts are accepted only if both agree', async () => {
-  const { chain, proxy } = world
-  const noReceipts: Fault = ({ method }) =>
-    /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
-  const other = await startRpcProxy(chain.url, noReceipts)
-  await indexer.stop()
-  indexer = startIndexerBehind(world, [noReceipts], {
-    ...DEFAULTS,
-    RPC_URL_BASE_SEPOLIA: [proxy.url, other.url].join(),
-  })
-  await world.caughtUp()
-  other.misbehave(faults.logsEmpty, noReceipts)
-  truth.push(`ATTESTED ${await attest(chain, place())}`)
-  await until(async () => /different logs/.test((await doubt()) ?? ''))
-  expect(await logged()).toEqual(truth.slice(0, -1))
-  other.misbehave(noReceipts)
-  await until(async () => (await logged()).join() === truth.join())
-  await until(async () => (await doubt()) === null)
-  await indexer.stop()
-  await other.close()
-  indexer = startIndexerBehind(world, [], DEFAULTS)
-  await world.caughtUp()
 })
 
 test("the indexer resumes on the true chain if its last final block was forged but its event log equals the chain's", async () => {

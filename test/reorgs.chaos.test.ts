@@ -1,8 +1,6 @@
-import { AbiCoder, ZeroAddress } from 'ethers'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
-import { attest, mined, request, revoke, testAccount } from '../dev/chain'
-import { fieldTypes, schemaUid } from '../src/eas'
+import { attest, request, revoke, testAccount } from '../dev/chain'
 import { BodyReader } from '../src/indexer/bodies'
 import { RangeAuditor } from '../src/indexer/range-auditor'
 import { Registry } from '../src/indexer/registry'
@@ -155,20 +153,6 @@ test.each([
   },
 )
 
-test('the indexer indexes an attestation that is mined again under another UID', async () => {
-  const { chain, caughtUp } = world
-  const before = await chain.provider.send('evm_snapshot', [])
-  const twin = place()
-  const first = await attest(chain, twin)
-  await caughtUp()
-  await chain.provider.send('evm_revert', [before])
-  await chain.provider.send('evm_increaseTime', [100])
-  const second = await attest(chain, twin)
-  expect(second).not.toBe(first)
-  await caughtUp()
-  expect(await records([first, second])).toEqual(['missing', 'valid'])
-})
-
 test('the indexer indexes an attestation that is mined again under the same UID', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])
@@ -199,51 +183,6 @@ test('the indexer follows anvil_rollback, and a reorg that occurred while it was
   uids.push(await attest(chain, place()))
   await caughtUp()
   expect(await records(uids)).toEqual(['valid', 'missing', 'missing', 'missing', 'valid'])
-})
-
-test('the audit reads the history of a location schema that is added to the settings later', async () => {
-  const { chain } = world
-  // A running indexer would find the schema without a restart (schemas.system.test.ts).
-  await indexer.stop()
-  restart([], { LOCATION_SCHEMAS: '-*' })
-  const fields = 'string srs,string location_type,string location,string name'
-  const schema = schemaUid(fields, ZeroAddress, true)
-  await mined(
-    chain,
-    (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash,
-  )
-  const payload = AbiCoder.defaultAbiCoder().encode(fieldTypes(fields), [
-    'EPSG:4326',
-    'wkt',
-    'POINT(13.4 52.5)',
-    'Berlin',
-  ])
-  const [before, revoked] = [
-    await attest(chain, request(schema, payload)),
-    await attest(chain, request(schema, payload)),
-  ]
-  await revoke(chain, revoked, 0, schema)
-  await mine(chain, LOCAL_CHAIN.finality + 2)
-  await world.caughtUp()
-  expect(await records([before])).toEqual(['missing'])
-
-  await indexer.stop()
-  restart([], { LOCATION_SCHEMAS: `-*;${fields}`, AUDIT_CALLS_PER_SECOND: '10000' })
-  const after = await attest(chain, request(schema, payload))
-  await until(async () => (await records([before, revoked, after])).join() === 'valid,revoked,valid')
-  const [record] = await query<{ longitude: string; location_type: string }>(
-    'SELECT longitude, location_type FROM location_record WHERE uid = $1',
-    [before],
-  )
-  expect(record).toEqual({ longitude: '13.4', location_type: 'wkt' })
-
-  // Removes the schema again, because the other tests expect no events of it.
-  await indexer.stop()
-  await query('DELETE FROM attestation_event WHERE schema_uid = $1', [schema])
-  await query('DELETE FROM location_record WHERE schema_uid = $1', [schema])
-  restart([], { LOCATION_SCHEMAS: '-*' })
-  await mine(chain, LOCAL_CHAIN.finality + 2)
-  await world.caughtUp()
 })
 
 test('the indexer loses no event if it is killed when it requests payloads', async () => {

@@ -146,41 +146,6 @@ hunt(
   },
 )
 
-test('a subscription resumes in order at the other API instance after a kill', async () => {
-  const { chain, caughtUp } = world
-  receiver.answer = () => answers.ok
-  const attested: string[] = []
-  const heard = () => told('/latest').filter((each) => attested.includes(each.slice('new '.length)))
-  const more = async () => {
-    attested.push(await attest(chain, place()))
-    await caughtUp()
-    await receiver.until(() => heard().length >= attested.length)
-  }
-  const holder = async () => {
-    const [row] = await rows<{ holder: string }>(
-      world.databaseUrl,
-      `SELECT holder FROM webhook_subscription JOIN webhook_holder USING (holder) WHERE id = 'latest'`,
-    )
-    return row?.holder
-  }
-  await more()
-  const before = (await holder())!
-  const dying = copies.find(({ pid }) => String(pid) === before.split('/')[1])!
-  // The receiver accepts the message, but the instance never receives the response.
-  receiver.answer = () => () => void dying.kill()
-  attested.push(await attest(chain, place()))
-  await caughtUp()
-  await receiver.until(() => heard().length >= attested.length)
-  receiver.answer = () => answers.ok
-  await more()
-  expect(await holder()).not.toBe(before)
-  expect(heard()).toEqual(attested.map((uid) => `new ${uid}`))
-  const repeats = receiver.received.filter(
-    ({ body }) => body.includes(attested[1]!) && body.includes('record.new'),
-  )
-  expect(repeats.filter(({ path }) => path === '/latest').length).toBeGreaterThan(1)
-})
-
 test('a process without the settings leaves the subscriptions unchanged, and warns of them', async () => {
   const silent = await startCopy(await freePort(), { WEBHOOKS_FILE: '' })
   while (!silent.tail().includes('webhook subscriptions exist')) await pause(50)

@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { attest, locationRequest, startLocalChain, type LocalChain } from '../../dev/chain'
+import { attest, locationRequest, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import { mine } from '../../test/world'
 import { MONOTONIC, type Clock } from '../clock'
-import { SettingsError } from '../config'
 import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
 import type { BlockRef } from './followed'
@@ -164,26 +163,6 @@ test('the indexer follows a longer branch until its endpoint returns to the chai
   expect(agreementAge()).toBeLessThan(60_000)
 })
 
-test.each([
-  ['shorter', 3, 1],
-  ['equally long', 2, 2],
-  ['longer', 2, 4],
-])('the indexer immediately follows a fork that is %s', async (_, dropped, blocks) => {
-  const { look, tip, updates, doubt } = await reader([])
-  const before = await chain.provider.send('evm_snapshot', [])
-  const base = await headOf(chain)
-  for (let i = 0; i < dropped; i++) await block()
-  await reaches(look, base + dropped)
-  await chain.provider.send('evm_revert', [before])
-  await chain.provider.send('evm_increaseTime', [7])
-  await mine(chain, blocks)
-  expect(await look()).toBe(base + blocks)
-  expect(tip().hash).toBe((await chain.provider.getBlock('latest'))!.hash)
-  expect(updates.at(-1)!.base.height).toBe(base)
-  expect(doubt.takeContradictions()).toBe(blocks <= dropped ? 1 : 0)
-  expect(doubt.reason(), 'once the fork is followed').toBeUndefined()
-})
-
 test('the indexer clears its doubt once it follows a fork that grew before its confirmation', async () => {
   const { look, tip, doubt } = await reader([])
   const before = await chain.provider.send('evm_snapshot', [])
@@ -285,19 +264,6 @@ test('the indexer does not follow a fork that its endpoint reports only once', a
   expect(reports).toBeLessThan(0)
 })
 
-test('the indexer ends with an error and a remedy if the chain has another final block', async () => {
-  const { look, doubt } = await reader([])
-  await look()
-  const fresh = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
-  proxies[0]!.misbehave(({ method, params }) => ({ ask: () => fresh.provider.send(method, params) }))
-  const looks = (async () => {
-    for (;;) await look()
-  })()
-  await expect(looks).rejects.toThrow(SettingsError)
-  expect(doubt.reason()).toBeDefined()
-  await fresh.stop()
-})
-
 test.each([0, 1])('the indexer keeps its head while endpoint %i of two lags far behind', async (stopped) => {
   const { look, reported } = await reader([], [])
   await mine(chain, 150)
@@ -311,38 +277,3 @@ test.each([0, 1])('the indexer keeps its head while endpoint %i of two lags far 
   }
   expect(proxies[stopped]!.met).toBeGreaterThan(0)
 })
-
-test('the indexer keeps its head while the only endpoint reports an old block as the latest', async () => {
-  const { look, agreementAge, reported } = await reader([])
-  await block()
-  const tip = await headOf(chain)
-  await reaches(look, tip)
-  const old = `0x${(tip - 60).toString(16)}`
-  proxies[0]!.misbehave(({ method, params }) =>
-    params[0] === 'latest' ? { ask: (ask) => ask(method, [old, false]) } : undefined,
-  )
-  later = 100_000
-  for (let i = 0; i < 12; i++) {
-    expect(await look()).toBe(tip)
-    expect(await reported()).toBe(tip)
-  }
-  expect(agreementAge()).toBeGreaterThan(90_000)
-})
-
-test.each([
-  ['the first', 0, 3],
-  ['the second', 1, 3],
-  ['the first', 0, 150],
-  ['the second', 1, 150],
-])(
-  'the indexer follows the chain while %s of two endpoints is stopped (%i), for %i blocks',
-  async (_, stopped, blocks) => {
-    const { look } = await reader([], [])
-    proxies[stopped]!.misbehave(stoppedAt(await look()))
-    await mine(chain, blocks)
-    const number = await block()
-    await look()
-    later = 20_000
-    await reaches(look, number)
-  },
-)

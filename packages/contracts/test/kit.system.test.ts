@@ -5,7 +5,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { Interface, type InterfaceAbi } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, mineOn, type LocalChain } from '../../../dev/chain'
+import { attest, locationRequest, mineOn } from '../../../dev/chain'
 import { QUORUM_ABI } from '../../../src/eas'
 import { LOCATION_SCHEMA } from '../../../src/location'
 import { removeFolder, temporaryFolder } from '../../../test/database'
@@ -15,7 +15,7 @@ import { startTestWorld, type TestWorld } from '../../../test/world'
 import { recordAnswers } from './answers'
 import { artifact, forge, missingForge } from './forge'
 import { ATTESTED, TYPED, type Role } from './questions'
-import { ACCOUNTS, Use, addressOf, ask, call, deploy, settings, signer } from './submitting'
+import { ACCOUNTS, Use, addressOf, ask, deploy, settings } from './submitting'
 import { submit, submitByProxy } from './submitting'
 
 /**
@@ -158,60 +158,6 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
       ).rejects.toThrow('ObservedTooEarly')
       expect(await token.getFunction('minted').staticCall()).toBe(2n)
     })
-
-    test('pay a courier for a delivery in the zone', async () => {
-      const chain = local(slug)
-      const { escrow, zone, answer, closes } = await readers(chain)
-      const order = [addressOf('account'), addressOf('prover'), zone, closes]
-      await call(chain, escrow, ACCOUNTS.second, 'place', order, { value: 1000n })
-      await call(chain, escrow, ACCOUNTS.second, 'place', order, { value: 1n })
-      const recipient: string = await escrow.getFunction('recipientOf').staticCall(1)
-      const delivered = async (name: 'near' | 'far') => {
-        const delivery = await placeOf(name, recipient)
-        return [delivery, await submit(world, chain, await answer(delivery))] as const
-      }
-      await expect(call(chain, escrow, 0, 'settle', [1, ...(await delivered('far'))])).rejects.toThrow(
-        'WrongResult(false,true)',
-      )
-      const near = await delivered('near')
-      await expect(call(chain, escrow, 0, 'settle', [2, ...near])).rejects.toThrow('WrongPlaceRecipient')
-      const before = await chain.provider.getBalance(addressOf('account'))
-      await call(chain, escrow, 0, 'settle', [1, ...near])
-      expect(await chain.provider.getBalance(addressOf('account'))).toBe(before + 1000n)
-    })
-
-    test('let a resident vote once, by the proxy', async () => {
-      const chain = local(slug)
-      const { ballot, answer } = await readers(chain)
-      const home = await placeOf('near', addressOf('account'))
-      const uid = await submitByProxy(world, chain, await answer(home))
-      const vote = (role: Role, choice: number) =>
-        call(chain, ballot, ACCOUNTS[role], 'vote', [choice, home, uid])
-      await vote('account', 1)
-      expect(await ballot.getFunction('votes').staticCall(1)).toBe(1n)
-      await expect(vote('account', 0)).rejects.toThrow('VotedBefore')
-      await expect(vote('mallory', 0)).rejects.toThrow('WrongPlaceRecipient')
-    })
-
-    async function readers(chain: LocalChain) {
-      const { proxy } = chain
-      const about = { container: TYPED.zone, geometry: TYPED.tower }
-      const { inputRefs, attestation } = await ask(world, chain, 'contains', about)
-      const [zone] = inputRefs as [string]
-      const parts = [chain.chain.eas, signer, proxy, attestation.schema as string, LOCATION_SCHEMA.uid]
-      const closes = Math.floor(Date.now() / 1000) + 3600
-      return {
-        ...{ proxy, zone, closes },
-        escrow: await deploy(chain, artifact('DeliveryEscrow'), ...parts),
-        ballot: await deploy(chain, artifact('ResidentsVote'), ...parts, {
-          ...{ area: zone, registrar: addressOf('prover'), closes, choices: 2 },
-        }),
-        answer: (geometry: string) =>
-          ask(world, chain, 'contains', {
-            ...{ container: TYPED.zone, geometry, recipient: addressOf('account') },
-          }),
-      }
-    }
   })
 
   test('run the examples of docs/guide/contracts.md', async () => {
