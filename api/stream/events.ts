@@ -50,9 +50,9 @@ export function messageType(name: Name): string {
 }
 
 /** Returns the table of all events as cells. */
-export function eventTable(nameOf: (name: Name) => string): string[][] {
+export function eventTable(): string[][] {
   return (Object.entries(EVENTS) as [Name, EventRow][]).map(([name, { finality, meaning, data }]) => [
-    `\`${nameOf(name)}\``,
+    `\`${name}\``,
     finality === 'any' ? meaning : `with \`finality=${finality}\`: ${meaning}`,
     EVENT_DATA[data],
   ])

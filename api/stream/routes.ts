@@ -43,7 +43,7 @@ const SCHEMA = {
   description: [
     'Server-Sent Events, which `EventSource` of browsers reads. The data replaces earlier ' +
       'data of the same UID and chain.',
-    eventTable((name) => name)
+    eventTable()
       .map(([name, meaning, data]) => `- ${name}: ${meaning}. Data: ${data}.`)
       .join('\n'),
     'A client that reconnects with the `id` of the last event (browsers do) receives all ' +
