@@ -5,13 +5,13 @@ import {
   INCLUSION_SECONDS,
   decodeEntry,
   encodeEntry,
-  isProofOf,
   leafHash,
   fromHex,
   parsePolicy,
   parseProof,
   signersOf,
   toHex,
+  verifyInclusion,
   type EntryKind,
 } from '../src/tlog'
 import { rows } from './database'
@@ -77,7 +77,8 @@ describe('the service with its log on, as by default,', () => {
     })
     expect(log.leaf).toBe(toHex(leafHash(entry)))
     const proof = await proofOf(log.leaf)
-    expect(isProofOf(proof, fromHex('leaf', log.leaf))).toBe(true)
+    const { index, hashes, checkpoint } = proof
+    expect(verifyInclusion(fromHex('leaf', log.leaf), index, checkpoint, hashes)).toBe(true)
     const { key, origin } = (await world.get('/log/v0')).body
     expect([log.origin, proof.checkpoint.origin]).toEqual([origin, origin])
     const policy = parsePolicy(`log ${key}\nquorum none\n`)

@@ -56,7 +56,7 @@ export {
   type NoteSignature,
 } from './note'
 export { formatPolicy, parsePolicy, signersOf, type Policy, type PolicyKey } from './policy'
-export { formatProof, formatWitnessRequest, isProofOf, parseProof, parseWitnessRequest } from './proof'
+export { formatProof, formatWitnessRequest, parseProof, parseWitnessRequest } from './proof'
 export {
   MAX_ENTRY_BYTES,
   TILE_WIDTH,

@@ -3,7 +3,6 @@ import { HASH_SIZE, fromBase64, toBase64 } from './bytes'
 import { parseCheckpoint, type Checkpoint } from './checkpoint'
 import { TlogError, parseDecimal } from './error'
 import { formatNote, type Note } from './note'
-import { verifyInclusion } from './merkle'
 
 /** Maximum number of hashes of a proof: a tree has fewer than 2^63 leaves. */
 const MAX_HASHES = 63
@@ -52,14 +51,6 @@ export function parseProof(text: string): InclusionProof & { checkpoint: Checkpo
     extra,
     checkpoint: parseCheckpoint(rest),
   }
-}
-
-/** True if a parsed proof shows that the leaf is in the tree of its checkpoint. Verifies no signature. */
-export function isProofOf(
-  { index, hashes, checkpoint }: ReturnType<typeof parseProof>,
-  leaf: Uint8Array,
-): boolean {
-  return verifyInclusion(leaf, index, checkpoint, hashes)
 }
 
 /** Request that a witness cosign a checkpoint (c2sp.org/tlog-witness, add-checkpoint). */
