@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { attest } from '../dev/chain'
-import { freePort } from '../dev/services'
 import * as eas from '../src/abi/EAS'
-import { HASTY, startIndexerBehind } from './behind'
+import { startIndexerBehind } from './behind'
 import {
   world,
   indexer,
@@ -17,66 +16,10 @@ import {
   HISTORY_AND_HEAD,
   repairedSoFar,
 } from './faulty'
-import { everyNth, faults, startRpcProxy, type Fault } from './rpc-proxy'
-import { inOneBlock, mine } from './world'
+import { faults, startRpcProxy } from './rpc-proxy'
+import { inOneBlock } from './world'
 
-/**
- * Tests the indexer with permanent faults, several endpoints, other chains and endpoints that omit logs
- * (docs/spec/trust.md 6).
- */
-
-test.each<[string, Fault[]]>([
-  [
-    'logs twice, batch answers in another order, slow',
-    [faults.logsTwice, faults.batchReordered, faults.slow(20)],
-  ],
-  ['"limited to a 5 range"', [faults.rangeAtMost(5, 'eth_getLogs is limited to a 5 range')]],
-  [
-    '"query returned more than 10000 results"',
-    [faults.rangeAtMost(30, 'query returned more than 10000 results')],
-  ],
-  ['every 20th socket dropped', [everyNth(20, faults.dropped)]],
-])('the indexer continues despite a permanent fault: %s', async (_, standing) => {
-  const { chain, caughtUp } = world
-  const uids = await whileDown({}, ...standing)
-  await caughtUp()
-  uids.push(await attest(chain, place()), await attest(chain, place()))
-  await caughtUp()
-  await chain.provider.send('anvil_reorg', [1, []])
-  await mine(chain, 1)
-  await caughtUp()
-  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid', 'missing'])
-  expect(indexer.exits).toEqual([])
-})
-
-test.each<[string, Fault | 'dead']>([
-  ['is down', 'dead'],
-  ['hangs', faults.hanging],
-  ['returns truncated JSON', faults.invalidJson],
-  ['serves another chain', faults.anotherChain],
-  ['does not know the attestations', faults.bodiesUnknown],
-])('the second of two endpoints takes over if the first %s', (_, fault) => takesOver(fault))
-
-test.each<[string, Fault]>([
-  ['reports "missing trie node"', faults.refusal('missing trie node')],
-  ['returns null for blocks', faults.blocksNull],
-  ['returns logs of another fork', faults.logsOfAnotherFork],
-])('the second of two endpoints takes over if the first %s', (_, fault) => takesOver(fault))
-
-async function takesOver(fault: Fault | 'dead'): Promise<void> {
-  const { chain, proxy, caughtUp } = world
-  const first = fault === 'dead' ? undefined : await startRpcProxy(chain.url, fault)
-  const uids = await whileDown({
-    ...(fault === faults.hanging && HASTY),
-    RPC_URL_BASE_SEPOLIA: [first?.url ?? `http://127.0.0.1:${await freePort()}`, proxy.url].join(),
-  })
-  await caughtUp()
-  uids.push(await attest(chain, place()))
-  await caughtUp()
-  expect(await records(uids)).toEqual([...HISTORY_AND_HEAD, 'valid'])
-  expect(indexer.exits).toEqual([])
-  await first?.close()
-}
+/** Tests the indexer on another chain, and behind endpoints that omit logs (docs/spec/trust.md 6). */
 
 test('the indexer does not start if its only endpoint serves another chain, and logs why', async () => {
   await indexer.stop()

@@ -1,8 +1,7 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
-import { Contract } from 'ethers'
 import { Client } from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { MULTICALL3, attest, locationRequest, mined, revoke } from '../dev/chain'
+import { attest, locationRequest, revoke } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { command } from './behind'
@@ -10,7 +9,10 @@ import { TEST_DATABASE_URL, removeFolder, rows, temporaryFolder } from './databa
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/** Tests the processes of an indexer, and rows that the database refuses. The invariants hold after each test. */
+/**
+ * Tests the processes of an indexer, blocks with many events, and rows that the database refuses. The
+ * invariants hold after each test.
+ */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { processes: true })
@@ -98,34 +100,6 @@ test('the indexer orders the changes of one block by the log index of their even
   expect(changes.map(({ uid }) => uid)).toEqual(uids)
 })
 
-test('the indexer records the contract that calls EAS as attester, not the sender', async () => {
-  const { chain, caughtUp } = world
-  const target = LOCAL_CHAIN.eas
-  const callData = (await chain.eas()).interface.encodeFunctionData('attest', [place(45)])
-  const multicall = new Contract(
-    MULTICALL3,
-    [
-      'function aggregate3((address target, bool allowFailure, bytes callData)[]) payable returns ((bool success, bytes returnData)[])',
-    ],
-    await chain.provider.getSigner(0),
-  )
-  const receipt = await mined(
-    chain,
-    (
-      await multicall.getFunction('aggregate3').send(
-        [
-          { target, allowFailure: false, callData },
-          { target, allowFailure: true, callData: '0x' },
-        ],
-        { gasLimit: 2_000_000 },
-      )
-    ).hash,
-  )
-  await caughtUp()
-  const { body } = await world.get(`/api/v0/location-records/${receipt.logs[0]!.data}`)
-  expect([body.prover.toLowerCase(), body.longitude]).toEqual([MULTICALL3.toLowerCase(), 45])
-})
-
 test('the indexer withholds an attestation that the database refuses, until a replay or reorg', async () => {
   const { chain, caughtUp, databaseUrl } = world
   const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(databaseUrl, text, values)
@@ -180,38 +154,6 @@ test('the indexer withholds an attestation that the database refuses, until a re
   )
   expect(await sql(`SELECT FROM location_record WHERE chain = 'celo'`)).toEqual([])
   expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
-})
-
-test('the indexer rolls back a revocation for any event time, even after the year 9999', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const point = { type: 'Point' as const, coordinates: [15, 10] }
-  const last = await attest(chain, locationRequest(point, { eventTimestamp: 253_402_300_799 }))
-  // This time is in milliseconds instead of seconds.
-  const beyond = await attest(chain, locationRequest(point, { eventTimestamp: 1_700_000_000_000 }))
-  await caughtUp()
-  expect((await world.get(`/api/v0/location-records/${last}`)).body.event_timestamp).toBe(
-    '9999-12-31T23:59:59.000Z',
-  )
-  const { body: late } = await world.get(`/api/v0/location-records/${beyond}`)
-  expect(late).toMatchObject({
-    event_timestamp: late.timestamp,
-    longitude: 15,
-    problem: expect.stringContaining('eventTimestamp 1700000000000'),
-  })
-  const [event] = await rows<{ problem: string }>(
-    databaseUrl,
-    'SELECT problem FROM attestation_event WHERE uid = $1',
-    [beyond],
-  )
-  expect(event!.problem).toBe(late.problem)
-  const before = await chain.provider.send('evm_snapshot', [])
-  await revoke(chain, last)
-  await revoke(chain, beyond)
-  await caughtUp()
-  await chain.provider.send('evm_revert', [before])
-  await mine(chain, 4)
-  await caughtUp()
-  expect(await isRevoked(last)).toBe(false)
 })
 
 test('the second indexer of a chain waits, and takes over when the first indexer dies', async () => {

@@ -194,15 +194,6 @@ export const faults = {
     }),
 }
 
-/** Applies the fault to every nth call that it matches. */
-export function everyNth(n: number, fault: Fault): Fault {
-  let count = 0
-  return (call) => {
-    const faulty = fault(call)
-    return faulty && ++count % n === 0 ? faulty : undefined
-  }
-}
-
 /** Applies these faults in turn, one per matching call. */
 export function inTurn(...several: Fault[]): Fault {
   let count = 0
