@@ -283,13 +283,6 @@ describe('the API, for malformed queries,', () => {
   })
 })
 
-const KNOWN = [
-  ...['distance', 'contains', 'within', 'intersects', 'area', 'length', 'batch', 'zones', 'reference'],
-  ...['resign', 'verify'],
-]
-  .map((name) => `POST /compute/v0/${name}`)
-  .join(', ')
-
 describe('the compute API, for malformed computations,', () => {
   const point = { type: 'Point', coordinates: [1, 2] }
   const good = { chainId: 84532, from: point, to: point }
@@ -335,66 +328,6 @@ describe('the compute API, for malformed computations,', () => {
         instance: '/compute/v0/distance',
       },
     })
-  })
-
-  const send = async (path: string, init: RequestInit) => {
-    const response = await fetch(world.url + path, init)
-    return { type: response.headers.get('content-type'), body: await response.json() }
-  }
-  const json = { 'content-type': 'application/json' }
-  test.each([
-    ['malformed JSON', '/compute/v0/distance', { method: 'POST', headers: json, body: '{"chainId":' }],
-    ['no body', '/compute/v0/distance', { method: 'POST', headers: json }],
-    [
-      'another content type',
-      '/compute/v0/distance',
-      { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' },
-    ],
-    [
-      'prototype poisoning',
-      '/compute/v0/distance',
-      { method: 'POST', headers: json, body: '{"__proto__":{"chainId":84532}}' },
-    ],
-  ])('returns 400 for %s', async (_, path, init) => {
-    expect(await send(path, init)).toEqual({
-      type: 'application/problem+json; charset=utf-8',
-      body: {
-        ...{
-          type: `${world.url}/errors/invalid-input`,
-          title: 'Invalid Input',
-          status: 400,
-          detail: sentence(),
-        },
-        instance: path,
-      },
-    })
-  })
-  test.each<[string, string, RequestInit, number, string, unknown]>([
-    [
-      'operation',
-      '/compute/v0/volume',
-      { method: 'POST', headers: json, body: '{}' },
-      404,
-      'Not Found',
-      sentence('', KNOWN),
-    ],
-    [
-      'version',
-      '/compute/v1/distance',
-      { method: 'POST', headers: json, body: '{}' },
-      404,
-      'Not Found',
-      sentence('', KNOWN),
-    ],
-    ['method', '/compute/v0/distance?a=b', { method: 'GET' }, 405, 'Method Not Allowed', sentence()],
-  ])('returns an error for another %s', async (_, path, init, status, title, detail) => {
-    const instance = path.split('?')[0]
-    expect(await send(path, init)).toEqual({
-      type: 'application/problem+json; charset=utf-8',
-      body: { type: 'about:blank', title, status, detail, instance },
-    })
-    const { headers } = await fetch(world.url + path, init)
-    expect(headers.get('allow')).toBe(status === 405 ? 'POST' : null)
   })
 })
 
