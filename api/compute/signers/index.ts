@@ -22,13 +22,9 @@ type IdentitySettings = Pick<Settings, 'signer' | 'attesterAddress' | 'otherAtte
  * Loads the identity that the settings name; the only place that reads secrets. A remote signer need not
  * answer yet. Throws a SettingsError unless the key exists and fits the attester's address.
  */
-export async function loadIdentity(
-  settings: IdentitySettings,
-  logger?: Logger,
-  timeoutMs = TIMEOUT_MS,
-): Promise<Identity> {
+export async function loadIdentity(settings: IdentitySettings, logger?: Logger): Promise<Identity> {
   const { attesterAddress: expected, readSealSecrets } = settings
-  const { signer, ownSeals } = await load(settings, timeoutMs, logger)
+  const { signer, ownSeals } = await load(settings, logger)
   if (expected && expected !== signer.address)
     throw new SettingsError(
       `ATTESTER_ADDRESS is ${checksumAddress(expected)}, but the signer's key belongs to ${checksumAddress(signer.address)}: correct one of them`,
@@ -39,23 +35,23 @@ export async function loadIdentity(
 
 async function load(
   { signer: settings, attesterAddress }: IdentitySettings,
-  timeoutMs: number,
   logger?: Logger,
 ): Promise<{ signer: Signer; ownSeals: Seal[] }> {
   const onChange = (problem: string | undefined, detail?: string) =>
     problem === undefined
       ? logger?.info('the signer signs again')
       : logger?.error({ problem, detail }, 'the signer does not sign')
+  const outside = { timeoutMs: TIMEOUT_MS, onChange }
   switch (settings!.kind) {
     case 'key': {
       const key = settings!.readKey()
       return { signer: await keySigner(key), ownSeals: [sealOf(key)] }
     }
     case 'pkcs11':
-      return { signer: await pkcs11Signer(settings!, { timeoutMs, onChange }), ownSeals: [] }
+      return { signer: await pkcs11Signer(settings!, outside), ownSeals: [] }
     case 'remote':
       return {
-        signer: await remoteSigner(settings!.url, attesterAddress!, { timeoutMs, onChange }),
+        signer: await remoteSigner(settings!.url, attesterAddress!, outside),
         ownSeals: [],
       }
   }
