@@ -136,13 +136,6 @@ test('the service does not sign about a chain that another chain with the same i
   }
 })
 
-test('the service puts a chain in doubt if its RPC endpoint loses the EAS contract', async () => {
-  let asked = 0
-  await behind(1, ({ method }) => (method === 'eth_getCode' && ++asked > 1 ? { result: '0x' } : undefined))
-  await until(async () => !(await readiness()).fresh)
-  expect(await readiness()).toMatchObject({ status: 'in doubt', doubt: expect.stringContaining('EAS') })
-})
-
 test('the service applies revocations after the system clock is set back by 90 seconds', async () => {
   const folder = temporaryFolder()
   const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
