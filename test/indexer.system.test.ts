@@ -1,9 +1,12 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { AbiCoder } from 'ethers'
 import { Client } from 'pg'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, revoke } from '../dev/chain'
+import { attest, locationRequest, request, revoke } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
+import { fieldTypes } from '../src/eas'
+import { LOCATION_SCHEMA } from '../src/location'
 import { command } from './behind'
 import { TEST_DATABASE_URL, removeFolder, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
@@ -98,6 +101,68 @@ test('the indexer orders the changes of one block by the log index of their even
     [uids],
   )
   expect(changes.map(({ uid }) => uid)).toEqual(uids)
+})
+
+test('the indexer stores all of 300 attestations in one block, some of them malformed', async () => {
+  const { chain, caughtUp, databaseUrl } = world
+  const encode = (type: string, location: string, memo = '') =>
+    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
+      0,
+      'EPSG:4326',
+      type,
+      location,
+      [],
+      [],
+      [],
+      [],
+      memo,
+    ])
+  const ring = Array.from({ length: 1_500 }, (_, i) => [10 * Math.cos(i * 2.39), 10 * Math.sin(i * 2.39)])
+  const absurd = [
+    encode('geojson-polygon', JSON.stringify({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })),
+    encode('geojson', '['.repeat(20_000)),
+    encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
+    // This string contains invalid UTF-8.
+    encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
+    // All ABI offsets point to the same empty position.
+    `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
+    encode('h3', '89283082837ffff'.repeat(1_000)),
+    encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
+    encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
+    // The text exceeds the maximum size of an index entry, even compressed.
+    encode(
+      Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(
+        '',
+      ),
+      'x',
+    ),
+  ]
+  const data = Array.from({ length: 300 }, (_, i) => ({
+    ...request(LOCATION_SCHEMA.uid, absurd[i] ?? encode('geohash', 'u33dc0', String(i % 100))).data,
+    ...(i % 3 === 1 && { expirationTime: 2n ** 64n - 1n }),
+  }))
+  const multiAttest = (await chain.eas()).getFunction('multiAttest')
+  const slices = [0, 50, 100, 150, 200, 250]
+  const receipts = await inOneBlock(
+    chain,
+    slices.map(
+      (i) => () =>
+        multiAttest.send([{ schema: LOCATION_SCHEMA.uid, data: data.slice(i, i + 50) }], {
+          gasLimit: i ? 60_000_000 : 600_000_000,
+        }),
+    ),
+  )
+  expect(receipts.flatMap(({ logs }) => logs)).toHaveLength(300)
+  const { blockNumber } = receipts[0]!
+  await caughtUp()
+  const found = await rows<{ problems: number; records: number }>(
+    databaseUrl,
+    `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
+    [blockNumber],
+  )
+  // The index accepts a ring that crosses itself; only compute rejects it. Only the payload with invalid
+  // UTF-8, which cannot be decoded, has no record.
+  expect(found).toEqual([{ problems: 8, records: 299 }])
 })
 
 test('the indexer withholds an attestation that the database refuses, until a replay or reorg', async () => {

@@ -153,6 +153,20 @@ test.each([
   },
 )
 
+test('the indexer indexes an attestation that is mined again under another UID', async () => {
+  const { chain, caughtUp } = world
+  const before = await chain.provider.send('evm_snapshot', [])
+  const twin = place()
+  const first = await attest(chain, twin)
+  await caughtUp()
+  await chain.provider.send('evm_revert', [before])
+  await chain.provider.send('evm_increaseTime', [100])
+  const second = await attest(chain, twin)
+  expect(second).not.toBe(first)
+  await caughtUp()
+  expect(await records([first, second])).toEqual(['missing', 'valid'])
+})
+
 test('the indexer indexes an attestation that is mined again under the same UID', async () => {
   const { chain, caughtUp } = world
   const before = await chain.provider.send('evm_snapshot', [])

@@ -183,6 +183,20 @@ describe('the client, for every form of a place,', () => {
       { location: 'POINT (13.3777 52.5163)', locationType: 'wkt' },
       { location_type: 'wkt', location: 'POINT (13.3777 52.5163)', longitude: 13.3777 },
     ],
+    H3: [{ location: '89283082837ffff', locationType: 'h3' }, { location_type: 'h3' }],
+    geohash: [{ location: 'u33db2m3', locationType: 'geohash' }, { location_type: 'geohash' }],
+    'longitude, latitude': [
+      { location: '13.3777, 52.5163', locationType: 'coordinate-decimal+lon-lat' },
+      { longitude: 13.3777, latitude: 52.5163 },
+    ],
+    'latitude, longitude': [
+      { location: '[52.5163, 13.3777]', locationType: 'coordinate-decimal+lat-lon' },
+      { longitude: 13.3777, latitude: 52.5163 },
+    ],
+    'scaled coordinates': [
+      { location: '{"x":133777,"y":525163,"scale":10000}', locationType: 'scaledCoordinates' },
+      { longitude: 13.3777, latitude: 52.5163 },
+    ],
   }
   test.each(Object.keys(FORMS))('attests a place as %s', async (name) => {
     const [place, shown] = FORMS[name]!
