@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { Wallet, type TypedDataDomain } from 'ethers'
 import { LOCAL_PROXY_NAME, LOCAL_SIGNER_KEY } from '../../../dev/chain'
+import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 
 /**
  * forge's tests submit one answer in both forms: the service's data, which this file signs for the proxy with
@@ -17,20 +18,6 @@ interface Attested {
   data: string
 }
 
-const ATTEST = {
-  Attest: [
-    { name: 'attester', type: 'address' },
-    { name: 'schema', type: 'bytes32' },
-    { name: 'recipient', type: 'address' },
-    { name: 'expirationTime', type: 'uint64' },
-    { name: 'revocable', type: 'bool' },
-    { name: 'refUID', type: 'bytes32' },
-    { name: 'data', type: 'bytes' },
-    { name: 'value', type: 'uint256' },
-    { name: 'deadline', type: 'uint64' },
-  ],
-}
-
 /** Signature with which the proxy attests this: 65 bytes. */
 export function proxySignature(
   { schema, recipient, revocable, refUID, data }: Attested,
@@ -43,8 +30,12 @@ export function proxySignature(
     chainId,
     verifyingContract: proxy,
   }
-  return signer.signTypedData(domain, ATTEST, {
-    ...{ attester: signer.address, schema, recipient, revocable, refUID, data, deadline },
-    ...{ expirationTime: 0, value: 0 },
-  })
+  return signer.signTypedData(
+    domain,
+    { Attest: ATTEST_FIELDS.proxy },
+    {
+      ...{ attester: signer.address, schema, recipient, revocable, refUID, data, deadline },
+      ...{ expirationTime: 0, value: 0 },
+    },
+  )
 }
