@@ -42,7 +42,7 @@ export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promi
 
 const MULTICALL_RESULTS = ['tuple(bool success, bytes returnData)[]']
 /** Result of getAttestation for an unknown UID: an empty attestation. */
-export const UNKNOWN = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
+const UNKNOWN = `0x${'20'.padStart(64, '0')}${'0'.repeat(64 * 9)}${'140'.padStart(64, '0')}${'0'.repeat(64)}`
 const coder = AbiCoder.defaultAbiCoder()
 
 /** Changes the results of one method; null stays null. */

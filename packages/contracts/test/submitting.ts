@@ -19,7 +19,7 @@ const MAX_AGE = 600
 /** Values of GeoResolver.Use. */
 export const Use = { oncePerRecipient: 0, oncePerInputs: 1 }
 
-export const signer = testAccount(SIGNER).address
+const signer = testAccount(SIGNER).address
 export const addressOf = (role: Role) => testAccount(ACCOUNTS[role]).address
 
 /** Requests the service's answer about geometries of this chain. The test fails if the service refuses. */
@@ -52,7 +52,7 @@ export const settings = (chain: LocalChain, proxy: string, use: number) => ({
 })
 
 /** Calls a contract. Throws the name and the arguments of the error that a contract reverts with. */
-export async function call(
+async function call(
   chain: LocalChain,
   contract: Contract,
   account: number,
