@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
-import { Contract, ContractFactory, Interface, type InterfaceAbi, type TransactionReceipt } from 'ethers'
+import { Contract, ContractFactory, Interface, type InterfaceAbi } from 'ethers'
 import { expect } from 'vitest'
 import { mined, testAccount, type LocalChain } from '../../../dev/chain'
 import type { TestWorld } from '../../../test/world'
@@ -51,34 +51,6 @@ export const settings = (chain: LocalChain, proxy: string, use: number) => ({
   ...{ eas: chain.chain.eas, signer, proxy, maxAge: MAX_AGE, use },
 })
 
-/** Calls a contract. Throws the name and the arguments of the error that a contract reverts with. */
-async function call(
-  chain: LocalChain,
-  contract: Contract,
-  account: number,
-  method: string,
-  parameters: unknown[],
-  overrides: object = {},
-): Promise<TransactionReceipt> {
-  const by = contract.connect(await chain.provider.getSigner(account)) as Contract
-  try {
-    await by.getFunction(method).staticCall(...parameters, overrides)
-  } catch (error) {
-    const { data } = error as { data?: string }
-    const known = data && errorOf(data)
-    throw known ? new Error(`${known.name}(${known.args.join()})`) : error
-  }
-  return mined(chain, (await by.getFunction(method).send(...parameters, overrides)).hash)
-}
-
-function errorOf(data: string) {
-  for (const name of ['NearbyToken', 'DeliveryEscrow', 'ResidentsVote']) {
-    const error = new Interface(artifact(name).abi).parseError(data)
-    if (error) return error
-  }
-  return undefined
-}
-
 /** Submits an answer to EAS and returns the UID. */
 export async function submit(world: TestWorld, chain: LocalChain, answer: Json): Promise<string> {
   // EAS 0.26 has other parameters: GET / returns the functions of each chain's contract.
@@ -94,7 +66,17 @@ export async function submitByProxy(world: TestWorld, chain: LocalChain, answer:
   return attestByDelegation(chain, new Contract(chain.proxy, abi), again)
 }
 
+/** Submits an answer. Throws the name and the arguments of the error that the resolver reverts with. */
 async function attestByDelegation(chain: LocalChain, contract: Contract, answer: Json): Promise<string> {
-  const { logs } = await call(chain, contract, 0, 'attestByDelegation', [answer.attestByDelegation])
+  const by = contract.connect(await chain.provider.getSigner(0)) as Contract
+  const submission = by.getFunction('attestByDelegation')
+  try {
+    await submission.staticCall(answer.attestByDelegation)
+  } catch (error) {
+    const { data } = error as { data?: string }
+    const known = data && new Interface(artifact('NearbyToken').abi).parseError(data)
+    throw known ? new Error(`${known.name}(${known.args.join()})`) : error
+  }
+  const { logs } = await mined(chain, (await submission.send(answer.attestByDelegation)).hash)
   return logs.find(({ address }) => address.toLowerCase() === chain.chain.eas.toLowerCase())!.data
 }
