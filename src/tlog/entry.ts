@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { concat, fromBigEndian, fromHex, toBigEndian, toHex } from './bytes'
+import { fromBigEndian, toHex, writeBigEndian, writeHex, type Bytes } from './bytes'
 import { TlogError } from './error'
 import { MAX_ENTRY_BYTES } from './tiles'
 
@@ -70,22 +70,26 @@ const HEAD_BYTES = HEAD.reduce((sum, [, size]) => sum + size, 0)
 export const MAX_DATA_BYTES = MAX_ENTRY_BYTES - HEAD_BYTES
 
 /** Bytes of an entry: the fields of HEAD, numbers big-endian, and the payload. Throws a TlogError. */
-export function encodeEntry(entry: Entry): Uint8Array {
-  const digits = entry.data.replace(/^0x/, '')
-  if (digits.length > 2 * MAX_DATA_BYTES) throw new TlogError('data', `at most ${MAX_DATA_BYTES} bytes`)
+export function encodeEntry(entry: Entry): Bytes {
+  const size = Math.floor((entry.data.length - prefixOf(entry.data)) / 2)
+  if (size > MAX_DATA_BYTES) throw new TlogError('data', `at most ${MAX_DATA_BYTES} bytes`)
   const codes = {
     ...{ version: VERSION, kind: ENTRY_KINDS[entry.kind], layout: ENTRY_LAYOUTS[entry.layout] },
     revocable: Number(entry.revocable),
   }
-  return concat(
-    ...HEAD.map(([name, size, form]) =>
-      form === 'hex'
-        ? fromHex(name, entry[name].replace(/^0x/, ''), size)
-        : toBigEndian(form === 'code' ? codes[name] : entry[name], size),
-    ),
-    fromHex('data', digits, Math.floor(digits.length / 2)),
-  )
+  const bytes = new Uint8Array(HEAD_BYTES + size)
+  let at = 0
+  for (const [name, length, form] of HEAD) {
+    if (form === 'hex') writeHex(name, entry[name], prefixOf(entry[name]), bytes, at, length)
+    else writeBigEndian(form === 'code' ? codes[name] : entry[name], bytes, at, length)
+    at += length
+  }
+  writeHex('data', entry.data, prefixOf(entry.data), bytes, at, size)
+  return bytes
 }
+
+/** Length of the prefix 0x of a hex text, which is optional. */
+const prefixOf = (text: string) => (text.startsWith('0x') ? 2 : 0)
 
 /** Decodes an entry, the inverse of `encodeEntry`. Throws a TlogError. */
 export function decodeEntry(bytes: Uint8Array): Entry {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { concat, equal } from './bytes'
+import { equal } from './bytes'
 import { TlogError } from './error'
 import { sha256 } from './sha256'
 
@@ -8,7 +8,9 @@ export const EMPTY_ROOT = sha256(new Uint8Array())
 
 /** Hash of a leaf with an entry (RFC 6962, 2.1). */
 export function leafHash(entry: Uint8Array): Uint8Array {
-  return sha256(concat(new Uint8Array([0]), entry))
+  const input = new Uint8Array(1 + entry.length)
+  input.set(entry, 1)
+  return sha256(input)
 }
 
 /** Hash of a node with two children (RFC 6962, 2.1). */
