@@ -201,7 +201,7 @@ async function logAlone(bench: Bench): Promise<Table> {
       bytesPerEntry: round2((sizes.log_bundle! + sizes.log_tile!) / ENTRIES),
       bundleBytes: round2(sizes.log_bundle! / ENTRIES),
       tileBytes: round2(sizes.log_tile! / ENTRIES),
-      waitingMegabytes: round2(sizes.log_entry! / 1e6),
+      waitingMegabytes: round2(sizes.log_group! / 1e6),
     },
   ]
 }

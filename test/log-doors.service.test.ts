@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest } from '../dev/chain'
 import { QUORUM_ABI } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
-import { decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
+import { decodeBundle, decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
 import { startApi, type TestApi } from './api'
 import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
@@ -113,8 +113,11 @@ test('every signature that a route returns is an entry of the log', async () => 
   )
   expect([...visited].toSorted()).toEqual(posts.toSorted())
 
-  const stored = await rows<{ entry: Buffer }>(world.databaseUrl, 'SELECT entry FROM log_entry')
-  const entries = stored.map(({ entry }) => decodeEntry(entry))
+  const stored = await rows<{ entries: Buffer; count: number }>(
+    world.databaseUrl,
+    'SELECT entries, length(leaves) / 32 AS count FROM log_group',
+  )
+  const entries = stored.flatMap(({ entries, count }) => decodeBundle(entries, count)).map(decodeEntry)
   const logged = new Set(entries.map(({ signature, kind }) => `${kind} ${signature}`))
   const kept = [...logged].filter((each) => !returned.has(each))
   expect(kept).toEqual([expect.stringMatching(/^answer /)])

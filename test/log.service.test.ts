@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, LOCAL_CHAIN, locationRequest } from '../dev/chain'
 import {
   INCLUSION_SECONDS,
+  decodeBundle,
   decodeEntry,
   encodeEntry,
   leafHash,
@@ -107,30 +108,32 @@ describe('the service with its log on, as by default,', () => {
 
   test('names inputs only by their reference', async () => {
     const answer = await asked('contains', { container: zone, geometry: POINT })
-    const [row] = await rows<{ entry: Buffer }>(
+    const [row] = await rows<{ entries: Buffer }>(
       world.databaseUrl,
-      `SELECT entry FROM log_entry WHERE sha256('\\x00'::bytea || entry) = $1`,
+      'SELECT entries FROM log_group WHERE leaves = $1',
       [Buffer.from(answer.log.leaf, 'hex')],
     )
-    const entry = decodeEntry(row!.entry)
+    const [bytes] = decodeBundle(row!.entries, 1)
+    expect(toHex(leafHash(bytes!))).toBe(answer.log.leaf)
+    const entry = decodeEntry(bytes!)
     expect(entry.data).toBe(answer.attestation.data)
     for (const reference of answer.inputRefs) expect(entry.data).toContain(reference.slice(2))
-    expect(row!.entry.length).toBe(245 + (entry.data.length - 2) / 2)
+    expect(bytes!.length).toBe(245 + (entry.data.length - 2) / 2)
   })
 
   test('returns no signature whose entry is not committed', async () => {
-    const before = (await rows<{ count: string }>(world.databaseUrl, 'SELECT count(*) FROM log_entry'))[0]!
+    const before = (await rows<{ count: string }>(world.databaseUrl, 'SELECT count(*) FROM log_group'))[0]!
       .count
-    await rows(world.databaseUrl, 'ALTER TABLE log_entry RENAME TO log_entry_away')
+    await rows(world.databaseUrl, 'ALTER TABLE log_group RENAME TO log_group_away')
     let refused
     try {
       refused = await world.post('/compute/v0/area', { chainId, geometry: POLYGON })
     } finally {
-      await rows(world.databaseUrl, 'ALTER TABLE log_entry_away RENAME TO log_entry')
+      await rows(world.databaseUrl, 'ALTER TABLE log_group_away RENAME TO log_group')
     }
     expect([refused.status, JSON.stringify(refused.body).includes('signature')]).toEqual([500, false])
     expect(
-      (await rows<{ count: string }>(world.databaseUrl, 'SELECT count(*) FROM log_entry'))[0]!.count,
+      (await rows<{ count: string }>(world.databaseUrl, 'SELECT count(*) FROM log_group'))[0]!.count,
     ).toBe(before)
     await check(await asked('area', { geometry: POLYGON }), 'answer')
   })

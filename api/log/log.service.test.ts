@@ -15,6 +15,7 @@ import {
   INCLUSION_SECONDS,
   decodeBundle,
   decodeEntry,
+  encodeBundle,
   encodeEntry,
   formatVerifierKey,
   generateSignerKey,
@@ -64,7 +65,7 @@ const PATH = (at: number, hashes: readonly Uint8Array[]): Uint8Array[] => {
     : [...PATH(at - k, hashes.slice(k)), MTH(hashes.slice(0, k))]
 }
 
-const TABLES = 'log_state, log_entry, log_bundle, log_tile, log_witness'
+const TABLES = 'log_state, log_group, log_bundle, log_tile, log_witness'
 const NOW = 1_795_219_200
 let database: TestDatabase
 let client: Client
@@ -246,7 +247,7 @@ describe('the write path of the log', () => {
       entryOf(1),
     )
     await first.stop()
-    await client.query('UPDATE log_entry SET position = position')
+    await client.query('UPDATE log_group SET position = position')
     const { log } = processOf()
     await publishedWith(2)
     const { entries } = await readTree(await serverOf(log))
@@ -277,7 +278,7 @@ describe('the write path of the log', () => {
     const { log } = processOf({ key: await generateSignerKey('other.example/log', 'ed25519') })
     await until(async () => (await stateOf())?.stopped)
     await expect(log.append(entryOf(1))).rejects.toThrow('other.example/log')
-    expect((await client.query('SELECT FROM log_entry')).rowCount).toBe(1)
+    expect((await client.query('SELECT FROM log_group')).rowCount).toBe(1)
   })
 })
 
@@ -366,7 +367,8 @@ describe('several sequencers of one log', () => {
 
 describe('a sequencer that pauses before it applies a step', () => {
   /**
-   * A process that has appended `size` entries, and pauses before it applies the next one until `resumeStep`.
+   * A process that has appended `size` entries in one step, each in its own group, and pauses before it applies
+   * the next one until `resumeStep`.
    */
   async function pausedProcess(size = 1) {
     const { log } = processOf({ options: { ...FAST, leaseMs: 100 } }, { start: false })
@@ -386,9 +388,12 @@ describe('a sequencer that pauses before it applies a step', () => {
         return result
       }
     })
+    const waiting = store.waiting.bind(store)
+    store.waiting = () => Promise.resolve([])
     closing.push(() => resume())
     log.start()
-    await appendTo({ log }, size)
+    for (let n = 0; n < size; n++) await log.append(entryOf(n))
+    store.waiting = waiting
     await publishedWith(size)
     const saved = await backup()
     await log.append(entryOf(size))
@@ -417,13 +422,16 @@ describe('a sequencer that pauses before it applies a step', () => {
     'changes no table if an entry %s after a restore',
     async (how) => {
       const { saved, resumeStep } = await pausedProcess()
-      const [lost] = (await client.query<{ id: string }>('SELECT id FROM log_entry WHERE position IS NULL'))
+      const [lost] = (await client.query<{ id: string }>('SELECT id FROM log_group WHERE position IS NULL'))
         .rows
       await restore(saved)
-      if (how === 'is another one')
-        await client.query('INSERT INTO log_entry (id, entry) OVERRIDING SYSTEM VALUE VALUES ($1, $2)', [
-          ...[lost!.id, Buffer.from(encodeEntry({ ...entryOf(20), time: NOW }))],
-        ])
+      if (how === 'is another one') {
+        const entry = encodeEntry({ ...entryOf(20), time: NOW })
+        await client.query(
+          'INSERT INTO log_group (id, entries, leaves) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3)',
+          [lost!.id, encodeBundle([entry]), leafHash(entry)],
+        )
+      }
       expect(await resumeStep()).toBe(false)
       const size = how === 'is missing' ? 1 : 2
       await publishedWith(size)
@@ -449,7 +457,7 @@ describe('a sequencer that pauses before it applies a step', () => {
   test('changes no table if the restored tree has the same entries in another order', async () => {
     const { resumeStep } = await pausedProcess(2)
     await client.query(
-      'UPDATE log_entry SET position = 3 - position; UPDATE log_entry SET position = position - 2',
+      'UPDATE log_group SET position = 3 - position; UPDATE log_group SET position = position - 2',
     )
     const leaves = [1, 0].map((n) => leafHash(encodeEntry({ ...entryOf(n), time: NOW })))
     await client.query('UPDATE log_state SET root = $1', [MTH(leaves)])

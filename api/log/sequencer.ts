@@ -8,6 +8,7 @@ import {
   EMPTY_ROOT,
   TILE_WIDTH,
   TreeEdge,
+  decodeBundle,
   encodeBundle,
   equalBytes,
   formatCheckpoint,
@@ -20,7 +21,8 @@ import {
   type Tile,
 } from '../../src/tlog'
 import type { KeySource } from './key'
-import type { EntryRow, LogState, LogStore, Step } from './store'
+import { HASH_BYTES } from './leaf-keys'
+import type { Group, LogState, LogStore, Step } from './store'
 import type { Round, Witnesses } from './witnesses'
 
 const compress = promisify(gzip)
@@ -48,20 +50,23 @@ const USUAL: SequencerOptions = {
   retryMs: 5_000,
 }
 /**
- * Maximum number of entries per step, about 5 MB. It is halved while steps fail, for example because of a
- * time limit.
+ * Maximum number of bytes of entries per step, about 8,000 entries. It is halved while steps fail, for example
+ * because of a time limit.
  */
-const STEP_ENTRIES = { most: 8_192, least: 256 }
+const STEP_BYTES = { most: 5_000_000, least: 150_000 }
 
 const REMEDY =
   'The database was restored from an older backup or lost commits. Restore a newer state, or start a new log ' +
   '(docs/operations/log.md).'
 
-/** Partial bundle and right edge of the tree, in memory. */
+/** Right edge of the tree and its partial bundle, in memory. */
 interface Tree {
   edge: TreeEdge
-  rows: EntryRow[]
+  /** Entries of the partial bundle, and the groups that have them. */
+  entries: Uint8Array[]
+  groups: PlacedGroup[]
 }
+type PlacedGroup = Group & { position: number }
 
 /**
  * Assigns positions in the tree to entries, and signs checkpoints. Every API process has a sequencer, of
@@ -84,7 +89,7 @@ export class Sequencer {
   private confirmed: string | undefined
   /** Largest tree that this process has seen. */
   private seen = { size: 0, root: EMPTY_ROOT }
-  private stepEntries = STEP_ENTRIES.most
+  private stepBytes = STEP_BYTES.most
   /** Last checkpoint that this process has published, with its cosignatures. */
   private published: string | undefined
   private cosigning: Promise<void> | undefined
@@ -215,41 +220,43 @@ export class Sequencer {
     throw new Error(reason)
   }
 
-  /** Appends one group of pending entries. Returns false if there are none. */
+  /** Appends pending groups of entries. Returns false if no more of them are waiting. */
   private async step(): Promise<boolean> {
-    const waiting = await this.store.waiting(this.stepEntries)
+    const waiting = await this.store.waiting(this.stepBytes)
     if (waiting.length === 0) return false
     this.tree ??= await this.readTree()
-    const { edge, rows } = this.tree
+    const { edge, entries, groups } = this.tree
     const old = { size: edge.size, root: edge.root() }
     const tiles = new Map<string, { tile: Tile; hashes: Uint8Array }>()
     const note = (tile: Tile, hashes: Uint8Array) =>
       tiles.set(`${tile.level}/${tile.index}`, { tile, hashes })
-    const full: EntryRow[] = []
     const bundles: { index: number; entries: Buffer }[] = []
-    for (const row of waiting) {
-      edge.append(leafHash(row.entry), note)
-      rows.push(row)
-      if (rows.length < TILE_WIDTH) continue
-      const bundle = rows.splice(0)
-      full.push(...bundle)
-      // Compressed one bundle at a time, so that a large step delays answers of this process by at most a
-      // millisecond.
-      const entries = await compress(encodeBundle(bundle.map(({ entry }) => entry)))
-      bundles.push({ index: edge.size / TILE_WIDTH - 1, entries })
+    for (const group of waiting) {
+      groups.push({ ...group, position: edge.size })
+      for (const [at, entry] of entriesOf(group).entries()) {
+        edge.append(group.leaves.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES), note)
+        entries.push(entry)
+        if (entries.length < TILE_WIDTH) continue
+        // Compressed one bundle at a time, so that a large step delays answers of this process by at most a
+        // millisecond.
+        const bundle = await compress(encodeBundle(entries.splice(0)))
+        bundles.push({ index: edge.size / TILE_WIDTH - 1, entries: bundle })
+      }
     }
     // A partial tile of a higher level changes only when a tile below it becomes full.
-    if (full.length > 0)
+    if (bundles.length > 0)
       for (const { tile, hashes } of edge.partialTiles()) if (tile.level !== 0) note(tile, hashes)
     const head = { size: edge.size, root: edge.root() }
-    const changed = [...full, ...rows].sort((a, b) => a.id - b.id)
     const content = createHash('sha256')
-    for (const { entry } of changed) content.update(entry)
+    for (const group of groups.toSorted((a, b) => a.id - b.id))
+      content.update(group.entries).update(group.leaves)
+    const isBundled = (group: PlacedGroup) => endOf(group) <= edge.size - entries.length
+    const placed = groups.filter((group) => !isBundled(group))
     const step: Step = {
       ...{ old, head, checkpoint: await this.signed({ ...head }), publish: !this.witnesses },
       content: content.digest(),
-      bundled: full.map(({ id }) => id),
-      placed: rows.map(({ id }, i) => ({ id, position: head.size - rows.length + i })),
+      bundled: groups.filter(isBundled).map(({ id }) => id),
+      placed,
       bundles,
       tiles: [...tiles.values()].map(({ tile, hashes }) => ({
         level: tile.level as number,
@@ -259,28 +266,36 @@ export class Sequencer {
     }
     // If the commit fails or its result is unknown, the next step reads the tree from the database.
     this.tree = undefined
-    this.stepEntries = Math.max(STEP_ENTRIES.least, this.stepEntries / 2)
+    this.stepBytes = Math.max(STEP_BYTES.least, this.stepBytes / 2)
     if (!(await this.store.apply(this.holder, step)))
       throw new Error('Another process has changed the tree of the transparency log.')
-    this.tree = { edge, rows }
-    this.stepEntries = Math.min(STEP_ENTRIES.most, 4 * this.stepEntries)
+    this.tree = { edge, entries, groups: placed }
+    this.stepBytes = Math.min(STEP_BYTES.most, 4 * this.stepBytes)
     this.seen = head
     this.state = {
       ...this.state!,
       ...{ size: head.size, root: Buffer.from(head.root), checkpoint: step.checkpoint },
     }
-    return waiting.length >= STEP_ENTRIES.least
+    return head.size - old.size >= TILE_WIDTH
   }
 
   private async readTree(): Promise<Tree> {
     const state = await this.store.state()
-    const rows = await this.store.partial()
+    const groups = await this.store.partial()
     const size = state?.size ?? 0
     const edge = await TreeEdge.read((tiles) => this.store.tiles(tiles), size)
-    const whole = rows.every(({ position }, i) => position === size - rows.length + i)
-    if (!state || !whole || rows.length !== size % TILE_WIDTH || !equalBytes(edge.root(), state.root))
+    const start = size - (size % TILE_WIDTH)
+    const entries = groups.flatMap(entriesOf)
+    const first = groups[0]?.position ?? size
+    const isWhole =
+      first <= start &&
+      groups.every(
+        (group, i) => endOf(group) > start && endOf(group) === (groups[i + 1]?.position ?? size),
+      ) &&
+      equalBytes(Buffer.concat(entries.map(leafHash)), Buffer.concat(groups.map(({ leaves }) => leaves)))
+    if (!state || !isWhole || !equalBytes(edge.root(), state.root))
       throw new Error(`The tiles of the transparency log do not match its ${size} entries.`)
-    return { edge, rows: rows.map(({ id, entry }) => ({ id, entry })) }
+    return { edge, entries: entries.slice(start - first), groups }
   }
 
   /** Returns the signed checkpoint of a tree. */
@@ -312,6 +327,11 @@ export class Sequencer {
     this.missing = missing
   }
 }
+
+const sizeOf = ({ leaves }: Group) => leaves.length / HASH_BYTES
+const entriesOf = (group: Group) => decodeBundle(group.entries, sizeOf(group))
+/** Position after the last entry of a group. */
+const endOf = (group: PlacedGroup) => group.position + sizeOf(group)
 
 /** Returns a checkpoint with the signatures that it lacks and that an earlier note of the same tree has. */
 function withSignaturesOf(checkpoint: string, earlier: string | undefined): string {

@@ -40,11 +40,14 @@ export interface Step {
   checkpoint: string
   /** True if the checkpoint is published at once, because the policy has no witness. */
   publish: boolean
-  /** SHA-256 of the entries of all these rows, by ascending id: a restored database may have other rows. */
+  /**
+   * SHA-256 of the entries and leaf hashes of all these groups, by ascending id: a restored database may have
+   * other groups.
+   */
   content: Uint8Array
-  /** Rows whose entries are now in full bundles. */
+  /** Groups whose entries are all in full bundles now. */
   bundled: readonly number[]
-  /** Rows of the partial bundle, by their position. */
+  /** Groups with entries of the partial bundle, by the position of their first entry. */
   placed: readonly { id: number; position: number }[]
   /** Full bundles, compressed. */
   bundles: readonly { index: number; entries: Uint8Array }[]
@@ -52,10 +55,14 @@ export interface Step {
   tiles: readonly { level: number; index: number; hashes: Uint8Array }[]
 }
 
-/** A row of an entry that is not in a full bundle. */
-export interface EntryRow {
+/** Entries that were committed together, and of which at least one is not in a full bundle. */
+export interface Group {
   id: number
-  entry: Buffer
+  /** Position of the first entry; null if the group is not in the tree yet. */
+  position: number | null
+  /** Entries like those of a bundle, and their leaf hashes. */
+  entries: Buffer
+  leaves: Buffer
 }
 
 /** Place of a leaf in the tree, with the checkpoint that is published at that time. */
@@ -68,7 +75,17 @@ interface Place extends Pick<LogState, 'published' | 'publishedSize'> {
   hashes: Buffer | null
 }
 
-const LEAF = `sha256('\\x00'::bytea || entry)`
+/** Hashes of the partial tile of level 0. Its first group may begin in the full tile before it. */
+const PARTIAL_TILE = `SELECT 0, (stop / ${TILE_WIDTH})::float8,
+  substring(hashes FROM (1 + ${HASH_BYTES} * (stop / ${TILE_WIDTH} * ${TILE_WIDTH} - start))::integer)
+  FROM (SELECT min(position) AS start, max(position + length(leaves) / ${HASH_BYTES}) AS stop,
+    string_agg(leaves, '' ORDER BY position) AS hashes FROM log_group WHERE position IS NOT NULL) AS placed
+  WHERE start IS NOT NULL`
+/** Columns of a group, and its number of entries. */
+const GROUP = 'id::float8 AS id, position::float8 AS position, entries, leaves'
+const ENTRIES = `length(leaves) / ${HASH_BYTES}`
+/** Maximum number of groups that are read at once. */
+const MAX_GROUPS = 8_192
 const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, published_size::float8 AS "publishedSize",
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
 
@@ -127,17 +144,13 @@ export class LogStore {
   }
 
   /**
-   * Stores entries, and returns the origin of the log. Returns undefined, and stores nothing, if the log is
-   * not open.
+   * Stores a group of entries with their leaf hashes, and returns the origin of the log. Returns undefined, and
+   * stores nothing, if the log is not open.
    */
-  async append(entries: readonly Uint8Array[]): Promise<string | undefined> {
-    let next = 1
-    const starts = entries.map(({ length }) => (next += length) - length)
-    // One binary value. As an array of bytea, all bytes would be sent and parsed as text.
-    const [row] = await this.query<{ origin: string | null }>('SELECT log_append($1, $2, $3) AS origin', [
-      Buffer.concat(entries),
-      starts,
-      entries.map(({ length }) => length),
+  async append(entries: readonly Uint8Array[], leaves: readonly Uint8Array[]): Promise<string | undefined> {
+    const [row] = await this.query<{ origin: string | null }>('SELECT log_append($1, $2) AS origin', [
+      encodeBundle(entries),
+      Buffer.concat(leaves),
     ])
     return row!.origin ?? undefined
   }
@@ -182,19 +195,21 @@ export class LogStore {
     await this.query(`UPDATE log_state SET held_until = '-infinity' WHERE holder = $1`, [holder])
   }
 
-  /** Returns entries that have no position yet, the oldest first. */
-  async waiting(limit: number): Promise<EntryRow[]> {
-    return this.query<EntryRow>(
-      'SELECT id::float8 AS id, entry FROM log_entry WHERE position IS NULL ORDER BY id LIMIT $1',
-      [limit],
+  /** Returns groups that have no position yet, the oldest first, until they exceed a number of bytes. */
+  async waiting(maxBytes: number): Promise<Group[]> {
+    return this.query<Group>(
+      `SELECT ${GROUP} FROM (
+         SELECT *, sum(length(entries)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length(entries) AS before
+         FROM (SELECT * FROM log_group WHERE position IS NULL ORDER BY id LIMIT ${MAX_GROUPS}) AS oldest) AS each
+       WHERE before < $1 ORDER BY each.id`,
+      [maxBytes],
     )
   }
 
-  /** Returns the entries of the partial bundle, in their order. */
-  async partial(): Promise<(EntryRow & { position: number })[]> {
-    return this.query<EntryRow & { position: number }>(
-      `SELECT id::float8 AS id, position::float8 AS position, entry FROM log_entry
-       WHERE position IS NOT NULL ORDER BY position`,
+  /** Returns the groups with entries of the partial bundle, in their order. */
+  async partial(): Promise<(Group & { position: number })[]> {
+    return this.query<Group & { position: number }>(
+      `SELECT ${GROUP} FROM log_group WHERE position IS NOT NULL ORDER BY log_group.position`,
     )
   }
 
@@ -210,13 +225,14 @@ export class LogStore {
            published = CASE WHEN $7 THEN $6 ELSE published END,
            published_size = CASE WHEN $7 THEN $4 ELSE published_size END
          WHERE holder = $1 AND size = $2 AND root = $3 AND $17 =
-           (SELECT sha256(string_agg(entry, '' ORDER BY id)) FROM log_entry WHERE id = ANY($8::bigint[] || $9::bigint[]))
+           (SELECT sha256(string_agg(entries || leaves, '' ORDER BY id)) FROM log_group WHERE id = ANY($8::bigint[] || $9::bigint[]))
          RETURNING 1
        ), gone AS (
-         DELETE FROM log_entry USING fence WHERE id = ANY($8::bigint[])
+         DELETE FROM log_group USING fence WHERE id = ANY($8::bigint[])
        ), put AS (
-         UPDATE log_entry SET position = placed.position
-         FROM fence, unnest($9::bigint[], $10::bigint[]) AS placed(id, position) WHERE log_entry.id = placed.id
+         UPDATE log_group SET position = placed.position
+         FROM fence, unnest($9::bigint[], $10::bigint[]) AS placed(id, position)
+         WHERE log_group.id = placed.id AND log_group.position IS DISTINCT FROM placed.position
        ), packed AS (
          INSERT INTO log_bundle SELECT bundle.* FROM fence, unnest($11::bigint[], $12::bytea[]) AS bundle
        ), hashed AS (
@@ -267,15 +283,17 @@ export class LogStore {
    * log yet.
    */
   async find(leaf: Uint8Array): Promise<Place | undefined> {
-    // One statement, and thus one snapshot, because entries move to tiles. Entries that are not in a tile are
-    // read only if no tile has the leaf.
+    // One statement, and thus one snapshot, because entries move to tiles. Groups are read only if no tile has
+    // the leaf.
     const [place] = await this.readNewest<Place>(
       `WITH tile AS (
          SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_BYTES})::float8 AS position, hashes
          FROM log_tile_with($1::integer[], $2)
        ), entry AS (
-         SELECT position::float8, NULL::bytea AS hashes FROM log_entry
-         WHERE NOT EXISTS (SELECT FROM tile) AND ${LEAF} = $2 ORDER BY position LIMIT 1
+         SELECT (position + (position($2::bytea IN leaves) - 1) / ${HASH_BYTES})::float8 AS position,
+           NULL::bytea AS hashes
+         FROM log_group WHERE NOT EXISTS (SELECT FROM tile) AND position($2::bytea IN leaves) > 0
+         ORDER BY log_group.position LIMIT 1
        ), place AS (
          SELECT true AS known, * FROM tile UNION ALL SELECT true, * FROM entry)
        SELECT published, published_size::float8 AS "publishedSize", known, position, hashes
@@ -288,7 +306,7 @@ export class LogStore {
   /** Returns the number of entries that have no position yet. */
   async backlog(): Promise<number> {
     const [row] = await this.query<{ entries: number }>(
-      'SELECT count(*)::float8 AS entries FROM log_entry WHERE position IS NULL',
+      `SELECT coalesce(sum(${ENTRIES}), 0)::float8 AS entries FROM log_group WHERE position IS NULL`,
     )
     return row!.entries
   }
@@ -297,7 +315,7 @@ export class LogStore {
   async bytes(): Promise<number> {
     const [row] = await this.query<{ bytes: number }>(
       `SELECT sum(pg_total_relation_size(name::regclass))::float8 AS bytes
-       FROM unnest(ARRAY['log_bundle', 'log_tile', 'log_entry']) AS name`,
+       FROM unnest(ARRAY['log_bundle', 'log_tile', 'log_group']) AS name`,
     )
     return row!.bytes
   }
@@ -308,7 +326,7 @@ export class LogStore {
     const partial = tiles.some(({ level, width }) => level === 0 && width < TILE_WIDTH)
     const text = `SELECT level, index::float8 AS index, hashes FROM log_tile
       JOIN unnest($1::smallint[], $2::bigint[]) AS wanted(level, index) USING (level, index)
-      ${partial ? `UNION ALL SELECT 0, (position / ${TILE_WIDTH})::float8, string_agg(${LEAF}, '' ORDER BY position) FROM log_entry WHERE position IS NOT NULL GROUP BY 2` : ''}`
+      ${partial ? `UNION ALL ${PARTIAL_TILE}` : ''}`
     const values = [tiles.map(({ level }) => level), tiles.map(({ index }) => index)]
     const find = (rows: { level: number; index: number; hashes: Buffer }[]) => {
       const byTile = new Map(rows.map(({ level, index, hashes }) => [`${level}/${index}`, hashes]))
@@ -330,18 +348,26 @@ export class LogStore {
 
   /** Returns a bundle, compressed with gzip if it is full; undefined if the tree does not have it. */
   async bundle({ index, width }: Tile): Promise<{ compressed: Buffer } | { bytes: Uint8Array } | undefined> {
-    const text = `SELECT NULL AS position, entries AS bytes FROM log_bundle WHERE index = $1
-      UNION ALL SELECT position, entry FROM log_entry
-      WHERE position >= $1 * ${TILE_WIDTH} AND position < ($1 + 1) * ${TILE_WIDTH} ORDER BY position`
-    type Row = { position: string | null; bytes: Buffer }
-    const isThere = (rows: Row[]) => rows[0]?.position === null || rows.length >= width
+    const text = `SELECT NULL AS position, entries AS bytes, ${TILE_WIDTH} AS entries FROM log_bundle WHERE index = $1
+      UNION ALL SELECT position::float8, entries, ${ENTRIES} FROM log_group
+      WHERE position < ($1 + 1) * ${TILE_WIDTH} AND position + ${ENTRIES} > $1 * ${TILE_WIDTH}
+      ORDER BY position NULLS FIRST`
+    type Row = { position: number | null; bytes: Buffer; entries: number }
+    const first = index * TILE_WIDTH
+    const isThere = (rows: Row[]) => {
+      const { position, entries } = rows.at(-1) ?? { position: 0, entries: 0 }
+      return rows[0]?.position === null || (position ?? 0) + entries >= first + width
+    }
     let rows = await this.read<Row>(text, [index])
     // Retried on the primary: a replica may not have the last entries yet.
     if (!isThere(rows)) rows = await this.readNewest<Row>(text, [index])
     if (!isThere(rows)) return undefined
     const full = rows[0]!.position === null ? rows[0]!.bytes : undefined
     if (full && width === TILE_WIDTH) return { compressed: full }
-    const entries = full ? decodeBundle(await decompress(full), TILE_WIDTH) : rows.map(({ bytes }) => bytes)
-    return { bytes: encodeBundle(entries.slice(0, width)) }
+    const start = full ? first : rows[0]!.position!
+    const entries = full
+      ? decodeBundle(await decompress(full), TILE_WIDTH)
+      : rows.flatMap((row) => decodeBundle(row.bytes, row.entries))
+    return { bytes: encodeBundle(entries.slice(first - start, first - start + width)) }
   }
 }

@@ -13,7 +13,7 @@ export interface LogClaim {
   by: number
 }
 
-/** Maximum number of entries per statement, about 1 MB. */
+/** Maximum number of entries per statement, about 0.6 MB. */
 const AT_ONCE = 1_000
 /**
  * Maximum number of concurrent statements. Answers that are signed while one statement waits for the disk are
@@ -39,6 +39,7 @@ export interface WriterParts {
 
 interface Waiting {
   entry: Uint8Array
+  leaf: Uint8Array
   resolve: (origin: string) => void
   reject: (error: Error) => void
 }
@@ -60,11 +61,12 @@ export class LogWriter {
   async append(entry: Omit<Entry, 'time'>): Promise<LogClaim> {
     const time = Math.floor(this.parts.clock() / 1000)
     const bytes = encodeEntry({ ...entry, time })
+    const leaf = leafHash(bytes)
     const origin = await new Promise<string>((resolve, reject) => {
-      this.queue.push({ entry: bytes, resolve, reject })
+      this.queue.push({ entry: bytes, leaf, resolve, reject })
       if (this.statements < STATEMENTS) void this.write()
     })
-    return { origin, leaf: toHex(leafHash(bytes)), by: time + INCLUSION_SECONDS }
+    return { origin, leaf: toHex(leaf), by: time + INCLUSION_SECONDS }
   }
 
   private async write(): Promise<void> {
@@ -76,7 +78,7 @@ export class LogWriter {
     while (this.queue.length > 0) {
       const group = this.queue.splice(0, AT_ONCE)
       try {
-        const origin = await this.commit(group.map(({ entry }) => entry))
+        const origin = await this.commit(group)
         this.committed += group.length
         for (const { resolve } of group) resolve(origin)
       } catch (error) {
@@ -86,9 +88,11 @@ export class LogWriter {
     this.statements--
   }
 
-  private async commit(entries: readonly Uint8Array[]): Promise<string> {
+  private async commit(group: readonly Waiting[]): Promise<string> {
+    const entries = group.map(({ entry }) => entry)
+    const leaves = group.map(({ leaf }) => leaf)
     for (const until = performance.now() + OPEN_PATIENCE_MS; ; await pause(LOOK_EVERY_MS)) {
-      const origin = await this.parts.store.append(entries)
+      const origin = await this.parts.store.append(entries, leaves)
       if (origin !== undefined) return origin
       const stopped = (await this.parts.store.state())?.stopped
       if (stopped || performance.now() > until)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { HASH_SIZE, concat, fromBigEndian, toBigEndian } from './bytes'
+import { HASH_SIZE, concat, fromBigEndian, writeBigEndian, type Bytes } from './bytes'
 import { TlogError } from './error'
 import { EMPTY_ROOT, nodeHash, type HashReader } from './merkle'
 
@@ -246,13 +246,16 @@ export class TreeEdge {
 }
 
 /** Encodes a bundle: each entry after its length in 2 bytes. */
-export function encodeBundle(entries: readonly Uint8Array[]): Uint8Array {
-  return concat(
-    ...entries.flatMap((entry) => {
-      if (entry.length > MAX_ENTRY_BYTES) throw new TlogError('entry', `at most ${MAX_ENTRY_BYTES} bytes`)
-      return [toBigEndian(entry.length, 2), entry]
-    }),
-  )
+export function encodeBundle(entries: readonly Uint8Array[]): Bytes {
+  const bundle = new Uint8Array(entries.reduce((sum, { length }) => sum + 2 + length, 0))
+  let at = 0
+  for (const entry of entries) {
+    if (entry.length > MAX_ENTRY_BYTES) throw new TlogError('entry', `at most ${MAX_ENTRY_BYTES} bytes`)
+    writeBigEndian(entry.length, bundle, at, 2)
+    bundle.set(entry, at + 2)
+    at += 2 + entry.length
+  }
+  return bundle
 }
 
 /** Decodes the entries of a bundle, which must be exactly `width`. Throws a TlogError. */
