@@ -90,12 +90,11 @@ const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, p
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
 
 /**
- * SQL statements of the log. All but those of readers run on the primary. The store has four connections: two
- * for signatures, one for the sequencer and one for reads of the state. Reads of clients use other
- * connections (`of`).
+ * SQL statements of the log. All but those of readers run on the primary. The store has three connections: one
+ * each for signatures, the sequencer and reads of the state. Reads of clients use other connections (`of`).
  */
 export class LogStore {
-  private readonly config = apiConnections(4, {})
+  private readonly config = apiConnections(3, {})
   private readonly reader: Reader | undefined
   private readonly states = new SharedRead(() => this.query<LogState>(`SELECT ${STATE} FROM log_state`), 0)
 
