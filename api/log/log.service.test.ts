@@ -367,8 +367,8 @@ describe('several sequencers of one log', () => {
 
 describe('a sequencer that pauses before it applies a step', () => {
   /**
-   * A process that has appended `size` entries in one step, each in its own group, and pauses before it applies
-   * the next one until `resumeStep`.
+   * A process that has appended `size` entries in one step, each in its own group, and pauses before it
+   * applies the next one until `resumeStep`.
    */
   async function pausedProcess(size = 1) {
     const { log } = processOf({ options: { ...FAST, leaseMs: 100 } }, { start: false })

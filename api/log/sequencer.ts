@@ -50,8 +50,8 @@ const USUAL: SequencerOptions = {
   retryMs: 5_000,
 }
 /**
- * Maximum number of bytes of entries per step, about 8,000 entries. It is halved while steps fail, for example
- * because of a time limit.
+ * Maximum number of bytes of entries per step, about 8,000 entries. It is halved while steps fail, for
+ * example because of a time limit.
  */
 const STEP_BYTES = { most: 5_000_000, least: 150_000 }
 

@@ -90,8 +90,9 @@ const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, p
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
 
 /**
- * SQL statements of the log. All but those of readers run on the primary. The store has three connections: one
- * each for signatures, the sequencer and reads of the state. Reads of clients use other connections (`of`).
+ * SQL statements of the log. All but those of readers run on the primary. The store has three connections:
+ * one each for signatures, the sequencer and reads of the state. Reads of clients use other connections
+ * (`of`).
  */
 export class LogStore {
   private readonly config = apiConnections(3, {})
@@ -143,8 +144,8 @@ export class LogStore {
   }
 
   /**
-   * Stores a group of entries with their leaf hashes, and returns the origin of the log. Returns undefined, and
-   * stores nothing, if the log is not open.
+   * Stores a group of entries with their leaf hashes, and returns the origin of the log. Returns undefined,
+   * and stores nothing, if the log is not open.
    */
   async append(entries: readonly Uint8Array[], leaves: readonly Uint8Array[]): Promise<string | undefined> {
     const [row] = await this.query<{ origin: string | null }>('SELECT log_append($1, $2) AS origin', [
@@ -282,8 +283,8 @@ export class LogStore {
    * log yet.
    */
   async find(leaf: Uint8Array): Promise<Place | undefined> {
-    // One statement, and thus one snapshot, because entries move to tiles. Groups are read only if no tile has
-    // the leaf.
+    // One statement, and thus one snapshot, because entries move to tiles. Groups are read only if no tile
+    // has the leaf.
     const [place] = await this.readNewest<Place>(
       `WITH tile AS (
          SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_BYTES})::float8 AS position, hashes

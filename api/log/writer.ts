@@ -42,8 +42,8 @@ interface Waiting {
 /**
  * Commits the entry of a signature before the signature leaves the process. Entries of one turn of the event
  * loop, and those that arrive while a statement runs, are committed together, so that no entry waits for a
- * timer. With a second statement at the same time, groups were smaller by a third and answers cost more processor
- * time, but were not faster.
+ * timer. With a second statement at the same time, groups were smaller by a third and answers cost more
+ * processor time, but were not faster.
  */
 export class LogWriter {
   private queue: Waiting[] = []

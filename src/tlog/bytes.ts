@@ -44,9 +44,9 @@ export function fromHex(field: string, text: string, size = HASH_SIZE): Bytes {
 }
 
 /**
- * Writes the bytes of lower-case hex, which `text` has from `start` to its end, into `bytes` at `at`. Throws a
- * TlogError that names the field unless they are `size` bytes. Each signature encodes an entry: a table of digits
- * takes a tenth of the time of parseInt, and arrays for each field would take as long as the digits.
+ * Writes the bytes of lower-case hex, which `text` has from `start` to its end, into `bytes` at `at`. Throws
+ * a TlogError that names the field unless they are `size` bytes. Each signature encodes an entry: parseInt of
+ * each byte took 30 µs per entry, and an array with a regular expression per field 20 µs.
  */
 export function writeHex(
   field: string,

@@ -94,6 +94,15 @@ describe('a log entry', () => {
   ] as const)('rejects %s %s', (field, value) => {
     expect(fieldOf(() => encodeEntry({ ...ENTRY, [field]: value }))).toBe(field)
   })
+  test('accepts exactly the lower-case hex digits, in both places of a byte', () => {
+    const characters = Array.from({ length: 1_024 }, (_, code) => String.fromCharCode(code))
+    for (const byteOf of [(digit: string) => `${digit}0`, (digit: string) => `0${digit}`]) {
+      const accepted = characters.filter(
+        (digit) => fieldOf(() => encodeEntry({ ...ENTRY, data: `0x${byteOf(digit)}` })) === undefined,
+      )
+      expect(accepted.join('')).toBe('0123456789abcdef')
+    }
+  })
   test.each([
     ['version', 0, 2],
     ['kind', 1, 0],
