@@ -708,6 +708,17 @@ describe('the routes of the log', () => {
     expect([response.statusCode, response.json().message]).toEqual([status, message])
   })
 
+  test('find no leaf in the end of one and the beginning of the next', async () => {
+    const { log } = processOf()
+    await appendTo({ log }, 3)
+    await publishedWith(3)
+    const { app } = await serverOf(log)
+    const { rows } = await client.query<{ leaves: Buffer }>('SELECT leaves FROM log_group')
+    const hashes = rows.flatMap(({ leaves }) => [0, 16, 32].map((at) => leaves.subarray(at, at + 32)))
+    const found = hashes.map(async (hash) => (await app.inject(`/log/v0/proof/${toHex(hash)}`)).statusCode)
+    expect(await Promise.all(found)).toEqual([200, 404, 200])
+  })
+
   test('ask to retry for an entry that no published checkpoint includes', async () => {
     const { log, stop } = processOf()
     await waitOpen()

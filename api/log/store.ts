@@ -284,15 +284,15 @@ export class LogStore {
    */
   async find(leaf: Uint8Array): Promise<Place | undefined> {
     // One statement, and thus one snapshot, because entries move to tiles. Groups are read only if no tile
-    // has the leaf.
+    // has the leaf. A hash that begins within a leaf is none.
     const [place] = await this.readNewest<Place>(
       `WITH tile AS (
          SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_BYTES})::float8 AS position, hashes
-         FROM log_tile_with($1::integer[], $2)
+         FROM log_tile_with($1::integer[], $2) WHERE position($2::bytea IN hashes) % ${HASH_BYTES} = 1
        ), entry AS (
          SELECT (position + (position($2::bytea IN leaves) - 1) / ${HASH_BYTES})::float8 AS position,
            NULL::bytea AS hashes
-         FROM log_group WHERE NOT EXISTS (SELECT FROM tile) AND position($2::bytea IN leaves) > 0
+         FROM log_group WHERE NOT EXISTS (SELECT FROM tile) AND position($2::bytea IN leaves) % ${HASH_BYTES} = 1
          ORDER BY log_group.position LIMIT 1
        ), place AS (
          SELECT true AS known, * FROM tile UNION ALL SELECT true, * FROM entry)
