@@ -284,7 +284,7 @@ export class LogStore {
    */
   async find(leaf: Uint8Array): Promise<Place | undefined> {
     // One statement, and thus one snapshot, because entries move to tiles. Groups are read only if no tile
-    // has the leaf. A hash that begins within a leaf is none.
+    // has the leaf. A hash that begins within a leaf matches no entry.
     const [place] = await this.readNewest<Place>(
       `WITH tile AS (
          SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_BYTES})::float8 AS position, hashes
