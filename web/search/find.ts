@@ -83,7 +83,7 @@ async function placesNamed(wanted: string, signal: AbortSignal): Promise<Hit[]> 
   const { data } = await geoOnce.records.page({ memo: text, limit: MOST, signal })
   const words = plainOf(text).split(' ').filter(Boolean)
   if (data.length > 0 || words.length === 0 || words.join('').length < 4) return data.map(placeHit)
-  const stems = words.map((word) => word.slice(0, STEM)).join(' ')
+  const stems = words.map((word) => [...word].slice(0, STEM).join('')).join(' ')
   const candidates = await geoOnce.records.page({ memo: stems, limit: CANDIDATES, signal })
   return candidates.data
     .map((record) => ({ record, score: similarity(record.memo, words) }))
