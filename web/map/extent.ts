@@ -36,7 +36,7 @@ export const positionsOf = (geometry: Geometry): Position[] => partsOf(geometry)
 const nearest = (longitude: number, to: number) => longitude + 360 * Math.round((to - longitude) / 360)
 
 /** Positions of each point, line and ring of a geometry. */
-function partsOf(geometry: Geometry): Position[][] {
+export function partsOf(geometry: Geometry): Position[][] {
   switch (geometry.type) {
     case 'Point':
       return [[geometry.coordinates]]

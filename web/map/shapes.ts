@@ -9,6 +9,7 @@ import { featureCollection, multiPolygon, polygon as turfPolygon } from '@turf/h
 import intersect from '@turf/intersect'
 import { rowOf, type OperationName } from '../../src/operations/table'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
+import { partsOf } from './extent'
 
 /**
  * Drawings of a request and its answer: vertices as the kernel reads them, and edges as geodesics. Longitudes
@@ -107,7 +108,7 @@ function drawBuffer(geometry: Geometry, target: Measurable, radius: number): Dra
       )
     return { features, notes: [] }
   }
-  const chains = chainsOf(geometry)
+  const chains = partsOf(geometry)
   const vertices = chains.reduce((sum, chain) => sum + chain.length, 0)
   if (vertices * 8 > MOST_PLACES) return { features: [], notes: ['manyPositions'] }
   const pieces = Math.min(100, Math.max(2, Math.floor(MOST_PLACES / 4 / vertices)))
@@ -189,7 +190,7 @@ function overlapOf(a: Polygon, b: Polygon): Polygon | MultiPolygon | undefined {
 
 /** Points and parts of the edges of a geometry that lie in another one. */
 function inOther(geometry: Geometry, other: Measurable): Geometry[] {
-  const chains = chainsOf(geometry)
+  const chains = partsOf(geometry)
   const total = chains.reduce((sum, chain) => sum + chain.length, 0)
   const each = Math.max(1, Math.floor(MOST_PLACES / 2 / total))
   return chains.flatMap((chain): Geometry[] => {
@@ -233,25 +234,6 @@ function runsOf(places: readonly Position[], kept: (place: Position) => boolean)
     if (kept(place)) runs.at(-1)!.push(place)
     else if (runs.at(-1)!.length > 0) runs.push([])
   return runs.filter((run) => run.length > 1)
-}
-
-/** Lines and rings unchanged, and each point separately. */
-function chainsOf(geometry: Geometry): Position[][] {
-  switch (geometry.type) {
-    case 'Point':
-      return [[geometry.coordinates]]
-    case 'MultiPoint':
-      return geometry.coordinates.map((each) => [each])
-    case 'LineString':
-      return [geometry.coordinates]
-    case 'MultiLineString':
-    case 'Polygon':
-      return geometry.coordinates
-    case 'MultiPolygon':
-      return geometry.coordinates.flat()
-    case 'GeometryCollection':
-      return geometry.geometries.flatMap(chainsOf)
-  }
 }
 
 /** Points, lines and polygons for a flat map, with edges as geodesics. */
