@@ -7,35 +7,38 @@ import { conditions, isAny, isType, TYPE_INDEXED, whereClause } from './sql'
  * lengths. One row per dimension.
  */
 
-export interface Dimension {
-  /** SQL of the key of a group. */
+/** Key of a group in a source: its SQL and SQL type, and the to_char format of a time, in UTC. */
+interface Key {
+  sql: string
+  type: 'text' | 'boolean' | 'time'
+  format?: string
+}
+
+export interface Dimension extends Pick<Key, 'type' | 'format'> {
+  /** SQL of the key of a group. Keys of type time are sorted first to last by default. */
   key: (argument: number) => string
   description: string
-  /** SQL type of the key. Keys of type time are sorted first to last by default. */
-  type: 'text' | 'boolean' | 'time'
-  /** to_char format of a time, in UTC. */
-  format?: string
   /** True if the text is an address, which responses show with its checksum. */
   isAddress?: true
   /** Range of the number in `geohash:5`. */
   argument?: { minimum: number; maximum: number }
-  /** Dimension of record_count that contains the key, and SQL of the key by its column `value`. */
-  kept?: { dimension: string; key: string }
+  /** Dimension of record_count that contains the key, and the key by its column `value`. */
+  kept?: { dimension: string } & Key
   /** Returns the key of a group by the SQL key: for cells that the database cannot compute. */
   cell?: (key: string, argument: number) => string
 }
 
 const UTC = `timestamp AT TIME ZONE 'UTC'`
-/** SQL of a time by the day in record_count, as text where that is faster than a date. */
+/** Key of a time by the day in record_count. Text is faster than a date. */
 const KEPT_TIMES = {
-  day: 'value',
-  week: `date_trunc('week', value::timestamp)`,
-  month: `left(value, 7) || '-01'`,
-}
+  day: { sql: 'value', type: 'text' },
+  week: { sql: `date_trunc('week', value::timestamp)`, type: 'time', format: 'YYYY-MM-DD' },
+  month: { sql: 'left(value, 7)', type: 'text' },
+} as const
 const time = (unit: 'hour' | keyof typeof KEPT_TIMES, format: string, description: string): Dimension => ({
   key: () => `date_trunc('${unit}', ${UTC})`,
   ...{ description, type: 'time', format },
-  ...(unit !== 'hour' && { kept: { dimension: 'day', key: KEPT_TIMES[unit] } }),
+  ...(unit !== 'hour' && { kept: { dimension: 'day', ...KEPT_TIMES[unit] } }),
 })
 const text = (column: string, description: string, more: Partial<Dimension> = {}): Dimension => ({
   ...{ key: () => column, type: 'text', description, ...more },
@@ -49,7 +52,7 @@ const COMMON = {
   chain: text('chain', 'Slug of the chain.'),
   revoked: { key: () => 'revoked', type: 'boolean', description: 'True if it is revoked.' },
 } as const satisfies Record<string, Dimension>
-const kept = (dimension: string) => ({ kept: { dimension, key: 'value' } })
+const kept = (dimension: string): Partial<Dimension> => ({ kept: { dimension, sql: 'value', type: 'text' } })
 
 /** Dimensions of records. */
 export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
@@ -161,7 +164,7 @@ export interface SourceRow extends Omit<GroupRow, 'records'> {
 export interface Source {
   table: string
   where: readonly string[]
-  key: (by: GroupBy) => string
+  key: (by: GroupBy) => Key
   count: string
   sum: (name: SumName) => string
   without: (name: SumName) => string
@@ -169,11 +172,15 @@ export interface Source {
   incomplete: string
 }
 
+function keyOfRow({ dimension, argument }: GroupBy): Key {
+  return { sql: dimension.key(argument), type: dimension.type, format: dimension.format }
+}
+
 /** Groups rows of a table by their columns. */
 export function scanned(table: string, where: readonly string[]): Source {
   return {
     ...{ table, where },
-    key: ({ dimension, argument }) => dimension.key(argument),
+    key: keyOfRow,
     count: 'count(*)',
     sum: (name) => `sum(${SUMS[name].column})`,
     without: (name) => `count(*) - count(${SUMS[name].column})`,
@@ -220,14 +227,10 @@ export function keptSource(
       revoked === undefined &&
       sums.length === 0
       ? {
-          ...{
-            table: 'record_hour',
-            where: ['total <> 0', ...onChain()],
-            count: SUMMED,
-            incomplete: 'false',
-          },
-          key: ({ name }) => (name === 'hour' ? `hour AT TIME ZONE 'UTC'` : name),
-          ...{ sum: () => '0', without: () => '0' },
+          ...scanned('record_hour', ['total <> 0', ...onChain()]),
+          count: SUMMED,
+          key: (each) =>
+            each.name === 'hour' ? { ...keyOfRow(each), sql: `hour AT TIME ZONE 'UTC'` } : keyOfRow(each),
         }
       : undefined
   const wanted = [
@@ -247,7 +250,7 @@ export function keptSource(
   const uncounted = `EXISTS (SELECT FROM record_uncounted ${whereClause(chains)})`
   return {
     ...{ table: 'record_count', where, count: SUMMED },
-    key: (each) => (isFree(each) ? each.name : each.dimension.kept!.key),
+    key: (each) => (isFree(each) ? keyOfRow(each) : each.dimension.kept!),
     sum: (name) => `sum(${SUMS[name].column})`,
     without: (name) => `sum(without_${name})`,
     incomplete: sums.length > 0 ? `${uncounted} OR ${unmeasured(chains)}` : uncounted,
@@ -280,8 +283,9 @@ export function groupsQuery(
   most: number,
 ): string {
   const isFolded = by.some(({ dimension }) => dimension.cell)
+  const keys = by.map(source.key)
   const key = (i: number, direction = 'ASC') =>
-    `k${i}${by[i]!.dimension.type === 'text' ? ' COLLATE "C"' : ''} ${direction} NULLS LAST`
+    `k${i}${keys[i]!.type === 'text' ? ' COLLATE "C"' : ''} ${direction} NULLS LAST`
   const sortedKey = by.findIndex(({ name }) => name === sort.by)
   const first = sort.by === 'records' ? 'records' : `s${sums.indexOf(sort.by as SumName)}`
   const direction = sort.descending ? 'DESC' : 'ASC'
@@ -290,7 +294,7 @@ export function groupsQuery(
     ...by.map((_, i) => key(i)),
   ]
   const grouped = `SELECT ${[
-    ...by.map((each, i) => `${source.key(each)} AS k${i}`),
+    ...keys.map(({ sql }, i) => `${sql} AS k${i}`),
     `${source.count}::float8 AS records`,
     ...sums.map(
       (name, i) => `coalesce(${source.sum(name)}, 0) AS s${i}, (${source.without(name)})::float8 AS w${i}`,
@@ -304,7 +308,7 @@ export function groupsQuery(
   const totals = isFolded
     ? ''
     : `, (count(*) OVER ())::float8 AS groups, sum(records) OVER () AS "all"${sums.map((_, i) => `, (sum(s${i}) OVER ())::text AS t${i}, sum(w${i}) OVER () AS u${i}`).join('')}`
-  const shown = by.map(({ dimension: { format } }, i) =>
+  const shown = keys.map(({ format }, i) =>
     format ? `to_char(k${i}::timestamp, '${format}') AS k${i}` : `k${i}`,
   )
   const columns = [...shown, 'records', ...sums.map((_, i) => `s${i}::text AS s${i}, w${i}`)]
