@@ -396,10 +396,10 @@ describe('the sweep', () => {
   const WIDE = VALID['a comb around the globe']!
   const ringOf = (geometry: Geometry) => (geometry as { coordinates: Position[][] }).coordinates[0]!
   test('finds the one crossing among long edges around the globe', () => {
-    const crossed = ringOf(WIDE(4_000, seededRandom(SEED))).slice()
-    ;[crossed[2_000], crossed[2_002]] = [crossed[2_002]!, crossed[2_000]!]
+    const crossed = ringOf(WIDE(1_000, seededRandom(SEED))).slice()
+    ;[crossed[500], crossed[502]] = [crossed[502]!, crossed[500]!]
     expect(() => prepare(() => polygon(crossed), 0)).toThrow(
-      /^g\.coordinates\[0\]\[(1999|200\d)\]: .* a ring must not cross itself/,
+      /^g\.coordinates\[0\]\[(499|50\d)\]: .* a ring must not cross itself/,
     )
   })
   test('finds a crossing on the antimeridian, for edges in either direction', () => {
@@ -410,28 +410,28 @@ describe('the sweep', () => {
       expect(() => prepare(() => polygon(ring), 0)).toThrow(/crosses/)
   })
   test('finds the hole outside its shell among many holes', () => {
-    const holes = range(4_000, (i) => box(-10 + i / 250, -70, -10 + (i + 0.5) / 250, 70))
-    const inner = (i: number) => [...holes, box(-10 + (i + 0.1) / 250, -1, -10 + (i + 0.2) / 250, 1)]
+    const holes = range(160, (i) => box(-10 + i / 10, -70, -10 + (i + 0.5) / 10, 70))
+    const inner = (i: number) => [...holes, box(-10 + (i + 0.1) / 10, -1, -10 + (i + 0.2) / 10, 1)]
     const outside = [...holes, box(8, -1, 9, 1)]
     expect(prepare(() => polygon(box(-11, -80, 7, 80), ...holes), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(1_234)), 0)).toThrow(
-      /^g\.coordinates\[4001\]: this hole is not inside/,
+    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(34)), 0)).toThrow(
+      /^g\.coordinates\[161\]: this hole is not inside/,
     )
     expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(
-      /^g\.coordinates\[4001\]: this hole is not inside/,
+      /^g\.coordinates\[161\]: this hole is not inside/,
     )
     // Holes across the antimeridian, and around a pole.
     const shifted = (rings: Position[][]) =>
       rings.map((ring) => ring.map(([lon, lat]) => position(lon! + 180, lat!)))
     expect(prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...holes])), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(2_499)])), 0)).toThrow(
-      /^g\.coordinates\[4001\]: this hole is not inside/,
+    expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(99)])), 0)).toThrow(
+      /^g\.coordinates\[161\]: this hole is not inside/,
     )
     const cap = closed(range(36, (i) => position(10 * i, 0.5)))
-    const polar = range(3_000, (i) => triangle(-179 + 0.118 * i, 2 + (i % 80), 0.05))
+    const polar = range(600, (i) => triangle(-179 + 0.59 * i, 2 + (i % 80), 0.05))
     expect(prepare(() => polygon(cap, ...polar), 0).seams).toBeUndefined()
     expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(
-      /^g\.coordinates\[3001\]: this hole is not inside/,
+      /^g\.coordinates\[601\]: this hole is not inside/,
     )
   })
 })

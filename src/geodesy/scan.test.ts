@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
 import { GeometryError, canonicalJson, liftCoordinates, readGeometry, readLifted, type Reading } from '.'
@@ -186,7 +187,7 @@ describe('liftCoordinates, for bodies,', () => {
   test('reads 100,000 positions, not counting the closing positions of rings', () => {
     const text = `{"type":"Polygon","coordinates":[[${'[0,0],'.repeat(99_996)}[0,0]],${ring}]}`
     expect(readInOnePass(text)?.reading.lon).toHaveLength(100_001)
-    expect(readInOnePass(text)).toEqual(readUsual(text))
+    expect(isDeepStrictEqual(readInOnePass(text), readUsual(text))).toBe(true)
   })
   hunt('reads a changed body like readGeometry, or leaves it', 3_000, ({ random, cases }) => {
     const below = (limit: number) => Math.floor(random() * limit)

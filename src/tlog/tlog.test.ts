@@ -69,12 +69,11 @@ const SUBPROOF = (m: number, d: Uint8Array[], whole: boolean): Uint8Array[] =>
 const entriesOf = (count: number) =>
   Array.from({ length: count }, (_, index) => Buffer.from(`entry ${index}`))
 const hex = (hashes: readonly Uint8Array[]) => hashes.map(toHex)
-/** Edge of a log, and its tiles by path, as its server stores them. */
-function tilesOf(entries: Uint8Array[]) {
+/** Edge of a log with these leaf hashes, and its tiles by path, as its server stores them. */
+function tilesOf(leaves: Uint8Array[]) {
   const edge = new TreeEdge()
   const tiles = new Map<string, Uint8Array>()
-  for (const entry of entries)
-    edge.append(leafHash(entry), (tile, hashes) => tiles.set(tilePath(tile), hashes))
+  for (const leaf of leaves) edge.append(leaf, (tile, hashes) => tiles.set(tilePath(tile), hashes))
   for (const { tile, hashes } of edge.partialTiles()) tiles.set(tilePath(tile), hashes)
   const source = (wanted: readonly Tile[]) =>
     Promise.resolve(wanted.map((tile) => tiles.get(tilePath(tile))!))
@@ -117,7 +116,7 @@ describe('the tree of a log', () => {
   test('has the proofs of RFC 6962, which verify, and no other proofs', async () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
-      const { edge, source } = tilesOf(entries)
+      const { edge, source } = tilesOf(entries.map(leafHash))
       const head = { size, root: MTH(entries) }
       expect(toHex(edge.root())).toBe(toHex(head.root))
       for (let m = 0; m < size; m++) {
@@ -151,7 +150,7 @@ describe('the tree of a log', () => {
   })
 
   hunt('has tiles of two levels with the proofs of RFC 6962', 1, async ({ cases, random }) => {
-    const entries = entriesOf(70_000)
+    const leaves = entriesOf(70_000).map(leafHash)
     const complete = new Map<string, Uint8Array>()
     const hash = (start: number, end: number): Uint8Array => {
       const key = `${start}-${end}`
@@ -159,15 +158,15 @@ describe('the tree of a log', () => {
         complete.set(
           key,
           end - start === 1
-            ? leafHash(entries[start]!)
+            ? leaves[start]!
             : sha256(Buffer.of(1), hash(start, start + k(end - start)), hash(start + k(end - start), end)),
         )
       return complete.get(key)!
     }
     const sizes = [256, 257, 65_535, 65_536, 65_537, 70_000]
-    for (let tried = 0; tried < cases; tried++) sizes.push(1 + Math.floor(random() * entries.length))
+    for (let tried = 0; tried < cases; tried++) sizes.push(1 + Math.floor(random() * leaves.length))
     for (const size of sizes) {
-      const { edge, source, tiles } = tilesOf(entries.slice(0, size))
+      const { edge, source, tiles } = tilesOf(leaves.slice(0, size))
       const head = { size, root: hash(0, size) }
       expect(toHex(edge.root())).toBe(toHex(head.root))
       expect(
@@ -182,21 +181,21 @@ describe('the tree of a log', () => {
       expect([resumed.size, toHex(resumed.root())]).toEqual([size, toHex(head.root)])
       for (const m of [0, size - 1, Math.floor(random() * size)]) {
         const proof = await withTiles(source, size, (read) => inclusionProof(read, m, size))
-        expect(verifyInclusion(leafHash(entries[m]!), m, head, proof)).toBe(true)
+        expect(verifyInclusion(leaves[m]!, m, head, proof)).toBe(true)
         const old = { size: m + 1, root: hash(0, m + 1) }
         const consistency = await withTiles(source, size, (read) => consistencyProof(read, m + 1, size))
         expect(verifyConsistency(old, head, consistency)).toBe(true)
       }
       // An edge that is read from tiles and then appends the remaining leaves has the root of the whole tree.
       const before = Math.floor(random() * size)
-      const from = await TreeEdge.read(tilesOf(entries.slice(0, before)).source, before)
-      for (const entry of entries.slice(before, size)) from.append(leafHash(entry))
+      const from = await TreeEdge.read(tilesOf(leaves.slice(0, before)).source, before)
+      for (const leaf of leaves.slice(before, size)) from.append(leaf)
       expect(toHex(from.root())).toBe(toHex(head.root))
     }
   })
 
   test('rejects tiles of another length', async () => {
-    const { source } = tilesOf(entriesOf(300))
+    const { source } = tilesOf(entriesOf(300).map(leafHash))
     const short = async (wanted: readonly Tile[]) => (await source(wanted)).map((tile) => tile.subarray(1))
     const read = (hashes: HashReader) => treeRoot(hashes, 300)
     await expect(withTiles(short, 300, read)).rejects.toMatchObject({
