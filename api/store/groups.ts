@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { UnavailableError } from '../http/problems'
 import type { RecordFilter } from './model'
+import { foldedGroups } from './folded-groups'
 import {
-  foldedGroups,
   type GroupQuery,
   type GroupRow,
   type SourceRow,

@@ -77,8 +77,8 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
     description: 'H3 cell of a point, of this resolution; null for other types.',
     argument: { minimum: 0, maximum: 15 },
     cell: (key, resolution) => {
-      const [lng, lat] = key.split(' ').map(Number) as [number, number]
-      return latLngToCell(lat, lng, resolution)
+      const end = key.indexOf(' ')
+      return latLngToCell(Number(key.slice(end)), Number(key.slice(0, end)), resolution)
     },
   },
 }
@@ -328,7 +328,7 @@ export function statement(make: (value: (v: unknown) => string) => string): Stat
 export function groupsOf(rows: readonly GroupRow[], { by, sums }: GroupQuery): Groups {
   const [first] = rows
   return {
-    shown: rows.map((row) => groupOf(row, by.length, sums.length)),
+    shown: rows.map((row) => groupOf(row, { by, sums })),
     groups: first?.groups ?? 0,
     total: {
       records: first?.all ?? 0,
@@ -338,63 +338,12 @@ export function groupsOf(rows: readonly GroupRow[], { by, sums }: GroupQuery): G
   }
 }
 
-function groupOf(row: GroupRow, keys: number, sums: number): Group {
+/** Group of a row. */
+export function groupOf(row: GroupRow, { by, sums }: Pick<GroupQuery, 'by' | 'sums'>): Group {
   return {
-    keys: Array.from({ length: keys }, (_, i) => row[`k${i}`]!),
+    keys: by.map((_, i) => row[`k${i}`]!),
     records: row.records,
-    sums: Array.from({ length: sums }, (_, i) => BigInt(row[`s${i}`]!)),
-    without: Array.from({ length: sums }, (_, i) => row[`w${i}`]!),
+    sums: sums.map((_, i) => BigInt(row[`s${i}`]!)),
+    without: sums.map((_, i) => row[`w${i}`]!),
   }
-}
-
-/**
- * Merges rows whose keys belong to one cell, and sorts and totals the groups like the database.
- * @param pause called after each thousand rows, so that other requests continue
- */
-export async function foldedGroups(
-  rows: readonly GroupRow[],
-  { by, sums, sort, top }: GroupQuery,
-  pause: () => Promise<void>,
-): Promise<Groups> {
-  const found = new Map<string, Group>()
-  const total: Measures = { records: 0, sums: sums.map(() => 0n), without: sums.map(() => 0) }
-  for (const [n, row] of rows.entries()) {
-    if (n % 1_000 === 999) await pause()
-    const group = groupOf(row, by.length, sums.length)
-    for (const [i, { dimension, argument }] of by.entries()) {
-      const given = group.keys[i]
-      if (dimension.cell && typeof given === 'string') group.keys[i] = dimension.cell(given, argument)
-    }
-    const id = JSON.stringify(group.keys)
-    const known = found.get(id)
-    if (known) add(known, group)
-    else found.set(id, group)
-    add(total, group)
-  }
-  const sign = sort.descending ? -1 : 1
-  const sortedKey = by.findIndex(({ name }) => name === sort.by)
-  const sortedSum = sums.indexOf(sort.by as SumName)
-  const first = (a: Group, b: Group): number => {
-    if (sortedKey >= 0) return compareKeys(a.keys[sortedKey]!, b.keys[sortedKey]!, sign)
-    if (sortedSum < 0) return sign * (a.records - b.records)
-    return sign * Number(a.sums[sortedSum]! - b.sums[sortedSum]!)
-  }
-  const shown = [...found.values()].sort(
-    (a, b) => first(a, b) || a.keys.reduce((order, key, i) => order || compareKeys(key, b.keys[i]!, 1), 0),
-  )
-  return { shown: shown.slice(0, top), groups: shown.length, total }
-}
-
-function add(to: Measures, more: Measures): void {
-  to.records += more.records
-  for (const [i, sum] of more.sums.entries()) {
-    to.sums[i]! += sum
-    to.without[i]! += more.without[i]!
-  }
-}
-
-/** Compares keys by the bytes of their text, nulls last, like `COLLATE "C" NULLS LAST`. */
-function compareKeys(a: Group['keys'][number], b: Group['keys'][number], sign: number): number {
-  if (a === null || b === null) return Number(a === null) - Number(b === null)
-  return sign * Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)))
 }

@@ -1,0 +1,55 @@
+import { expect } from 'vitest'
+import { hunt } from '../../test/seed'
+import { foldedGroups } from './folded-groups'
+import { RECORD_DIMENSIONS, type GroupQuery, type GroupRow } from './sql-groups'
+
+/** Keys in the order of their bytes in UTF-8, which differs from that of their UTF-16 units. */
+const TYPES = ['', 'WKT', 'wkt', 'é', '\uffee', '😀', null]
+const PLACES = ['0 0', '10 50', '-60.5 -20', null]
+
+hunt('folded groups are the first ones in the order of the database', 300, async ({ cases, random }) => {
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
+  for (let i = 0; i < cases; i++) {
+    const rows = Array.from({ length: 60 }, () => ({
+      ...{ k0: pick(PLACES), k1: pick(TYPES), records: 1 + Math.floor(random() * 3) },
+    })) as GroupRow[]
+    const query: GroupQuery = {
+      by: [
+        { name: 'h3', dimension: RECORD_DIMENSIONS.h3!, argument: 2 },
+        { name: 'location_type', dimension: RECORD_DIMENSIONS.location_type!, argument: 0 },
+      ],
+      sums: [],
+      sort: { by: pick(['records', 'h3', 'location_type']), descending: random() < 0.5 },
+      top: pick([1, 2, 5, 100]),
+    }
+    const cells = new Map(PLACES.map((place) => [place, place && RECORD_DIMENSIONS.h3!.cell!(place, 2)]))
+    const sign = query.sort.descending ? -1 : 1
+    const expected = PLACES.flatMap((place) =>
+      TYPES.map((type, rank) => ({
+        keys: [cells.get(place)!, type],
+        records: rows
+          .filter(({ k0, k1 }) => k0 === place && k1 === type)
+          .reduce((sum, row) => sum + row.records, 0),
+        rank,
+      })),
+    )
+      .filter(({ records }) => records > 0)
+      .sort((a, b) => {
+        const nullsLast = (x: unknown, y: unknown) => Number(x === null) - Number(y === null)
+        const cell = nullsLast(a.keys[0], b.keys[0]) || (a.keys[0]! < b.keys[0]! ? -1 : 1)
+        const byCell = a.keys[0] === b.keys[0] ? 0 : nullsLast(a.keys[0], b.keys[0]) ? cell : sign * cell
+        const byType = nullsLast(a.keys[1], b.keys[1]) || sign * (a.rank - b.rank)
+        const first = { records: sign * (a.records - b.records), h3: byCell, location_type: byType }
+        const usual = a.keys[0] === b.keys[0] ? a.rank - b.rank : cell
+        return first[query.sort.by as keyof typeof first] || usual
+      })
+    const { shown, groups, total } = await foldedGroups(rows, query, () => Promise.resolve())
+    expect(shown.map(({ keys, records }) => ({ keys, records }))).toEqual(
+      expected.slice(0, query.top).map(({ keys, records }) => ({ keys, records })),
+    )
+    expect([groups, total.records]).toEqual([
+      expected.length,
+      rows.reduce((sum, { records }) => sum + records, 0),
+    ])
+  }
+})

@@ -1,0 +1,82 @@
+import {
+  groupOf,
+  type Group,
+  type GroupQuery,
+  type GroupRow,
+  type Groups,
+  type Measures,
+  type SumName,
+} from './sql-groups'
+
+/**
+ * Merges rows whose keys belong to one cell, and sorts and totals the groups like the database.
+ * @param pause called after each thousand rows, so that other requests continue
+ */
+export async function foldedGroups(
+  rows: readonly GroupRow[],
+  { by, sums, sort, top }: GroupQuery,
+  pause: () => Promise<void>,
+): Promise<Groups> {
+  const found = new Map<string, Group>()
+  const total: Measures = { records: 0, sums: sums.map(() => 0n), without: sums.map(() => 0) }
+  for (const [n, row] of rows.entries()) {
+    if (n % 1_000 === 999) await pause()
+    const group = groupOf(row, { by, sums })
+    for (const [i, { dimension, argument }] of by.entries()) {
+      const given = group.keys[i]
+      if (dimension.cell && typeof given === 'string') group.keys[i] = dimension.cell(given, argument)
+    }
+    const id = JSON.stringify(group.keys)
+    const known = found.get(id)
+    if (known) add(known, group)
+    else found.set(id, group)
+    add(total, group)
+  }
+  const sign = sort.descending ? -1 : 1
+  const sortedKey = by.findIndex(({ name }) => name === sort.by)
+  const sortedSum = sums.indexOf(sort.by as SumName)
+  const first = (a: Group, b: Group): number => {
+    if (sortedKey >= 0) return compareKeys(a.keys[sortedKey]!, b.keys[sortedKey]!, sign)
+    if (sortedSum < 0) return sign * (a.records - b.records)
+    return sign * Number(a.sums[sortedSum]! - b.sums[sortedSum]!)
+  }
+  const order = (a: Group, b: Group): number =>
+    first(a, b) || a.keys.reduce((found, key, i) => found || compareKeys(key, b.keys[i]!, 1), 0)
+  return { shown: leading([...found.values()], order, top), groups: found.size, total }
+}
+
+/** First `count` of the groups in an order. Sorting all of 100,000 would block other requests. */
+function leading(groups: readonly Group[], order: (a: Group, b: Group) => number, count: number): Group[] {
+  let shown: Group[] = []
+  let last: Group | undefined
+  for (const group of groups) {
+    if (last && order(group, last) > 0) continue
+    shown.push(group)
+    if (shown.length < 2 * count) continue
+    shown = shown.sort(order).slice(0, count)
+    last = shown.at(-1)
+  }
+  return shown.sort(order).slice(0, count)
+}
+
+function add(to: Measures, more: Measures): void {
+  to.records += more.records
+  for (const [i, sum] of more.sums.entries()) {
+    to.sums[i]! += sum
+    to.without[i]! += more.without[i]!
+  }
+}
+
+/** Compares keys by the bytes of their text, nulls last, like `COLLATE "C" NULLS LAST`. */
+function compareKeys(a: Group['keys'][number], b: Group['keys'][number], sign: number): number {
+  if (a === b) return 0
+  if (a === null || b === null) return a === null ? 1 : -1
+  const [first, second] = [bytesOf(a), bytesOf(b)]
+  return first < second ? -sign : Number(first > second) * sign
+}
+
+/** Text whose characters are the bytes of the key in UTF-8. JavaScript compares texts by their UTF-16 units. */
+function bytesOf(key: string | boolean): string {
+  const text = String(key)
+  return /[^\0-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text
+}
