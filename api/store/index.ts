@@ -28,7 +28,14 @@ export {
   type Statement,
   type TimeSort,
 } from './model'
-export { apiConnections, cancelStatement, type DatabaseError, isOutage, STATEMENT_TIMEOUT_MS } from './pool'
+export {
+  apiConnections,
+  cancelStatement,
+  type DatabaseError,
+  isOutage,
+  STATEMENT_TIMEOUT_MS,
+  translated,
+} from './pool'
 export { PROVENANCE_FIELDS, PROVENANCE_TEXT } from './provenance'
 export { type AgeLimits, CHAIN_READINESS, type ChainReadiness, doubtAbout, readinessOf } from './readiness'
 export { DatabaseServers } from './servers'
@@ -58,5 +65,5 @@ export {
   type SumName,
 } from './sql-groups'
 export { boxesOf, conditions, isAny, pageOf, TYPE_INDEXED } from './sql'
-export { Store, translated } from './store'
+export { Store } from './store'
 export { zoneCandidates, type ZoneSet } from './zones'

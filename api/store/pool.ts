@@ -1,4 +1,6 @@
 import { Connection, Pool, type PoolClient, type PoolConfig } from 'pg'
+import { isUnmigrated } from '../../src/postgres'
+import { UnavailableError } from '../http/problems'
 
 /** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 5_000
@@ -129,4 +131,29 @@ export function isLost(error: DatabaseError): boolean {
 /** Error for a server that has become a standby and is no longer the primary. */
 export class StandbyError extends Error implements DatabaseError {
   readonly code = '25006'
+}
+
+/**
+ * Awaits a result of the database, and throws an UnavailableError for its outages.
+ * @param heavy true if clients can make the statement slow
+ * @param remedy for clients whose statement timed out
+ */
+export async function translated<T>(
+  reading: Promise<T>,
+  heavy: boolean,
+  remedy = 'Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
+): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    if (heavy && isTimeout(error as DatabaseError))
+      throw new UnavailableError(
+        `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. ${remedy}`,
+        { cause: error },
+      )
+    if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })
+    if (isOutage(error as DatabaseError))
+      throw new UnavailableError('The database does not respond.', { cause: error })
+    throw error
+  }
 }

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { version } from '../../package.json'
 import type { PoolConfig } from 'pg'
 import { CHAINS } from '../../src/chains'
-import { isUnmigrated } from '../../src/postgres'
-import { shownProblem, UnavailableError } from '../http/problems'
+import { shownProblem } from '../http/problems'
 import { busyWith } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
 import { OWN_WORK, type Work } from '../http/work'
@@ -31,14 +30,7 @@ import {
   NEWEST_FIRST,
 } from './model'
 import { InputLookups, type InputRow } from './inputs'
-import {
-  STATEMENT_TIMEOUT_MS,
-  apiConnections,
-  isGivenUp,
-  isOutage,
-  isTimeout,
-  type DatabaseError,
-} from './pool'
+import { STATEMENT_TIMEOUT_MS, apiConnections, isGivenUp, translated, type DatabaseError } from './pool'
 import { DatabaseServers } from './servers'
 import { listByWindows, type Extent, MOST_WANTED, LEAST_RECORDS } from './windows'
 import {
@@ -376,29 +368,4 @@ function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 
     sort.descending &&
     limit + offset <= MOST_WANTED
   )
-}
-
-/**
- * Awaits a result of the database, and throws an UnavailableError for its outages.
- * @param heavy true if clients can make the statement slow
- * @param remedy for clients whose statement timed out
- */
-export async function translated<T>(
-  reading: Promise<T>,
-  heavy: boolean,
-  remedy = 'Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
-): Promise<T> {
-  try {
-    return await reading
-  } catch (error) {
-    if (heavy && isTimeout(error as DatabaseError))
-      throw new UnavailableError(
-        `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. ${remedy}`,
-        { cause: error },
-      )
-    if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })
-    if (isOutage(error as DatabaseError))
-      throw new UnavailableError('The database does not respond.', { cause: error })
-    throw error
-  }
 }

@@ -5,6 +5,7 @@ import { ContradictionError, type Doubt } from './doubt'
 import {
   headerByHash,
   headerCall,
+  haveSameLogs,
   logQuery,
   ofBlock,
   uniqueLogs,
@@ -254,9 +255,9 @@ export class BlockReader {
       const hasBlock = (opinion.answer.at(-1) as FullHeader | null)?.hash === header.hash
       const logs = hasBlock ? this.ofThisBlock(lists.flat(), header) : undefined
       if (!logs) continue
-      if (answers.some(({ answer }) => isSame(answer, logs))) {
+      if (answers.some(({ answer }) => haveSameLogs(answer, logs))) {
         const reason = `other RPC endpoints return different logs of block ${Number(header.number)}`
-        for (const { answer, distrust } of answers) if (!isSame(answer, logs)) distrust(reason)
+        for (const { answer, distrust } of answers) if (!haveSameLogs(answer, logs)) distrust(reason)
         return { agreed: logs, answers, calls }
       }
       answers.push({ answer: logs, distrust: opinion.distrust })
@@ -393,18 +394,4 @@ function areOfBlock(
   header: FullHeader,
 ): receipts is RpcReceipt[] {
   return Array.isArray(receipts) && receipts.every((receipt) => receipt?.blockHash === header.hash)
-}
-
-function isSame(some: readonly RpcLog[], others: readonly RpcLog[]): boolean {
-  const content = (logs: readonly RpcLog[]) =>
-    JSON.stringify(
-      logs.map((log) => [
-        Number(log.logIndex),
-        log.transactionHash,
-        log.address.toLowerCase(),
-        log.topics,
-        log.data,
-      ]),
-    )
-  return content(some) === content(others)
 }

@@ -141,3 +141,18 @@ export function byBlock(logs: readonly RpcLog[]): Map<number, RpcLog[]> {
   }
   return blocks
 }
+
+/** True if two lists have the same logs of a block, in the same order. */
+export function haveSameLogs(some: readonly RpcLog[], others: readonly RpcLog[]): boolean {
+  const content = (logs: readonly RpcLog[]) =>
+    JSON.stringify(
+      logs.map((log) => [
+        Number(log.logIndex),
+        log.transactionHash,
+        log.address.toLowerCase(),
+        log.topics,
+        log.data,
+      ]),
+    )
+  return content(some) === content(others)
+}
