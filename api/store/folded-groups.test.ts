@@ -10,9 +10,10 @@ const PLACES = ['0 0', '10 50', '-60.5 -20', null]
 hunt('folded groups are the first ones in the order of the database', 300, async ({ cases, random }) => {
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   for (let i = 0; i < cases; i++) {
-    const rows = Array.from({ length: 60 }, () => ({
+    const rows = Array.from({ length: 60 }, (): GroupRow => ({
       ...{ k0: pick(PLACES), k1: pick(TYPES), records: 1 + Math.floor(random() * 3) },
-    })) as GroupRow[]
+      ...{ groups: 0, all: 0 },
+    }))
     const query: GroupQuery = {
       by: [
         { name: 'h3', dimension: RECORD_DIMENSIONS.h3!, argument: 2 },
