@@ -63,12 +63,10 @@ export async function compute(bench: Bench): Promise<Table[]> {
   return tables.filter((table) => table.length > 0)
 }
 
-/** The service under test. */
 interface Measurable {
   bench: Bench
   /** base URL of its operations, ending with a slash */
   url: string
-  /** its process */
   pid: number
 }
 const ask = (request: object) => JSON.stringify({ chainId: LOCAL_CHAIN.id, ...request })

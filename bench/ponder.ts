@@ -11,7 +11,6 @@ import { processMegabytes, type Bench } from './bench'
 const PROJECT = 'bench/ponder'
 /** Database schema of Ponder's tables. */
 const SCHEMA = 'ponder'
-/** Milliseconds between two checks of Ponder's progress in the database. */
 const POLL_MS = 50
 /** Number of times that the endpoint is listed for Ponder; see ponder.config.ts. */
 const RPC_COPIES = 200
@@ -19,7 +18,6 @@ const STOP_TIMEOUT_MS = 8_000
 const TIMEOUT_MS = 30 * 60_000
 
 export interface PonderFigures {
-  /** The version of Ponder. */
   version: string
   /** from the start of the process until all records could be read */
   ms: number

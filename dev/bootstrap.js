@@ -52,7 +52,6 @@ if (timeOf('package-lock.json') > timeOf(LIST) || (!hasAll && !local)) {
   )
 } else build()
 
-/** Builds the parts that are missing or outdated. */
 function build() {
   if (process.argv[2] !== '--no-build')
     run(
@@ -67,7 +66,6 @@ function timeOf(file) {
   return fs.existsSync(file) ? fs.statSync(file).mtimeMs : 0
 }
 
-/** Starts npm with these arguments. */
 function npm(npmArguments) {
   var quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   var script = process.env.npm_execpath

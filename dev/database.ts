@@ -130,7 +130,6 @@ async function make(folder: string): Promise<void> {
 
 interface Listening {
   readonly port: number
-  /** ends all connections */
   readonly close: () => Promise<void>
 }
 

@@ -82,7 +82,6 @@ export class Operator {
     await Promise.race([reading, service!.indexing])
   }
 
-  /** Stops the indexer and the API. */
   async stop(): Promise<void> {
     const { service } = this
     this.service = undefined

@@ -165,7 +165,6 @@ class Start {
     return chain
   }
 
-  /** Starts an embedded database, and returns its URL. */
   private async startDatabase(name: string): Promise<string> {
     const { folder } = this.options
     const port = await freePort()

@@ -57,7 +57,6 @@ async function main(): Promise<void> {
 /** Offset from the port of `npm start`, so that both can run at the same time. */
 const PORTS_AFTER = 1_000
 const PLACE = { type: 'Point', coordinates: [2.2945, 48.8584] } as const
-/** Test account that pays for the transactions. */
 const PAYER = testAccount(7)
 
 interface Shown {

@@ -20,7 +20,6 @@ export interface Service {
   stop(): Promise<void>
   /** ends it at once, like a crash */
   kill(): Promise<void>
-  /** last lines of its log */
   tail(): string
 }
 

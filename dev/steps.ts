@@ -10,7 +10,6 @@ const [GREEN, RED, GREY] = [32, 31, 90]
  * does. Colours are for terminals that support them, unless NO_COLOR is set.
  */
 export class Steps {
-  /** names of the running steps */
   private readonly underWay = new Set<string>()
   private readonly counted = new Map<string, string>()
   private readonly timer = setInterval(() => this.tell(), 100).unref()
@@ -40,7 +39,6 @@ export class Steps {
     }
   }
 
-  /** Shows the progress of a count. */
   readonly progress = (what: string, done: number, total: number): void => {
     if (done < total) this.counted.set(what, `${done} of ${total} ${what}`)
     else this.counted.delete(what)

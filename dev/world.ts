@@ -85,7 +85,6 @@ export async function startWorld(options: WorldOptions): Promise<World> {
 
 const STOPPED = 'Stopped while starting.'
 
-/** Parts that a start brings up. */
 interface Plan {
   readonly given: Settings
   /** rows of the local chains; none if the settings name real ones */
@@ -258,7 +257,6 @@ class Start {
     )
   }
 
-  /** Loads the API and the indexers. */
   private loadPrograms({ given, hasLocalDatabase }: Plan): { api: Loaded; indexers: Loaded[] } {
     const program = (what: string, load: () => Service) => ({ what, load, service: load() })
     const api = program('API', () =>
@@ -328,7 +326,6 @@ class Start {
     this.services.delete('migrate')
   }
 
-  /** Starts a program again when it ends. */
   private keepRunning({ what, service, load }: Loaded, rest = RESTART_MS): void {
     const { report } = this.options
     const since = performance.now()

@@ -32,7 +32,6 @@ export interface LandedAnswer {
   [field: string]: unknown
 }
 
-/** Data of a page of the list. */
 interface ListPage {
   answers: readonly LandedAnswer[]
   query: AnswerFilter & { ascending?: boolean }

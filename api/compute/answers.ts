@@ -37,9 +37,7 @@ export interface Landing {
   deadline: number
   /** True if the answer contains the transaction that submits it. */
   transaction: boolean
-  /** URL at which an answer is signed again. */
   resignUrl: string
-  /** Kind of the entries in the transparency log. */
   kind: EntryKind
   work: Work
 }

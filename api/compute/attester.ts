@@ -23,7 +23,6 @@ import type { LogClaim, SignatureLog } from '../log'
 import { type ChainReader, lookAtEas, lookAtProxy, ownedBy, VerifyingContract } from '../contracts'
 import type { Identity } from './signers'
 
-/** Age in milliseconds of the attester's balance at which it is read again. */
 const BALANCE_SHARED_MS = 5 * 60_000
 /** Recipient of an attestation without a recipient. */
 export const NO_RECIPIENT = ZeroAddress
@@ -99,7 +98,6 @@ export class Attester {
   readonly proxy: VerifyingContract | undefined
   /** Number of signatures since the start, by the contract they are submitted to. */
   readonly signatures: Record<Submission | 'quorum', number> = { direct: 0, proxy: 0, quorum: 0 }
-  /** Last nonce read; undefined before the first read. */
   lastNonce: number | undefined
   private lastBalance: number | undefined
   private readonly balanceRead = new SharedRead(

@@ -138,7 +138,6 @@ async function leftInProblem(
   return undefined
 }
 
-/** Returns the names of the given claims that differ from the signed ones. */
 function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] {
   return Object.entries(given)
     .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(signed[name as keyof Claims]))
@@ -229,7 +228,6 @@ async function reviewed(
   return { unsigned: { statement, claims, sources }, call }
 }
 
-/** Describes what has used a nonce, and the remedy. */
 const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
   ({
     landed: ': this answer has landed',
@@ -288,7 +286,6 @@ export async function verify(parts: ComputeParts, request: VerifyRequest, work: 
   }
 }
 
-/** State of an answer at its contract at present. */
 interface Standing {
   reasons: string[]
   landed: Landed | null

@@ -140,7 +140,6 @@ export class Measurer {
     return parsed
   }
 
-  /** Number of running and of queued tasks. */
   get load(): { running: number; waiting: number } {
     return this.workers.load
   }

@@ -18,7 +18,6 @@ const whole = (description: string) =>
     description,
   })
 
-/** The signed typed data of an offchain attestation. */
 const TYPED_DATA = {
   version: Type.Optional(
     Type.Integer({

@@ -201,7 +201,6 @@ function parseDocument(text: string, path: string): unknown {
   }
 }
 
-/** Returns the geometry of a verified attestation, as GeoJSON. */
 function readLocation({ schema, data }: OffchainAttestation, path: string): unknown {
   if (!isLocationSchema(schema))
     throw refused(path, 'invalid-input', `its schema, ${schema}, is not a location schema`)

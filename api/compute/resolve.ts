@@ -12,7 +12,6 @@ import { Cache } from '../http/cache'
 import { SharedRead } from '../http/shared'
 import { doubtAbout, type IndexState, type InputRow, type Store } from '../store'
 
-/** Time for which the state of the index is shared, in milliseconds. */
 const INDEX_STATE_SHARED_MS = 250
 
 export interface ResolverOptions {
@@ -32,7 +31,6 @@ export interface ResolverOptions {
   maxLagSeconds: number
   /** True if the signer of an offchain attestation may be a contract, which is then called on its chain. */
   smartAccounts?: boolean
-  /** Policy that selects which registered schemas are read. */
   schemaPolicy: SchemaPolicy
   /** Fetcher of the documents of {uid, uri} inputs; undefined if such inputs are not accepted. */
   fetcher?: DocumentFetcher

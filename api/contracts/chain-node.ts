@@ -47,9 +47,7 @@ const CALLS = {
 }
 /** Maximum age in milliseconds of a shared time of the head, and of a shared number of a final block. */
 const HEAD_SHARED_MS = 2_000
-/** Time for which an RPC endpoint's chain id is cached, in milliseconds. */
 const CHAIN_ID_SHARED_MS = 60_000
-/** Age in milliseconds at which the name of the node's software is read again. */
 const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
   /** True for a call that every answer of the API needs. Such a call does not wait for a slot. */

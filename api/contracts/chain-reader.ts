@@ -86,7 +86,6 @@ const SLOW_BLOCK_MS = 1_000
 /** Maximum number of attestations per request to an RPC endpoint: those of two full batches. */
 const ATTESTATIONS_AT_ONCE = 80
 
-/** Attestations that are read together. */
 interface Gathering {
   readonly uids: string[]
   /**

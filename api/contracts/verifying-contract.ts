@@ -13,7 +13,6 @@ import { UnavailableError } from '../http/problems'
 import { NoAnswerError, NoContractError, OtherChainError } from './chain-node'
 import type { ChainReader } from './chain-reader'
 
-/** Parameters of signatures for a contract. */
 interface Signing {
   domain: AttestDomain
   separator: string

@@ -32,7 +32,6 @@ export interface SignedRequest {
   /** Unix seconds, as in the header. */
   timestamp: string
   nonce: string
-  /** Chain id, if the header names one. */
   chain?: string | undefined
 }
 

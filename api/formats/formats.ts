@@ -15,7 +15,6 @@ interface FileFormat {
 /** Text format of a file that is written row by row: a head, the rows, a tail. */
 export interface TextFormat<Row = RecordResult> extends FileFormat {
   readonly head: string
-  /** Writes some of the rows. */
   readonly write: (rows: readonly Row[]) => string
   /** Text between the results of two calls of `write`. */
   readonly separator: string

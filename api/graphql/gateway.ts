@@ -215,7 +215,6 @@ function send(request: FastifyRequest, reply: FastifyReply, answer: object): Fas
   return reply.header('vary', 'accept').type(type).send(JSON.stringify(answer))
 }
 
-/** Error handler of the Fastify scope of GraphQL. */
 function errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const [status, errors] = asErrors(error, request, reply)
   return send(request, reply.status(status), { errors })

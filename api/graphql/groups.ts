@@ -13,7 +13,6 @@ export type GroupQueries = Readonly<Record<string, TextQuery>>
 /** Context of a resolver. */
 export interface GroupContext {
   work: Work
-  /** Groups that are being read. */
   reading: Promise<unknown>[]
 }
 

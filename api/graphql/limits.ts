@@ -211,7 +211,6 @@ function valueOf(node: ValueNode, variables: ReadonlyMap<string, unknown>): unkn
   }
 }
 
-/** Checks the cost and the depth of one query. */
 class CostCheck {
   private cost = 0
   private schemas = 0

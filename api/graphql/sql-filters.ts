@@ -70,7 +70,6 @@ interface FurtherFilter {
   /** Throws a QueryError if the value is invalid. */
   condition: (sql: Sql, source: SQL, value: unknown) => SQL
 }
-/** Additional filters by table. */
 const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>> = {
   location_record: {
     memoWords: {

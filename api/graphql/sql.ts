@@ -220,7 +220,6 @@ function tooLongTogether(): QueryError {
   )
 }
 
-/** Converts an error of the database into one of this service. */
 function translated(error: DatabaseError): Error {
   if (isTimeout(error))
     return new QueryError(

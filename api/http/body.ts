@@ -11,7 +11,6 @@ import { RequestError } from './problems'
  */
 const MAX_NESTING = 64
 
-/** Names of the numbers in metres of all operations. */
 const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
 /**
  * Pattern of members with these names, whose letters may be escaped. It matches nothing within a string,

@@ -15,7 +15,6 @@ const KEPT_HEADERS = [
   'x-content-type-options',
 ] as const
 
-/** A cached response. */
 interface KeptAnswer {
   headers: Record<string, string>
   body: Buffer

@@ -73,7 +73,6 @@ export interface Paging {
   offset: number
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
-  /** True if this page was requested by a cursor. */
   byCursor: boolean
 }
 

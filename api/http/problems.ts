@@ -49,7 +49,6 @@ export class ComputeError extends Error {
     super(detail)
   }
 
-  /** True if the same request may succeed later. */
   get retryable(): boolean {
     return this.retryAfter !== undefined || COMPUTE_ERRORS[this.slug].retryable === true
   }
@@ -92,7 +91,6 @@ export class RecordsError extends Error {
   override readonly name = 'RecordsError'
   readonly status: number
 
-  /** True if the same request may succeed later. */
   readonly retryable: boolean
 
   /** @param kind of the error, or the name of the parameter with the problem */
@@ -196,7 +194,6 @@ interface Problem {
   title: string
   status: number
   detail: string
-  /** Path of the request, if it is known. */
   instance?: string
 }
 

@@ -86,12 +86,10 @@ export class Semaphore {
     return this.isFree(client) ? this.start(client) : undefined
   }
 
-  /** Number of slots in use, and of waiting work. */
   get load(): { running: number; waiting: number } {
     return { running: this.running, waiting: this.waiting }
   }
 
-  /** True if a client has the maximum number of slots per client. */
   isAtLimit(client: string): boolean {
     const { each } = this.limits
     return this.countOf(client) >= (typeof each === 'number' ? each : each(client))
@@ -127,7 +125,6 @@ export class Semaphore {
     for (let go = this.next(); go; go = this.next()) go()
   }
 
-  /** Starts the next waiting work, if a slot is free. */
   private next(): (() => void) | undefined {
     if (this.running >= this.limits.all) return undefined
     let next: { go: () => void; servedAt: number } | undefined

@@ -17,7 +17,6 @@ const NEWEST = 0.2
  */
 export class Turns {
   private readonly slots: Semaphore
-  /** Mean time of the last turns, by client. */
   private readonly means = new Cache<number>('turn times')
 
   constructor(

@@ -6,7 +6,6 @@ import { RecordsError, RequestError } from './problems'
 export interface Budget {
   /** Reserves time until the request is answered. Throws if the client does not have that much left. */
   readonly foresee: (ms: number) => Promise<void>
-  /** Adds spent time. */
   readonly spend: (ms: number) => void
 }
 

@@ -46,7 +46,6 @@ export class Workers {
     this.slots = new Semaphore(limits.slots, limits.busy)
   }
 
-  /** Number of running and of queued tasks. */
   get load(): { running: number; waiting: number } {
     return this.slots.load
   }

@@ -46,7 +46,6 @@ export class SignatureLog {
   private readonly sequencer: Sequencer
   private readonly writer: LogWriter
   private readonly sender: SafeSender
-  /** Tiles of proofs. */
   private readonly tiles = new TileCache()
   private readonly given: SignerKey | undefined
   private readonly policy: Policy | undefined
@@ -65,7 +64,6 @@ export class SignatureLog {
   /** Commits the entry of a signature (LogWriter.append). */
   readonly append: LogWriter['append'] = (entry) => this.writer.append(entry)
 
-  /** Starts the sequencer of this process. */
   start(): void {
     this.sequencer.start()
   }

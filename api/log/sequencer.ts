@@ -29,7 +29,6 @@ const compress = promisify(gzip)
 
 /** Periods of the sequencer, in milliseconds. */
 export interface SequencerOptions {
-  /** Interval between reads of new entries. */
   pollMs: number
   /** Time after which the lease of a process that does not renew it expires, and interval of the renewals. */
   leaseMs: number
@@ -298,7 +297,6 @@ export class Sequencer {
     return { edge, entries: entries.slice(start - first), groups }
   }
 
-  /** Returns the signed checkpoint of a tree. */
   private async signed({ size, root }: { size: number; root: Uint8Array }): Promise<string> {
     const text = formatCheckpoint({ origin: this.key!.name, size, root })
     return formatNote({ text, signatures: [await signNote(text, this.key!)] })

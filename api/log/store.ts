@@ -9,7 +9,6 @@ const decompress = promisify(gunzip)
 
 /** Store for reads of clients, each within the share of its client. */
 type Reader = Pick<Store, 'run' | 'runOnPrimary'>
-/** Advice for a client whose read timed out. */
 const REMEDY = 'Retry later.'
 
 /** State of the tree and its checkpoints in the database. */
@@ -21,7 +20,6 @@ export interface LogState {
   root: Buffer
   /** Checkpoint of `size`, signed by the log. */
   checkpoint: string
-  /** Published checkpoint. */
   published: string
   publishedSize: number
   /** Reason why the log signs nothing; null if it signs. */
@@ -84,7 +82,6 @@ const PARTIAL_TILE = `SELECT 0, (stop / ${TILE_WIDTH})::float8,
 /** Columns of a group, and its number of entries. */
 const GROUP = 'id::float8 AS id, position::float8 AS position, entries, leaves'
 const ENTRIES = `length(leaves) / ${HASH_BYTES}`
-/** Maximum number of groups that are read at once. */
 const MAX_GROUPS = 8_192
 const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, published_size::float8 AS "publishedSize",
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`

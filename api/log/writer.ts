@@ -48,7 +48,6 @@ interface Waiting {
 export class LogWriter {
   private queue: Waiting[] = []
   private isWriting = false
-  /** Number of entries committed by this process. */
   committed = 0
 
   constructor(private readonly parts: WriterParts) {}

@@ -128,7 +128,6 @@ function send(reply: FastifyReply, status: number, body: string): FastifyReply {
   return body === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(body)
 }
 
-/** Error handler of this scope. */
 async function errorHandler(
   error: FastifyError,
   request: FastifyRequest,

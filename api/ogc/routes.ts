@@ -234,7 +234,6 @@ function collectionRoutes(
   })
 }
 
-/** Route of a page of features. */
 function itemsRoute(
   scope: OgcScope,
   { records, clock }: Pick<OgcParts, 'records' | 'clock'>,
@@ -300,7 +299,6 @@ function itemsRoute(
   )
 }
 
-/** Route of one feature. */
 function itemRoute(
   scope: OgcScope,
   { store }: Pick<OgcParts, 'store'>,

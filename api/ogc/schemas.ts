@@ -18,7 +18,6 @@ import { COLLECTION } from './parameters'
 const SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 const array = (items: Schema, more: Schema = {}): Schema => ({ type: 'array', items, ...more })
 
-/** Converts a schema of OpenAPI 3.1 to 3.0. */
 function asOpenApi30(schema: Schema): Schema {
   const {
     type,

@@ -7,7 +7,6 @@ import type { Bbox } from '../store'
 export interface Drawable {
   title: string
   href: string
-  /** GeoJSON geometry */
   geometry: Geometry | null
 }
 
@@ -231,7 +230,6 @@ function turnsOf(extent: Extent, { west, width }: View): number[] {
   })
 }
 
-/** Draws the outline of the requested box. */
 function outlineOf(frame: Extent, view: View, scale: number): string {
   const [top, width, height] = [
     view.south + view.height - frame.north,

@@ -30,7 +30,6 @@ export function quorumRoutes(parts: ComputeParts) {
   }
 }
 
-/** Returns the refusal slug for an error of a request. */
 function refusalOf(error: Error): QuorumRefusal {
   if (error instanceof UnavailableError) return 'not-indexed-yet'
   if (error instanceof GeometryError) return 'invalid-input'

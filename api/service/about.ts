@@ -27,13 +27,11 @@ import { RecordsError } from '../http/problems'
 import { documented } from '../http/validation'
 
 export interface AboutParts extends ComputeParts {
-  /** Name of the deployment, chosen by its operator. */
   deploymentName: string
   /** True if /mcp serves agents. */
   mcp: boolean
   /** Pages for browsers; undefined if they were not built. */
   pages?: Pages
-  /** Transparency log; undefined if it is off. */
   log?: SignatureLog | undefined
   /** Pages of the documentation, shown at /manual. */
   manual?: readonly ManualPage[]

@@ -10,7 +10,6 @@ import { beginWork, workOf } from '../http/work'
 import { manualSearch, pageAnchors, plainOf, type Found } from './manual-search'
 import type { ManualPage } from './manual'
 
-/** Titles of the sections of the manual. */
 const TITLES: Readonly<Record<ManualPage['section'], string>> = {
   guide: 'Guides',
   reference: 'Reference',

@@ -5,7 +5,6 @@ import type { ChainReadiness, ChainStatusRow, Store } from '../store'
 
 /** Metrics of GET /metrics. */
 
-/** Metrics of a chain. */
 interface ChainFigures {
   is: ChainReadiness
   /** undefined while the database does not answer, or has no row of the chain */

@@ -19,9 +19,7 @@ export interface MonitoringParts {
   /** Number of open streams of records. */
   listeners: () => number
   measurer: ComputeParts['measurer']
-  /** Transparency log; undefined if it is off. */
   log?: SignatureLog | undefined
-  /** Deliverer of webhooks; undefined if webhooks are off. */
   webhooks?: { register(registry: Registry): void } | undefined
   /**
    * Redis connection of this process; undefined if counts are in memory, or another process has the

@@ -157,7 +157,6 @@ function table(rows: readonly Html[]): Html {
   return html`<table><thead><tr><th>Name</th><th>Type</th><th>Description</th></tr></thead><tbody>${rows}</tbody></table>`
 }
 
-/** Fields and examples of each media type. */
 function contentParts(document: Reference, content: Content): Html {
   return html`${Object.entries(content).map(([type, { schema, examples = {} }]) => {
     const rows = fieldsOf(schema ?? {}, document.components.schemas).map(

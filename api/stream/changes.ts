@@ -39,7 +39,6 @@ export interface RecordEvent {
   /** Id of the change on its chain, and Unix milliseconds that distinguish its database from others. */
   change: number
   since: number
-  /** Time at which the change was logged. */
   loggedAt: Date
   /** Position after this change, from which a listener resumes. */
   position: Position

@@ -26,7 +26,6 @@ export interface LiveOptions {
   pollMs: number
   /** Interval between heartbeats, which keep proxies from closing quiet connections, in milliseconds. */
   heartbeatMs: number
-  /** Maximum number of listeners of this process. */
   maxListeners: number
   /** Number of buffered bytes above which a listener is sent no further data. */
   maxPendingBytes: number
@@ -88,7 +87,6 @@ export class LiveRecords {
     this.maxListeners = options.maxListeners
   }
 
-  /** Number of listeners. */
   get size(): number {
     return FINALITIES.reduce((sum, finality) => sum + this.audiences[finality].size, 0)
   }

@@ -45,7 +45,6 @@ interface Known<Content> {
 export interface TilesOptions {
   store: Store
   records: RecordSearch
-  /** Maximum bytes of cached tiles. */
   cacheBytes: number
   /** Maximum milliseconds until a change is visible. Default: 250. */
   sharedMs?: number
@@ -69,7 +68,6 @@ export class Tiles {
     this.changes = new Changes(store, (boxes) => this.forget(boxes), sharedMs)
   }
 
-  /** Bytes of the cached tiles. */
   get size(): number {
     return this.kept.calculatedSize
   }

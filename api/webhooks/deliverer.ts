@@ -123,7 +123,6 @@ export class Deliverer {
     await this.sender.close()
   }
 
-  /** Registers the metrics of this process. */
   register(registry: Registry): void {
     this.delay = registerFigures(registry, {
       messages: () => ({ ...this.posts.figures, dead: this.died }),
@@ -137,7 +136,6 @@ export class Deliverer {
     return this.stopping.signal.aborted
   }
 
-  /** Returns the subscriptions that this process delivers for. */
   private mine(): Held[] {
     return this.lease.isHeld ? [...this.held.values()].filter(({ state }) => !isOver(state)) : []
   }
@@ -269,7 +267,6 @@ export class Deliverer {
     }
   }
 
-  /** Applies the outcome of an attempt. */
   private settle(held: Held, item: Item, { error, status, retryAfter }: Outcome): void {
     const { elapsed, firstPauseMs, giveUpMs } = this.options
     const now = elapsed()

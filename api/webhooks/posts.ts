@@ -35,7 +35,6 @@ export class Posts {
   readonly figures = { delivered: 0, failed: 0 }
   private readonly working: Semaphore
   private readonly failing: Semaphore
-  /** Requests under way. */
   private readonly requests = new Set<AbortController>()
 
   /**
@@ -81,7 +80,6 @@ export class Posts {
     }
   }
 
-  /** Aborts all requests under way. */
   cutOff(): void {
     for (const request of this.requests) request.abort()
   }

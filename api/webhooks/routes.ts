@@ -229,7 +229,6 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
   )
 }
 
-/** Routes that change a subscription. */
 function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts): void {
   app.post(
     '/webhooks/:id/rotate-secret',

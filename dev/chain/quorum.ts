@@ -11,7 +11,6 @@ export interface FirstEpoch {
 }
 
 const PERIOD_SECONDS = 30 * 86_400
-/** Test account that deploys. */
 const DEPLOYER = 9
 
 /** Deploys a GeoQuorum of the EAS of a local chain, and returns its address. */

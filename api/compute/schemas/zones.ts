@@ -9,7 +9,6 @@ import { CHAIN_FIRST, CHAIN_ID, LANDING, parametersOf, ATTEST_AS } from './reque
 
 /** Request and response of POST /compute/v0/zones. */
 
-/** Maximum number of zones that a request may name. */
 const MAX_UIDS = 1_000
 const CONTAINS = OPERATION_ROWS.find(([name]) => name === 'contains')![1]
 export const EXPECTED_ZONES = 'expected {"uids"}, or {"prover"}, {"schema"} or both'

@@ -39,7 +39,6 @@ const LIMITS_OF_SMALL: WorkerLimits = { ...LIMITS, niceness: 0, slots: { ...LIMI
 /** A row group ends at whichever limit is reached first. Readers hold a whole row group in memory. */
 const GROUP_RECORDS = 10_000
 const GROUP_BYTES = 16_000_000
-/** Bytes sent at once. */
 const CHUNK_BYTES = 262_144
 /** Bytes read ahead for all runs together while they are merged, and the minimum and maximum for one run. */
 const MERGE_BYTES = 16_777_216
@@ -196,7 +195,6 @@ export abstract class ColumnarFile {
   }
 }
 
-/** Reads the items of a run one after the other. */
 class RunReader {
   private buffer = new Uint8Array(0)
   private at = 0

@@ -80,7 +80,6 @@ function resultText({ result, units }: Pick<Answer, 'result'> & { units?: UnitNa
   return `${grouped(result, Math.log10(perAnswerUnit))} ${symbol.replace('2', '²')}`
 }
 
-/** Describes an answer: its question and its chain. */
 function claimFields(
   answer: Pick<Answer, 'operation' | 'inputRefs' | 'timestamp'>,
   chain: Pick<Chain, 'slug' | 'id'>,

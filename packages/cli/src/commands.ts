@@ -62,7 +62,6 @@ const zonesRow = (): CommandRow => ({
   ],
 })
 
-/** Commands about stored records and answers. */
 const recordRows = (): CommandRow[] => [
   {
     name: 'records',
@@ -100,7 +99,6 @@ const recordRows = (): CommandRow[] => [
   },
 ]
 
-/** Commands that write to a chain. */
 const writingRows = (): CommandRow[] => [
   {
     name: 'attest',
@@ -130,7 +128,6 @@ const writingRows = (): CommandRow[] => [
   },
 ]
 
-/** Commands that check answers. */
 const checkRows = (): CommandRow[] => [
   {
     name: 'verify',
@@ -185,7 +182,6 @@ const checkRows = (): CommandRow[] => [
   },
 ]
 
-/** Commands about the service and the program. */
 const otherRows = (): CommandRow[] => [
   {
     name: 'chains',

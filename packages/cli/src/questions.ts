@@ -29,7 +29,6 @@ export interface BatchDefaults {
   submission?: Submission
 }
 
-/** Fields that contain geometries. */
 const GEOMETRIES = new Set(
   OPERATION_ROWS.flatMap(([, { inputs }]) => inputs.flatMap(({ name, aliases = [] }) => [name, ...aliases])),
 )

@@ -71,7 +71,6 @@ async function download(url: string, signal: AbortSignal): Promise<Uint8Array | 
   }
 }
 
-/** One run of the monitor. */
 class Monitor {
   readonly metrics = new Metrics()
   private readonly follower: LogFollower
@@ -99,7 +98,6 @@ class Monitor {
     return this.follower.last?.checkpoint.size ?? 0
   }
 
-  /** Reads all new entries and attestations. */
   async read(): Promise<void> {
     const { state } = this
     const isRead = await this.watching(async () => {
