@@ -75,7 +75,7 @@ const FURTHER: Readonly<Record<string, Readonly<Record<string, FurtherFilter>>>>
     memoWords: {
       description:
         'Words, or beginnings of words, that all occur in the first 2,000 characters of the memo, in ' +
-        'any letter case.',
+        'any letter case and without accents.',
       condition: (sql, source, value) =>
         sql.fragment`memo_words(${source}.memo) @@ memo_query(${sql.value(textOf('memoWords', value, readMemoWords))})`,
     },

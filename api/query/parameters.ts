@@ -20,6 +20,7 @@ import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
 import { EffortError, GeometryError, readMeters } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
+import { wordsOf } from '../../src/words'
 import { isPortableJson, parseStrictJson } from '../../src/strict-json'
 import { instantOf } from '../http/iso-8601'
 import { readBbox, numbersOf, readPoint } from '../http/positions'
@@ -81,13 +82,8 @@ export function readLocationType(text: string, name: string): string {
 }
 
 export function readMemoWords(text: string, name: string): string {
-  // Postgres rejects NUL and unpaired surrogates. Its text search finds no word in ASCII punctuation alone
-  // (db/migrations, MemoWords).
-  if (
-    text.length > MAX_MEMO_WORDS_LENGTH ||
-    /[\0\p{Surrogate}]/u.test(text) ||
-    !/[^\0-/:-@[-`{-\x7f]/.test(text)
-  )
+  // Postgres rejects NUL and unpaired surrogates.
+  if (text.length > MAX_MEMO_WORDS_LENGTH || /[\0\p{Surrogate}]/u.test(text) || wordsOf(text).length === 0)
     throw invalid(name, `Expected words of the memo, at most ${MAX_MEMO_WORDS_LENGTH} characters`)
   return text
 }
@@ -214,7 +210,7 @@ export const FILTERS = {
   ),
   memo: textParameter(
     'Words, or beginnings of words, that all occur in the first 2,000 characters of the memo, in ' +
-      'any letter case.',
+      'any letter case and without accents.',
     readMemoWords,
     { minLength: 1, maxLength: MAX_MEMO_WORDS_LENGTH, examples: ['eiffel tower'] },
   ),

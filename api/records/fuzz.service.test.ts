@@ -324,7 +324,21 @@ const VALID: Record<string, () => string> = {
   schema: () => several(() => pick([LOCATION_SCHEMA, LOCATION_PROTOCOL_SCHEMA]).uid),
   location_type: () => several(() => pick(['geojson', 'GEOJSON-POINT', "it's", "IT'S", '%', 'Ünï'])),
   memo: () =>
-    pick(['tower', 'TOW', 'Ort zwei', 'zw, ort', 's mayor', '2', 'ünï', 'ort😀', 'b', 'owe', 'tower towers']),
+    pick([
+      'tower',
+      'TOW',
+      'Ort zwei',
+      'zw, ort',
+      's mayor',
+      '2',
+      'ünï',
+      'ort😀',
+      'ÜNI',
+      'u\u0308',
+      'b',
+      'owe',
+      'tower towers',
+    ]),
   attributes: () =>
     pick([
       ...['{}', '{"n":1}', '{"n":"1"}', ' { "tags" : ["b"], "n": 2 }', '{"tags":["b","a","b"]}'],
@@ -369,8 +383,13 @@ const SLUGS: Record<string, string> = {
 }
 const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'x'))
 
-/** Letters and digits of ASCII, and all characters beyond ASCII. */
-const wordsOf = (text: string) => text.toLowerCase().match(/[a-z0-9\u0080-\u{10ffff}]+/gu) ?? []
+/** Letters and digits of ASCII, and all characters beyond ASCII. The only marks in the memos are on Latin letters. */
+const wordsOf = (text: string) =>
+  text
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .toLowerCase()
+    .match(/[a-z0-9\u0080-\u{10ffff}]+/gu) ?? []
 
 /** True if one JSON value contains another, as jsonb's @> defines it. */
 function contains(json: unknown, part: unknown): boolean {

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { folded } from '../../src/words'
 
 const ID = 'virtual:towns'
 /** Minimum population of the towns that the search finds, which leaves about 49,000. */
@@ -32,10 +33,7 @@ function linesByInitial() {
   for (const { name, country, population, loc } of sorted) {
     const [longitude, latitude] = loc.coordinates.map((each) => Math.round(each * 1e3) / 1e3)
     const line = [name, country, population, longitude, latitude].join('\t')
-    for (const initial of new Set(plain(name).match(/\b[a-z]/g) ?? [])) (lines[initial] ??= []).push(line)
+    for (const initial of new Set(folded(name).match(/\b[a-z]/g) ?? [])) (lines[initial] ??= []).push(line)
   }
   return lines
 }
-
-/** Lower case without accents, as web/search/towns.ts compares names. */
-const plain = (name) => name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()

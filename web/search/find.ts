@@ -1,5 +1,6 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
+import { wordsOf } from '../../src/words'
 import { locale, say } from '../messages'
 import { geoOnce } from '../service'
 import { chainName } from '../chains'
@@ -79,7 +80,7 @@ async function placesNamed(wanted: string, signal: AbortSignal): Promise<Hit[]> 
       ? wanted.slice(0, LONGEST_MEMO).replace(/\s\S*$|\p{Surrogate}$/u, '')
       : wanted
   // The service refuses texts without words, such as `???`.
-  if (!/[a-z\d]|[^\0-\x7f]/i.test(text)) return []
+  if (wordsOf(text).length === 0) return []
   const { data } = await geoOnce.records.page({ memo: text, limit: MOST, signal })
   const words = plainOf(text).split(' ').filter(Boolean)
   if (data.length > 0 || words.length === 0 || words.join('').length < 4) return data.map(placeHit)

@@ -1,10 +1,7 @@
+import { folded } from '../../src/words'
+
 /** Converts a text to lower case without accents, with single spaces between words. */
-export const plainOf = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/\p{M}/gu, '')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+export const plainOf = (text: string): string => folded(text).replace(/[^\p{L}\p{N}\p{M}]+/gu, ' ')
 
 /**
  * Edit distance of two texts: the number of letters to insert, remove, replace or swap with their neighbour
