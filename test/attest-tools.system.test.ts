@@ -324,4 +324,98 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
     expect(complaints).toEqual([])
   })
+
+  const SQUARE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // prettier-ignore
+  const TRIANGLE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [0, 10], [0, 0]]] } // prettier-ignore
+  const remove = (page: Page) => page.getByRole('button', { name: 'Remove corner' })
+  const slider = (page: Page) => page.getByRole('slider', { name: 'Corner' })
+  /** Shows the square, and returns the pixel of its north-eastern corner. */
+  async function squareOnMap(page: Page) {
+    await place(page).fill(JSON.stringify(SQUARE))
+    await page.locator('.map[data-state=idle]').waitFor()
+    const box = (await page.locator('canvas.maplibregl-canvas').boundingBox())!
+    const padding = Math.min(60, box.width / 6, box.height / 6)
+    const size = Math.min(box.width, box.height) - 2 * padding
+    return { x: box.x + box.width / 2 + size / 2, y: box.y + box.height / 2 - size / 2 }
+  }
+  const edit = (page: Page) => page.getByRole('button', { name: 'Edit on the map: Place' })
+  const selected = (page: Page, text: string) =>
+    expect.poll(() => slider(page).getAttribute('aria-valuetext')).toBe(text)
+
+  test('removes a corner by mouse: by the button, the Delete key and a right click', async () => {
+    await using browser = await open()
+    const { page } = browser
+    const { x, y } = await squareOnMap(page)
+    await edit(page).click()
+    await page.getByText('Drag a corner').waitFor()
+    expect(await remove(page).count()).toBe(0)
+    // Before the first change, there is nothing to undo.
+    await page.getByRole('button', { name: 'Undo' }).click()
+    for (const [name, way] of [
+      ['button', () => remove(page).click()],
+      ['key', () => page.keyboard.press('Delete')],
+      ['right click', () => page.mouse.click(x, y, { button: 'right' })],
+    ] as const) {
+      await page.mouse.click(x, y)
+      await selected(page, '3 of 4: 10, 10')
+      await page.locator('.selected-corner').waitFor()
+      await way()
+      await expect.poll(() => place(page).inputValue(), name).toBe(JSON.stringify(TRIANGLE))
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await filled(page, JSON.stringify(SQUARE))
+      await page.locator('.selected-corner').waitFor({ state: 'detached' })
+    }
+    // A click far from all corners selects none, and does not end the editing.
+    await page.mouse.click(x, y)
+    await selected(page, '3 of 4: 10, 10')
+    await page.mouse.click(x + 60, y)
+    await remove(page).waitFor({ state: 'detached' })
+    await page.keyboard.press('Delete')
+    expect(await place(page).inputValue()).toBe(JSON.stringify(SQUARE))
+    await page.getByRole('button', { name: 'Done' }).click()
+    await slider(page).waitFor({ state: 'detached' })
+    expect(await page.locator('.selected-corner').count()).toBe(0)
+    expect(browser.complaints).toEqual([])
+  })
+  test('removes corners by keyboard alone, down to a triangle', async () => {
+    await using browser = await open()
+    const { page } = browser
+    await squareOnMap(page)
+    await edit(page).focus()
+    await page.keyboard.press('Enter')
+    await slider(page).waitFor()
+    // The button that started the editing has become Done, and has kept the focus.
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Done')
+    for (let tabs = 0; tabs < 3 && !(await page.evaluate("document.activeElement.type === 'range'")); tabs++)
+      await page.keyboard.press('Tab')
+    await selected(page, '1 of 4: 0, 0')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    await selected(page, '3 of 4: 10, 10')
+    expect(await browser.barriers()).toEqual([])
+    await browser.picture('attest-corner')
+    await page.keyboard.press('Delete')
+    await filled(page, JSON.stringify(TRIANGLE))
+    await selected(page, '3 of 3: 0, 10')
+    expect(await remove(page).isDisabled()).toBe(true)
+    await page.keyboard.press('Delete')
+    expect(await place(page).inputValue()).toBe(JSON.stringify(TRIANGLE))
+    expect(browser.complaints).toEqual([])
+  })
+  test('removes a corner by touch', async () => {
+    await using browser = await open(
+      {},
+      { viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true },
+    )
+    const { page } = browser
+    const { x, y } = await squareOnMap(page)
+    await edit(page).tap()
+    await page.getByText('Drag a corner').waitFor()
+    await page.touchscreen.tap(x, y)
+    await selected(page, '3 of 4: 10, 10')
+    await browser.picture('attest-corner-phone')
+    await remove(page).tap()
+    await filled(page, JSON.stringify(TRIANGLE))
+    expect(browser.complaints).toEqual([])
+  })
 })

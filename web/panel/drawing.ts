@@ -5,12 +5,12 @@ import {
   TerraDrawPointMode,
   TerraDrawPolygonMode,
   TerraDrawSelectMode,
-  TerraDrawSessionUndoRedo,
   TerraDrawUndoRedoKeyboardShortcuts,
 } from 'terra-draw'
 import { TerraDrawMapLibreGLAdapter } from 'terra-draw-maplibre-gl-adapter'
 import type { Geometry, Position } from 'geojson'
-import type { Map } from '../map/library'
+import { isField } from '../focus'
+import { Marker, type Map } from '../map/library'
 import { say } from '../messages'
 
 /** Kinds of geometries that can be drawn. */
@@ -57,12 +57,38 @@ export function draw(map: Map, shape: Shape, onDrawn: (geometry: Geometry) => vo
 
 /** Geometries whose vertices can be edited on the map, by their type. */
 const EDITABLE = { Point: 'point', LineString: 'linestring', Polygon: 'polygon' } as const
+/** Distance in pixels from a vertex to a click or touch that selects it. */
+const REACH = 20
+
+/** Vertices of the edited geometry. */
+export interface Vertices {
+  /** 0 for a point */
+  count: number
+  /** index of the selected vertex */
+  selected: number | undefined
+  /** position of the selected vertex */
+  position: Position | undefined
+  /** false if the geometry needs all vertices */
+  isRemovable: boolean
+}
+/** Editing of the vertices of a geometry. */
+export interface Editing extends Drawing {
+  select(index: number): void
+  /** removes the selected vertex */
+  remove(): void
+}
 
 /**
  * Lets the user move, add and remove vertices of a geometry. `onChange` receives the geometry after each
- * change.
+ * change, and `onVertices` its vertices after each change and selection. The map selects the vertex that is
+ * pressed. The Delete key removes the selected one, except in a field.
  */
-export function edit(map: Map, geometry: Geometry, onChange: (geometry: Geometry) => void): Drawing {
+export function edit(
+  map: Map,
+  geometry: Geometry,
+  onChange: (geometry: Geometry) => void,
+  onVertices: (vertices: Vertices) => void,
+): Editing {
   const coordinates = { midpoints: true, draggable: true, deletable: true }
   const flags = { feature: { draggable: true, coordinates } }
   const terra = new TerraDraw({
@@ -73,9 +99,11 @@ export function edit(map: Map, geometry: Geometry, onChange: (geometry: Geometry
       new TerraDrawPolygonMode(),
       new TerraDrawSelectMode({
         flags: { point: { feature: { draggable: true } }, linestring: flags, polygon: flags },
+        // Its Delete key would remove the whole geometry, and a click next to it would end the editing.
+        keyEvents: null,
+        allowManualDeselection: false,
       }),
     ],
-    undoRedo: { sessionLevel: new TerraDrawSessionUndoRedo() },
   })
   terra.start()
   const mode = EDITABLE[geometry.type as keyof typeof EDITABLE]
@@ -89,21 +117,99 @@ export function edit(map: Map, geometry: Geometry, onChange: (geometry: Geometry
   }
   terra.setMode('select')
   terra.selectFeature(id)
-  const report = () => {
-    const changed = terra.getSnapshotFeature(id)
-    if (changed) onChange(onOneWorld(changed.geometry))
+
+  const vertices = () => verticesOf(terra.getSnapshotFeature(id)!.geometry)
+  const mark = new Marker({ element: markElement() })
+  let selected: number | undefined
+  const showVertices = () => {
+    const all = vertices()
+    if (selected !== undefined && selected >= all.length) selected = undefined
+    const position = selected === undefined ? undefined : all[selected]
+    if (position) mark.setLngLat(position as [number, number]).addTo(map)
+    else mark.remove()
+    const isRemovable = position !== undefined && all.length > (mode === 'polygon' ? 3 : 2)
+    onVertices({ count: all.length, selected, position, isRemovable })
   }
-  terra.on('finish', report)
+  const select = (index: number | undefined) => {
+    selected = index
+    showVertices()
+  }
+  const current = () => terra.getSnapshotFeature(id)!.geometry
+  /** Geometries before each change. The library's own undo would end with the removal of the geometry. */
+  const past: ReturnType<typeof current>[] = []
+  let last = current()
+  const report = () => {
+    past.push(last)
+    last = current()
+    onChange(onOneWorld(last))
+    showVertices()
+  }
+  const remove = () => {
+    const all = vertices()
+    if (selected === undefined || all.length <= (mode === 'polygon' ? 3 : 2)) return
+    all.splice(selected, 1)
+    selected = Math.min(selected, all.length - 1)
+    terra.updateFeatureGeometry(
+      id,
+      mode === 'polygon'
+        ? { type: 'Polygon', coordinates: [[...all, all[0]!]] }
+        : { type: 'LineString', coordinates: all },
+    )
+    report()
+  }
+  terra.on('finish', (_, { action }) => {
+    // A removed or added vertex changes the indexes of the others. A click selects the added one afterwards.
+    if (action !== 'dragCoordinate' && action !== 'dragFeature') selected = undefined
+    report()
+  })
+  terra.on('change', (ids) => {
+    if (selected !== undefined && ids.includes(id)) showVertices()
+  })
+  const press = ({ point }: { point: { x: number; y: number } }) => {
+    const near = vertices()
+      .map((position, index) => ({ index, at: map.project(position as [number, number]) }))
+      .map(({ index, at }) => ({ index, distance: Math.hypot(at.x - point.x, at.y - point.y) }))
+      .filter(({ distance }) => distance <= REACH)
+      .sort((a, b) => a.distance - b.distance)
+    select(near[0]?.index)
+  }
+  const key = ({ key: name, target }: KeyboardEvent) => {
+    if ((name === 'Delete' || name === 'Backspace') && !isField(target as Element)) remove()
+  }
+  for (const event of ['mousedown', 'touchstart', 'click'] as const) map.on(event, press)
+  addEventListener('keydown', key)
+  showVertices()
   return {
     undo: () => {
-      const isUndone = terra.undo()
-      if (isUndone) report()
-      return isUndone
+      const before = past.pop()
+      if (!before) return false
+      terra.updateFeatureGeometry(id, before)
+      last = before
+      onChange(onOneWorld(before))
+      select(undefined)
+      return true
     },
     stop: () => {
+      for (const event of ['mousedown', 'touchstart', 'click'] as const) map.off(event, press)
+      removeEventListener('keydown', key)
+      mark.remove()
       if (terra.enabled) terra.stop()
     },
+    select,
+    remove,
   }
+}
+
+/** Vertices of a line or of a polygon without holes; empty for a point. The last position of a ring is left out. */
+function verticesOf(geometry: Geometry): Position[] {
+  if (geometry.type === 'LineString') return [...geometry.coordinates]
+  return geometry.type === 'Polygon' ? geometry.coordinates[0]!.slice(0, -1) : []
+}
+
+function markElement(): HTMLElement {
+  const element = document.createElement('div')
+  element.className = 'selected-corner'
+  return element
 }
 
 /** Geometry without altitudes, and with as many decimals as the drawing library accepts. */

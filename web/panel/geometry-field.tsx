@@ -2,7 +2,7 @@ import type { Geometry } from 'geojson'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Map } from '../map/library'
 import { say } from '../messages'
-import type { Drawing, Shape } from './drawing'
+import type { Drawing, Editing, Shape, Vertices } from './drawing'
 import { CopyButton } from '../copy-button'
 import { FieldProblem } from './field'
 import { textOf } from './files'
@@ -94,10 +94,12 @@ export function GeometryField({
 function useDrawing(map: Map, onActive: () => void, onText: (text: string) => void) {
   const [drawing, setDrawing] = useState<Shape | 'edit'>()
   const [problem, setProblem] = useState('')
-  const running = useRef<Drawing | undefined>(undefined)
+  const [vertices, setVertices] = useState<Vertices>()
+  const running = useRef<Drawing | Editing | undefined>(undefined)
   const end = () => {
     running.current?.stop()
     running.current = undefined
+    setVertices(undefined)
     map.getContainer().removeAttribute('data-drawing')
     setDrawing(undefined)
   }
@@ -129,8 +131,13 @@ function useDrawing(map: Map, onActive: () => void, onText: (text: string) => vo
     drawing,
     problem,
     draw,
+    vertices,
     edit: (edited: Geometry) =>
-      start((library) => library.edit(map, edited, (geometry) => onText(textOf(geometry))), 'edit'),
+      start(
+        (library) => library.edit(map, edited, (geometry) => onText(textOf(geometry)), setVertices),
+        'edit',
+      ),
+    editing: () => running.current as Editing | undefined,
     undo: () => void running.current?.undo(),
     end,
   }
@@ -144,7 +151,7 @@ function DrawButtons({
   onActive,
   onText,
 }: Pick<Required<Props>, 'label' | 'text' | 'onActive' | 'onText'> & { map: Map }) {
-  const { drawing, problem, draw, edit, undo, end } = useDrawing(map, onActive, onText)
+  const { drawing, problem, draw, edit, editing, vertices, undo, end } = useDrawing(map, onActive, onText)
   const parsed = parseInput(text)
   const editable = parsed.kind === 'geometry' && !parsed.isPrivate && EDITABLE.test(parsed.geometry.type)
   return (
@@ -161,13 +168,13 @@ function DrawButtons({
             {say.place.shapes[shape]}
           </button>
         ))}
-        {editable && !drawing && (
+        {(drawing === 'edit' || (editable && !drawing)) && (
           <button
             type="button"
-            aria-label={say.drawing.editAs(label)}
-            onClick={() => void edit(parsed.geometry)}
+            aria-label={drawing ? undefined : say.drawing.editAs(label)}
+            onClick={() => (drawing ? end() : void edit((parsed as { geometry: Geometry }).geometry))}
           >
-            {say.drawing.edit}
+            {drawing ? say.drawing.done : say.drawing.edit}
           </button>
         )}
         {drawing && drawing !== 'point' && (
@@ -175,12 +182,19 @@ function DrawButtons({
             {say.drawing.undo}
           </button>
         )}
-        {drawing === 'edit' && (
-          <button type="button" onClick={end}>
-            {say.drawing.done}
+        {vertices?.selected !== undefined && (
+          <button type="button" disabled={!vertices.isRemovable} onClick={() => editing()?.remove()}>
+            {say.drawing.remove}
           </button>
         )}
       </div>
+      {vertices && vertices.count > 0 && (
+        <VertexChoice
+          vertices={vertices}
+          onSelect={(index) => editing()?.select(index)}
+          onRemove={() => editing()?.remove()}
+        />
+      )}
       {drawing && <p role="status">{drawing === 'edit' ? say.drawing.editing : say.place.how[drawing]}</p>}
       {problem && (
         <p class="problem" role="alert">
@@ -188,6 +202,40 @@ function DrawButtons({
         </p>
       )}
     </>
+  )
+}
+
+/** Slider that selects a vertex of the edited geometry. The Delete key removes the vertex. */
+function VertexChoice({
+  vertices: { count, selected, position = [] },
+  onSelect,
+  onRemove,
+}: {
+  vertices: Vertices
+  onSelect: (index: number) => void
+  onRemove: () => void
+}) {
+  const text = selected === undefined ? '' : say.drawing.cornerOf(selected + 1, count, position.join(', '))
+  return (
+    <label class="field corner">
+      {say.drawing.corner}
+      <input
+        type="range"
+        min={1}
+        max={count}
+        value={(selected ?? 0) + 1}
+        aria-label={say.drawing.corner}
+        aria-valuetext={text}
+        onFocus={() => selected === undefined && onSelect(0)}
+        onInput={({ currentTarget }) => onSelect(currentTarget.valueAsNumber - 1)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Delete' && event.key !== 'Backspace') return
+          event.preventDefault()
+          onRemove()
+        }}
+      />
+      <span class="soft">{text}</span>
+    </label>
   )
 }
 

@@ -85,11 +85,21 @@ export const forms = {
     notXml: (file: string) => `'${file}' is not valid XML.`,
     notShapefile: (file: string) => `'${file}' is not a shapefile, or is damaged.`,
   },
+  dropped: {
+    title: 'Place from a file',
+    close: 'Close the file',
+    ask: 'Ask about this place',
+    attest: 'Attest this place',
+  },
   drawing: {
     undo: 'Undo',
     edit: 'Edit on the map',
     editAs: (label: string) => `Edit on the map: ${label}`,
-    editing: 'Drag a corner, or the middle of an edge to add one. A right click removes a corner.',
+    editing:
+      'Drag a corner, or the middle of an edge to add one. Click a corner, or choose it with the slider, and remove it with the button or the Delete key.',
+    corner: 'Corner',
+    cornerOf: (number: number, all: number, position: string) => `${number} of ${all}: ${position}`,
+    remove: 'Remove corner',
     done: 'Done',
     notEditable: 'The geometry cannot be edited.',
     notes: {
