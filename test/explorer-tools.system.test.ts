@@ -232,4 +232,72 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       ...[179.985, 19.99, -179.995, 20.01],
     ])
   })
+
+  /** Drops files onto an element, and returns true if the page keeps the browser from showing them. */
+  const drop = (page: Page, onto: string, files: Readonly<Record<string, string>>) =>
+    page.evaluate<boolean>(`(() => {
+      const data = new DataTransfer()
+      for (const [name, text] of Object.entries(${JSON.stringify(files)})) data.items.add(new File([text], name))
+      return ['dragover', 'drop'].every((type) => !document.querySelector('${onto}').dispatchEvent(
+        new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true })))
+    })()`)
+  const card = (page: Page) => page.getByRole('complementary', { name: 'Place from a file' })
+  const point = (longitude: number, name: string) => ({
+    ...{ type: 'Feature', properties: { name }, geometry: { type: 'Point', coordinates: [longitude, 0] } },
+  })
+  const TWO = JSON.stringify({ type: 'FeatureCollection', features: [point(1, 'First'), point(2, '<b>2')] })
+  test.each(LAYOUTS)(
+    'shows the place of a dropped file, and asks about it or attests it on a %s',
+    async (name, options) => {
+      await using browser = await openPage(options)
+      const { page, complaints } = browser
+      await page.goto(`${world.url}?at=4,10,4`)
+      await page.locator('.map[data-state=idle]').waitFor()
+      expect(await drop(page, '.map', { 'two.dbf': 'x', 'two.geojson': TWO })).toBe(true)
+      await card(page).getByText('Opened two.geojson: 2 places.').waitFor()
+      await card(page).getByLabel('Place in the file').selectOption('<b>2')
+      // The map shows the chosen place.
+      await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^2\.0*,0\./)
+      await page.locator('.map[data-state=idle]').waitFor()
+      await browser.picture(`dropped-${name}`)
+      expect(await browser.barriers()).toEqual([])
+      await card(page).getByRole('button', { name: 'Ask about this place' }).click()
+      await expect.poll(() => page.locator('.geometry-a textarea').inputValue()).toBe('2, 0')
+      await page.goBack()
+      await page.locator('.time').waitFor()
+      expect(await card(page).count()).toBe(0)
+      // A saved private place, which no address may contain. The attest page publishes it only after a confirmation.
+      const secret = JSON.stringify({
+        geometry: { type: 'Point', coordinates: [3, 4] },
+        salt: `0x${'ab'.repeat(32)}`,
+      })
+      expect(await drop(page, 'header', { 'private.json': secret })).toBe(true)
+      await card(page).getByRole('button', { name: 'Attest this place' }).click()
+      await page.getByText('This place is private.').waitFor()
+      expect(page.url()).not.toMatch(/salt|place=/)
+      expect(complaints).toEqual([])
+    },
+  )
+  test.each([
+    ['no geometry', { 'a.json': 'null' }, "'a.json' has no geometry"],
+    ['unknown content', { 'photo.jpg': '\u0000\u00ff' }, 'is not GeoJSON, KML, GPX or a shapefile'],
+    ['a geometry beyond the Earth', { 'a.json': '{"type":"Point","coordinates":[1e9,95]}' }, 'latitude'],
+  ])('reports a dropped file with %s, and stays', async (_, files, problem) => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(world.url)
+    await page.locator('.map[data-state=idle]').waitFor()
+    expect(await drop(page, '.map', files as Record<string, string>)).toBe(true)
+    await card(page).getByText(problem).waitFor()
+    await page.keyboard.press('Escape')
+    await card(page).waitFor({ state: 'detached' })
+    expect(browser.complaints).toEqual([])
+  })
+  test('stays when a file is dropped onto the page of the log', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}/log`)
+    await page.locator('main h1, main .waiting').first().waitFor()
+    expect(await drop(page, 'header', { 'two.geojson': TWO })).toBe(true)
+  })
 })

@@ -1,7 +1,7 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
 import { effect } from '@preact/signals'
 import type { Geometry } from 'geojson'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { say } from '../messages'
 import './explorer.css'
 import { lazy } from '../lazy'
@@ -14,6 +14,7 @@ import type { Map } from '../map/library'
 import { addRecords, type RecordKey, type RecordsOnMap, type Shown } from '../map/records'
 import { addLayers, FLAT_MAP_ENDS, frame } from '../map/layers'
 import { WorldMap } from '../map/world-map'
+import { fileOf } from '../panel/handed'
 import { pickers } from '../panel/picking'
 import { placeWatch, type Watched } from '../watch/place-watch'
 import { ChainStates } from './chain-states'
@@ -43,6 +44,7 @@ import { TimeFilter } from './time-filter'
 
 const Sheet = lazy(async () => (await import('../sheet')).Sheet)
 const Watch = lazy(async () => (await import('../watch')).Watch)
+const Dropped = lazy(async () => (await import('./dropped')).Dropped)
 const Fallback = lazy(async () => (await import('./fallback')).Fallback)
 /** Forms of the actions other than exploring. A form that was shown keeps its contents while it is hidden. */
 const FORMS = {
@@ -63,6 +65,7 @@ export default function Places() {
   const { isDrawing, draw, stop } = useAreaDrawing(map, isExplorer)
   const { view, shown, failure: mapFailure, retry: retryMap, onReady } = useRecordsMap(map, stop)
   const [watched, setWatched] = useState<Watched>()
+  const { file, close } = useDroppedFile(isExplorer)
 
   const query = isExplorer && (view || isPlain) ? seenQuery(view?.box) : undefined
   const list = useList(query, version)
@@ -120,6 +123,7 @@ export default function Places() {
           {isExplorer && watched && (
             <Watch {...watched} onClose={() => setWatched(undefined)} onSelect={select} />
           )}
+          {isExplorer && file && <Dropped file={file} map={map.current?.map} onClose={close} />}
         </div>
         {isExplorer && <TimeFilter />}
       </div>
@@ -304,6 +308,21 @@ function useAreaDrawing(map: { readonly current: Made | undefined }, isShown: bo
     })
   }
   return { isDrawing, draw, stop }
+}
+
+/** File that was dropped on the page while it shows no form, which would take the file itself. */
+function useDroppedFile(isShown: boolean) {
+  const [file, setFile] = useState<File>()
+  useLayoutEffect(() => {
+    if (!isShown) return
+    const drop = (event: DragEvent) => {
+      const dropped = fileOf(event)
+      if (dropped) setFile(dropped)
+    }
+    addEventListener('drop', drop)
+    return () => removeEventListener('drop', drop)
+  }, [isShown])
+  return { file, close: () => setFile(undefined) }
 }
 
 /** Subscribes to changes of records that match those filters that the stream supports. */

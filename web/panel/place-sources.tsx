@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { locale, say } from '../messages'
 import { ACCEPTED, type FilePlace } from './files'
+import { fileOf, handed } from './handed'
 
 /** Number of decimals of the device's position in degrees: about ten centimetres. */
 const DIGITS = 6
@@ -40,6 +41,13 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
     }
   }
   const zone = useDroppedFiles(open)
+  const given = handed.value
+  useEffect(() => {
+    if (!given || !zone.current || fieldFor()?.contains(zone.current) !== true) return
+    handed.value = undefined
+    setNote(sources.opened(given.name, 1))
+    choose([given])
+  }, [given])
   return (
     <div ref={zone} class="place-sources">
       <div class="shapes">
@@ -83,32 +91,33 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
 }
 
 /**
- * Opens a file that is dropped anywhere on the page, which the browser would otherwise show instead of the
- * page: in the field under it, otherwise in the first empty field, otherwise in the last one. The result is
- * the ref of the element of this field.
+ * Opens a file that is dropped anywhere on the page: in the field under it, otherwise as `fieldFor` states. The
+ * result is the ref of the element of this field.
  */
 function useDroppedFiles(open: (file: File | undefined) => Promise<void>) {
   const zone = useRef<HTMLDivElement>(null)
   const handler = useRef(open)
   handler.current = open
   useEffect(() => {
-    const leaving = new AbortController()
-    const listen = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return
-      const zones = [...document.querySelectorAll<HTMLElement>('.place-sources')]
-      // Elements of hidden forms have no offset parent.
-      const fields = zones.flatMap((each) => (each.offsetParent && each.closest('fieldset')) || [])
-      const field =
-        fields.find((each) => each.contains(event.target as Node)) ??
-        fields.find((each) => each.querySelector('textarea')?.value === '') ??
-        fields.at(-1)
-      if (!zone.current || !field?.contains(zone.current)) return
-      event.preventDefault()
-      if (event.type === 'drop') void handler.current(event.dataTransfer.files[0])
+    const drop = (event: DragEvent) => {
+      const file = fileOf(event)
+      if (file && zone.current && fieldFor(event.target as Node)?.contains(zone.current))
+        void handler.current(file)
     }
-    addEventListener('dragover', listen, { signal: leaving.signal })
-    addEventListener('drop', listen, { signal: leaving.signal })
-    return () => leaving.abort()
+    addEventListener('drop', drop)
+    return () => removeEventListener('drop', drop)
   }, [])
   return zone
+}
+
+/** Field that receives a place from outside: the one that contains `target`, otherwise the first empty or the last one. */
+function fieldFor(target?: Node): Element | undefined {
+  const zones = [...document.querySelectorAll<HTMLElement>('.place-sources')]
+  // Elements of hidden forms have no offset parent.
+  const fields = zones.flatMap((each) => (each.offsetParent && each.closest('fieldset')) || [])
+  return (
+    fields.find((each) => target && each.contains(target)) ??
+    fields.find((each) => each.querySelector('textarea')?.value === '') ??
+    fields.at(-1)
+  )
 }
