@@ -1,10 +1,13 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { claimOf, OPERATION_ROWS } from '../src/operations/table'
 import { en } from '../web/messages/en'
 import { pseudo } from '../web/messages/pseudo'
+import { reasonIn, type Reasons } from '../web/messages/reasons'
+import * as client from '../packages/client/src'
+import { EffortError, GeometryError } from '../src/geodesy'
 
 /** Texts of the pages: components read them from the catalogue of messages (web/messages). */
 
@@ -114,7 +117,8 @@ test('the pseudo-language has every message, and no message in English', () => {
     typeof messages === 'object' && messages !== null
       ? Object.entries(messages).flatMap(([name, value]) => leaves(value, `${at}.${name}`))
       : [[at, messages]]
-  const [english, other] = [leaves(en, ''), leaves(pseudo, '')]
+  // English has the sentences of the errors.
+  const [english, other] = [leaves(en, ''), leaves({ ...pseudo, reasons: {} }, '')]
   expect(other.map(([at]) => at)).toEqual(english.map(([at]) => at))
   expect(english.length).toBeGreaterThan(300)
   for (const [i, [at, message]] of english.entries()) {
@@ -122,4 +126,44 @@ test('the pseudo-language has every message, and no message in English', () => {
     if (typeof message === 'string') expect(translated, at).toMatch(/^\[.*\]$/su)
     else expect(translated, at).toBeTypeOf('function')
   }
+})
+
+describe('the reason of an error', () => {
+  const refusal = { status: 404, title: 'Attestation Not Found', detail: 'from: no such UID', retryAfter: 7 }
+  const french: Reasons = {
+    GeometryError: ({ path }) => `position refusée : ${path}`,
+    RateLimitedError: ({ retryAfter }) => `réessayez dans ${retryAfter} s`,
+    InvalidInputError: (_, sentence) => `valeur refusée (« ${sentence} »)`,
+    LostTransactionError: ({ reason }) => (reason === 'replaced' ? 'remplacée' : 'perdue'),
+  }
+  test('is written by the language from the fields of its kind', () => {
+    expect(reasonIn(french, new GeometryError('from.coordinates[0]', 'x'))).toBe(
+      'position refusée : from.coordinates[0]',
+    )
+    expect(reasonIn(french, new client.RateLimitedError(refusal))).toBe('réessayez dans 7 s')
+    expect(reasonIn(french, new client.InvalidInputError(refusal), refusal.detail)).toBe(
+      'valeur refusée (« from: no such UID »)',
+    )
+    expect(reasonIn(french, new client.LostTransactionError('x', 'replaced', '0x'))).toBe('remplacée')
+  })
+  test('is the English sentence for a kind without an entry, and for values that are not errors', () => {
+    expect(reasonIn(french, new client.ConnectionError('No response.'))).toBe('No response.')
+    expect(reasonIn(french, new client.AttestationNotFoundError(refusal), 'from: no such UID')).toBe(
+      'from: no such UID',
+    )
+    expect(reasonIn(french, new TypeError('toString'))).toBe('toString')
+    expect(reasonIn(french, Object.assign(new Error('x'), { name: 'constructor' }))).toBe('x')
+    expect(['text', undefined, null, 5].map((each) => reasonIn(french, each))).toEqual(
+      ['text', 'undefined', 'null', '5'], // prettier-ignore
+    )
+  })
+  test('can be written for each error class of the client and the kernel', () => {
+    const classes = Object.keys({ ...client, EffortError, GeometryError }).filter((name) =>
+      /^[A-Z]\w+Error$/.test(name),
+    )
+    expect(classes.length).toBeGreaterThan(15)
+    const lacking = classes.filter((name) => !Object.hasOwn(pseudo.reasons, name))
+    // The base class, and an error that no page can cause.
+    expect(lacking.sort()).toEqual(['GeoError', 'PartlyAttestedError'])
+  })
 })

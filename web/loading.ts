@@ -1,6 +1,6 @@
 import { ApiError, RateLimitedError } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
-import { say } from './messages'
+import { reasonOf, say } from './messages'
 
 export interface Loaded<T> {
   /** last loaded data, also while newer data is loading */
@@ -65,7 +65,7 @@ export function failureOf(error: unknown, tries: number): Failure {
     }
   if (error instanceof ApiError)
     return error.status < 500
-      ? { text: error.message, retryIn: undefined }
+      ? { text: reasonOf(error), retryIn: undefined }
       : {
           text: say.failures.unavailable,
           retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),

@@ -1,7 +1,7 @@
 import type { Attested, Chain, LocationRecord, Signer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { live } from '../map/live'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { geo } from '../service'
 import { FormError, placeOf, problemOf, type useForm } from './form'
 
@@ -55,7 +55,7 @@ export function useAttesting(
         // A live map receives the event from the stream.
         if (live.value !== 'live') onIndexed()
       },
-      (error: Error) => signal.aborted || step(error.message),
+      (error: Error) => signal.aborted || step(reasonOf(error)),
     )
   }
   return { steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest }

@@ -1,7 +1,7 @@
 import { GeoError, InvalidInputError, type Place, type PlaceDetails } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
 import { parametersOf, setParameters } from '../location'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { parseInput } from '../panel/input'
 import { isShareable } from '../panel/shareable'
 import type { Medium } from './media-fields'
@@ -91,5 +91,5 @@ export function problemOf(error: unknown): Problem | undefined {
   const sentence = error.detail
     .replace(/^place(?!\.location\.)[.\w[\]]*: /, '')
     .replaceAll('place.location.', '')
-  return { field, sentence }
+  return { field, sentence: reasonOf(error, sentence) }
 }

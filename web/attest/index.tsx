@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import type { Map } from '../map/library'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { ChainField, useChains } from '../panel/chain-field'
 import { TextField } from '../panel/field'
 import { textOf } from '../panel/files'
@@ -33,7 +33,7 @@ export default function Attest({
   const attesting = useAttesting(form, refresh)
   const { fields } = form
   const { chains, chain } = useChains('attest', (error) =>
-    form.setProblem({ field: 'chain', sentence: say.attest.reload(error.message) }),
+    form.setProblem({ field: 'chain', sentence: say.attest.reload(reasonOf(error)) }),
   )
   const parsed = parseInput(fields.place)
   useGiven(map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
@@ -55,7 +55,7 @@ export default function Attest({
     if (parsed.kind !== 'nothing') return
     void recordOf(uid).then(
       (record) => record?.geometry && change({ place: textOf(record.geometry) }),
-      (error: Error) => form.setProblem({ field: 'place', sentence: error.message }),
+      (error: Error) => form.setProblem({ field: 'place', sentence: reasonOf(error) }),
     )
   }
   const { attested } = attesting

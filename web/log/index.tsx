@@ -10,7 +10,7 @@ import {
   type Checkpoint,
   type Policy,
 } from '../../src/tlog'
-import { locale, say } from '../messages'
+import { locale, reasonOf, say } from '../messages'
 import { addressOf, geo } from '../service'
 import './log.css'
 
@@ -44,7 +44,6 @@ let policyText: string | undefined
 async function policyOf(): Promise<string> {
   return (policyText ??= (JSON.parse(await text('log/v0/')) as { policy: string }).policy)
 }
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /** Reads the checkpoint, and verifies the signatures of the log and of the witnesses of its policy. */
 async function read(before: State | undefined): Promise<State> {
@@ -71,7 +70,7 @@ export default function Log() {
         setState((latest = await read(latest)))
         setProblem('')
       } catch (error) {
-        setProblem(messageOf(error))
+        setProblem(reasonOf(error))
       }
       timer = setTimeout(() => void again(), EVERY_SECONDS * 1000)
     }
@@ -187,7 +186,7 @@ function Proof() {
     setResult(
       await verify(pasted.trim()).then(
         (sentence) => ({ sentence, isGood: true }),
-        (error: unknown) => ({ sentence: messageOf(error), isGood: false }),
+        (error: unknown) => ({ sentence: reasonOf(error), isGood: false }),
       ),
     )
   }

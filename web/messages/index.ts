@@ -1,5 +1,6 @@
 import { en, type Messages } from './en'
 import { pseudo } from './pseudo'
+import { reasonIn } from './reasons'
 
 /**
  * Messages of the pages in the language of the address (`?lang=`), otherwise in the first supported language
@@ -29,3 +30,6 @@ document.documentElement.dir = chosen.direction
 export const say = chosen.messages
 /** Locale of numbers and times. */
 export const { locale } = chosen
+
+/** Reason of an error in the language of this page. `sentence` is the part of the error's message that is shown. */
+export const reasonOf = (error: unknown, sentence?: string): string => reasonIn(say.reasons, error, sentence)

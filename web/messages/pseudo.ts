@@ -1,4 +1,5 @@
 import { en, type Messages } from './en'
+import { KINDS } from './reasons'
 
 const ACCENTED = Object.fromEntries(
   [...'aeiounycAEIOUNYC'].map((letter, i) => [letter, [...'àéîöûñýçÀÉÎÖÛÑÝÇ'][i]!]),
@@ -21,4 +22,9 @@ const accented = (text: string) =>
  * Pseudo-language for tests and translators: English with accents, in brackets and a third longer. Text that
  * is not a message, or that has no room to grow, is thus visible on the pages.
  */
-export const pseudo = transformed(en) as Messages
+export const pseudo: Messages = {
+  ...(transformed(en) as Messages),
+  reasons: Object.fromEntries(
+    KINDS.map((kind) => [kind, (_: unknown, sentence: string) => accented(sentence)]),
+  ),
+}

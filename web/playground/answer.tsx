@@ -1,7 +1,7 @@
 import type { Answer, Chain, QuorumAnswer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import type { Drawn } from './asking'
 import { Landing } from './landing'
 import type { Question } from './question'
@@ -128,7 +128,7 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly 
       void check
         .catch((error: Error): Check => ({
           good: false,
-          sentence: say.answer.checkFailed(error.message),
+          sentence: say.answer.checkFailed(reasonOf(error)),
         }))
         .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
     return () => void (left = true)

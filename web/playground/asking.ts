@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { positionsOf } from '../map/extent'
 import { frame, show } from '../map/layers'
 import type { Map } from '../map/library'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { ask, type Question } from './question'
 import { namedQuorum } from './quorum'
 
@@ -90,6 +90,6 @@ async function measured(
     )
     return { features: drawn.features, notes: isPolar ? [...notes, say.playground.polar] : notes }
   } catch (error) {
-    return { features: [], notes: [say.playground.notDrawn((error as Error).message)] }
+    return { features: [], notes: [say.playground.notDrawn(reasonOf(error))] }
   }
 }

@@ -12,7 +12,7 @@ import {
 import { useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { BASE, geo } from '../service'
 import { WithSigner } from '../wallet'
 import { isOfQuorum } from './quorum'
@@ -44,7 +44,7 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
     // attester of a quorum's answer is its contract.
     await (isOfQuorum(answer) ? createGeo({ url: BASE, attester: answer.quorum }) : geo)
       .check(done.uid, { chain: chain.id, provider: signer as Provider })
-      .then(setChecked, (error: Error) => setUnread(say.landing.unread(error.message)))
+      .then(setChecked, (error: Error) => setUnread(say.landing.unread(reasonOf(error))))
   }
   return (
     <div class="landing">

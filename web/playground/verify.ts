@@ -6,7 +6,7 @@ import {
   type Input,
   type RecomputeInput,
 } from '@geospatial-attestation/client'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { geo, geoOnce } from '../service'
 
 /** Result of a check that the page itself performs. */
@@ -34,7 +34,7 @@ export async function checkSignature(answer: Answer): Promise<Check> {
       sentence: say.answer.signed(attester, chain.slug),
     }
   } catch (error) {
-    return { good: false, sentence: (error as Error).message }
+    return { good: false, sentence: reasonOf(error) }
   }
 }
 

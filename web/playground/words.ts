@@ -1,6 +1,6 @@
 import { ApiError, ConnectionError, type Answer } from '@geospatial-attestation/client'
 import { rowOf, type OperationName } from '../../src/operations/table'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { areaText, lengthText, typedLengthText } from '../units'
 import type { Question } from './question'
 
@@ -59,11 +59,12 @@ export function problemOf(error: unknown, operation: OperationName): Problem {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof ConnectionError) return say.ask.nothingSent(error.message)
-  if (!(error instanceof ApiError)) return (error as Error)?.message ?? String(error)
+  if (error instanceof ConnectionError) return say.ask.nothingSent(reasonOf(error))
+  if (!(error instanceof ApiError)) return reasonOf(error)
   if (error.status === 429) return say.ask.tooMany(again(error.retryAfter))
-  if (error.status >= 500) return say.ask.unavailable(error.detail || error.title, again(error.retryAfter))
-  return error.detail || error.title
+  if (error.status >= 500)
+    return say.ask.unavailable(reasonOf(error, error.detail || error.title), again(error.retryAfter))
+  return reasonOf(error, error.detail || error.title)
 }
 
 const again = (seconds: number | undefined) =>

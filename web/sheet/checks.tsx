@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import type { Full } from './record'
 import type { Check } from './verify'
 
@@ -32,7 +32,7 @@ export function Checks({ record, details }: Full) {
 
 async function runChecks({ record, details }: Full, show: (name: Name, check: Check) => void): Promise<void> {
   const failed = (error: unknown): Check => ({
-    ...{ state: 'unknown', sentence: say.checks.failed((error as Error).message) },
+    ...{ state: 'unknown', sentence: say.checks.failed(reasonOf(error)) },
   })
   try {
     const { checkChain, checkContent, checkStanding, readChain } = await import('./verify')
@@ -47,7 +47,7 @@ async function runChecks({ record, details }: Full, show: (name: Name, check: Ch
       show('chain', checkChain(record.uid, reading))
       show('standing', checkStanding(reading, Date.now()))
     } catch (error) {
-      show('chain', { state: 'unknown', sentence: say.checks.unread((error as Error).message) })
+      show('chain', { state: 'unknown', sentence: say.checks.unread(reasonOf(error)) })
       show('standing', { state: 'unknown', sentence: say.checks.unknownStanding })
     }
   } catch (error) {

@@ -1,6 +1,6 @@
 import { GeoError, type Chain, type Signer } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { codeOf, goToChain, stateOf, type WalletState } from './chain'
 import { wallets, type InjectedWallet } from './injected'
 import { localNodes, testAccount } from './nodes'
@@ -149,6 +149,6 @@ function walletWords(error: unknown): string {
     case -32002:
       return say.wallet.pending
   }
-  if (error instanceof GeoError) return error.message
+  if (error instanceof GeoError) return reasonOf(error)
   return say.wallet.failed(said || String(error))
 }

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import { select } from '../explorer/state'
 import { titleText } from '../explorer/words'
 import { goTo, hrefOf, shownPage } from '../location'
-import { say } from '../messages'
+import { reasonOf, say } from '../messages'
 import { geo } from '../service'
 
 /** Filters that streams, webhooks and `geo watch` support. */
@@ -48,7 +48,7 @@ export function watch(filters: WatchFilters, text: string): void {
     })
     for await (const event of stream) if (event.kind !== 'reset') notice(event)
   }
-  follow().catch((error: Error) => set({ refused: error.message }))
+  follow().catch((error: Error) => set({ refused: reasonOf(error) }))
 }
 
 export function stopWatching(): void {
