@@ -45,31 +45,21 @@ export function instantOf(text: string, round: 'down' | 'up' = 'down'): number |
 }
 
 /** Returns the start of the day, or of the year, month or week. */
-function dayOf({
-  year,
-  month,
-  day,
-  bMonth,
-  bDay,
-  ordinal,
-  week,
-  weekday,
-  bWeek,
-  bWeekday,
-}: Record<string, string | undefined>): number | undefined {
-  const number = (...given: (string | undefined)[]) => Number(given.find((each) => each !== undefined) ?? 1)
-  const date =
-    week !== undefined || bWeek !== undefined
-      ? {
-          weekYear: number(year),
-          weekNumber: number(week, bWeek),
-          weekday: number(weekday, bWeekday) as WeekdayNumbers,
-        }
-      : ordinal !== undefined
-        ? { year: number(year), ordinal: number(ordinal) }
-        : { year: number(year), month: number(month, bMonth), day: number(day, bDay) }
+function dayOf(parts: Record<string, string | undefined>): number | undefined {
+  const given = (...names: string[]) => names.map((name) => parts[name]).find((each) => each !== undefined)
+  const number = (...names: string[]) => Number(given(...names) ?? 1)
+  const year = number('year')
+  const date = given('week', 'bWeek')
+    ? {
+        weekYear: year,
+        weekNumber: number('week', 'bWeek'),
+        weekday: number('weekday', 'bWeekday') as WeekdayNumbers,
+      }
+    : given('ordinal')
+      ? { year, ordinal: number('ordinal') }
+      : { year, month: number('month', 'bMonth'), day: number('day', 'bDay') }
   const start = DateTime.fromObject(date, { zone: 'utc' })
-  return start.isValid && Number(year) >= 1 ? start.toMillis() : undefined
+  return start.isValid && year >= 1 ? start.toMillis() : undefined
 }
 
 function secondOf({ second, bSecond }: Record<string, string | undefined>): number {

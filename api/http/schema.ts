@@ -43,8 +43,7 @@ export function components(...schemas: readonly Named[]): Record<string, TSchema
 export const uid = (description: string, options: SchemaOptions = {}) =>
   Type.String({ description, pattern: UID_PATTERN, ...options })
 /** Schema of an address in any letter case. */
-export const address = (description: string, options: SchemaOptions = {}) =>
-  Type.String({ description, pattern: ADDRESS_PATTERN, ...options })
+export const address = (description: string) => Type.String({ description, pattern: ADDRESS_PATTERN })
 /** Schema of one of these texts. */
 export const oneOfTexts = <const T extends string>(texts: readonly T[], description: string) =>
   Type.Unsafe<T>({ enum: texts, description })
