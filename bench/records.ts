@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs'
-import { get } from 'node:http'
 import path from 'node:path'
 import { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
@@ -8,7 +7,7 @@ import { freePort, type Service } from '../dev/services'
 import { Store } from '../api/store/store'
 import { conditionIn } from '../api/query/filter'
 import type { RecordFilter, Statement } from '../api/store/model'
-import { processMegabytes, processStatus, processorMs, rounded, type Bench, type Table } from './bench'
+import { processStatus, processorMs, rounded, type Bench, type Table } from './bench'
 import { CITIES_SQL, FIRST_TIME, PROVERS, SECONDS_BETWEEN, fill, proverAddress } from './generated-records'
 import { runPgbench, statementsOf, type Page } from './pgbench'
 import { SEED } from './points'
@@ -91,7 +90,6 @@ export async function records(bench: Bench): Promise<Table[]> {
         })
       }
       tables.push(rows)
-      if (!KINDS) tables.push(await others(bench, api, size))
       await api.service.stop()
       if (!KINDS) tables.push(await kept(bench, databaseUrl, size, kinds))
     }
@@ -287,60 +285,4 @@ async function passedThrough(bench: Bench, databaseUrl: string, pages: Statement
   const { requestsPerSecond } = await runWarm({ urls, bodies: [], ...LOAD })
   await service.stop()
   return requestsPerSecond
-}
-
-/** Time and memory of statistics, and of an export of a million records. */
-async function others(
-  bench: Bench,
-  { url, service }: { url: string; service: Service },
-  size: number,
-): Promise<Table> {
-  bench.report('statistics, and an export ...')
-  const stats = await run({
-    urls: [`${url}/api/v0/location-records/stats`],
-    bodies: [],
-    ...LOAD,
-  })
-  const before = processMegabytes(service.pid, 'VmHWM')
-  const started = performance.now()
-  const { bytes, features } = await download(
-    `${url}/api/v0/location-records?format=geojson&limit=1000000`,
-    (features) => bench.progress('features', features, Math.min(size, 1_000_000)),
-  )
-  const seconds = (performance.now() - started) / 1000
-  return [
-    {
-      records: size,
-      statsPerSecond: stats.requestsPerSecond,
-      statsP99Ms: stats.p99Ms,
-      exported: features,
-      seconds: rounded(seconds),
-      megabytes: Math.round(bytes / 1e6),
-      peakMegabytesBefore: before,
-      peakMegabytesAfter: processMegabytes(service.pid, 'VmHWM'),
-      errors: stats.errors,
-    },
-  ]
-}
-
-function download(
-  url: string,
-  progress: (features: number) => void,
-): Promise<{ bytes: number; features: number }> {
-  const mark = Buffer.from('"type":"Feature",')
-  return new Promise((resolve, reject) => {
-    get(url, (response) => {
-      let [bytes, features] = [0, 0]
-      let rest: Buffer = Buffer.alloc(0)
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        const text = Buffer.concat([rest, chunk])
-        for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1)) features++
-        rest = text.subarray(Math.max(0, text.length - mark.length + 1))
-        progress(features)
-      })
-      response.once('end', () => resolve({ bytes, features }))
-      response.once('error', reject)
-    }).once('error', reject)
-  })
 }
