@@ -44,33 +44,22 @@ export async function ask(
     ...places.map(({ name }, i) => [name, inputs[i]]),
     ...parameters.map(({ name }, i) => [name, numbers[i]]),
   ]) as Question
-  if (options.quorum !== undefined) {
-    const { askQuorum, quorumFields } = await import('./quorum.ts')
-    const answer = await askQuorum(session, options.quorum, question, { chain, recipient, schema })
-    await keepPrivate(kept, session.note)
-    const landed = wallet && (await landAnswer(session, answer, wallet))
-    if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
-    session.print(`${session.paint.bold(resultText(answer))}\n`)
-    return session.printFields([
-      ...claimFields(answer, chain, inputs),
-      ...quorumFields(answer),
-      ...(landed ? landedFields(landed) : []),
-    ])
-  }
-  const answer = await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
+  const quorum = options.quorum === undefined ? undefined : await import('./quorum.ts')
+  const answer = quorum
+    ? await quorum.askQuorum(session, options.quorum!, question, { chain, recipient, schema })
+    : await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
   // Salts are saved before the answer lands, because an answer on a chain cannot be given another salt.
   await keepPrivate(kept, session.note)
   const landed = wallet && (await landAnswer(session, answer, wallet))
-  if (options.json) session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
-  else {
-    session.print(`${session.paint.bold(resultText(answer))}\n`)
-    session.printFields([
-      ...claimFields(answer, chain, inputs),
-      ['signed by', answer.attestation.attester],
-      ...(landed ? landedFields(landed) : waitingFields(answer)),
-      ['map', mapLink(geo.url, inputs)],
-    ])
-  }
+  if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
+  const isSigned = 'attestation' in answer
+  session.print(`${session.paint.bold(resultText(answer))}\n`)
+  session.printFields([
+    ...claimFields(answer, chain, inputs),
+    ...(isSigned ? [['signed by', answer.attestation.attester] as const] : quorum!.quorumFields(answer)),
+    ...(landed ? landedFields(landed) : isSigned ? waitingFields(answer) : []),
+    ...(isSigned ? [['map', mapLink(geo.url, inputs)] as const] : []),
+  ])
 }
 
 /** Formats a result, such as "881,329.94 m", "10,199.3273 m²" or "yes". */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import type { BatchAnswer } from '@geospatial-attestation/client'
 import type { Files } from './context'
@@ -48,7 +48,7 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
   await takeLock(lock, file, at)
   try {
     const { signed, last, whole } = await read(file, at)
-    if (whole === 0 && (await exists(at(output))))
+    if (whole === 0 && existsSync(at(output)))
       throw new UsageError(
         `'${output}' exists without its journal '${file}', so the run cannot resume. Name another ` +
           `file with -o, or remove '${output}'.`,
@@ -91,7 +91,7 @@ async function read(
   const signed = new Map<number, Signed>()
   let [last, whole, lines] = [0, 0, 0]
   let rest: Buffer = Buffer.alloc(0)
-  if (await exists(at(file)))
+  if (existsSync(at(file)))
     for await (const chunk of createReadStream(at(file)) as AsyncIterable<Buffer>) {
       rest = Buffer.concat([rest, chunk])
       for (let end; (end = rest.indexOf('\n')) >= 0; rest = rest.subarray(end + 1)) {
@@ -119,12 +119,6 @@ function entryOf(text: string, file: string, line: number): Entry {
     `'${file}' is not a journal of this version of geo batch (line ${line}). Name another file ` +
       'with -o. The journal may list landed answers, so check it before you remove it.',
   )
-}
-
-async function exists(file: string): Promise<boolean> {
-  const handle = await open(file).catch(() => undefined)
-  await handle?.close()
-  return handle !== undefined
 }
 
 /**
