@@ -16,7 +16,6 @@ import {
   GeoError,
   LandingError,
   PartlyAttestedError,
-  messageOf,
   refuseUnknown,
 } from './errors'
 import type { Context } from './context'
@@ -32,7 +31,7 @@ import {
   type SchemaName,
 } from './place'
 import { checkReadable, split } from './readable'
-import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from './send'
+import { attestedUids, inTurn, readAfter, refusal, sameChain, transact, unreachable } from './send'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, LocationRecord } from './types'
 import { pause } from './waiting'
@@ -167,9 +166,7 @@ async function sendAll(
   const reader = wallet.reader()
   await sameChain(reader, chain, 'The place is')
   const registered = await getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
-    throw new ConnectionError(`The RPC endpoint of ${chain.slug} does not respond: ${messageOf(error)}.`, {
-      cause: error,
-    })
+    throw unreachable(chain.slug, error)
   })
   if (!registered && !registerSchema)
     throw new LandingError(

@@ -6,16 +6,9 @@ import {
   getProxiedAttester,
   type OnchainAttestation,
 } from './eas'
-import {
-  AttestationNotFoundError,
-  ConnectionError,
-  GeoError,
-  SignerError,
-  messageOf,
-  refuseUnknown,
-} from './errors'
+import { GeoError, SignerError, refuseUnknown } from './errors'
 import type { Logged } from './log'
-import { sameChainRead } from './send'
+import { noAttestation, sameChainRead, unreachable } from './send'
 import { same, sentenceOf, timeOf } from './says'
 import { readerOf, type Provider } from './signer'
 import type { Connection } from './service'
@@ -85,16 +78,10 @@ export async function checkAnswer(
   const asked = async <T>(work: Promise<T>) =>
     untilAborted(work, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
-      throw new ConnectionError(`The RPC endpoint of ${chain.slug} does not respond: ${messageOf(error)}.`, {
-        cause: error,
-      })
+      throw unreachable(chain.slug, error)
     })
   const attestation = await asked(getAttestation(reader, chain.eas, uid))
-  if (!attestation)
-    throw new AttestationNotFoundError({
-      ...{ status: 404, title: 'Attestation Not Found' },
-      detail: `there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
-    })
+  if (!attestation) throw noAttestation(uid, `${chain.slug} (chain ${chain.id})`)
   const proxied = chain.proxy !== null && same(attestation.attester, chain.proxy.address)
   const attester = proxied
     ? await asked(getProxiedAttester(reader, chain.proxy!.address, uid))

@@ -184,8 +184,11 @@ export async function estimateGas(
   answer: Answer | BatchAnswer,
   signer: Signer,
 ): Promise<bigint> {
-  if (isLong(answer))
-    return (await import('./parts')).sumOfParts(answer, (part) => estimateGas(context, part, signer))
+  if (isLong(answer)) {
+    const parts = (await import('./parts')).answersInParts(answer)
+    const amounts = await Promise.all(parts.map((part) => estimateGas(context, part, signer)))
+    return amounts.reduce((sum, each) => sum + each)
+  }
   const wallet = walletOf(signer)
   const chain = await context.chain(chainIdOf(answer))
   await sameChain(wallet.reader(), chain)

@@ -7,7 +7,7 @@ import type { Answer, BatchAnswer } from './types'
 /** Batches of more than BATCH_SIZE questions. The module is loaded when such a batch is asked or lands. */
 
 /** Splits a list into parts of up to BATCH_SIZE items. */
-function partsOf<T>(items: readonly T[]): T[][] {
+export function partsOf<T>(items: readonly T[]): T[][] {
   const parts: T[][] = []
   for (let start = 0; start < items.length; start += BATCH_SIZE)
     parts.push(items.slice(start, start + BATCH_SIZE))
@@ -18,7 +18,7 @@ function partsOf<T>(items: readonly T[]): T[][] {
  * Splits a batch into parts that each land in one transaction. Parts may have been signed in different
  * seconds, so each part has the deadline of its own answers.
  */
-function answersInParts({ chainId, results }: BatchAnswer): BatchAnswer[] {
+export function answersInParts({ chainId, results }: BatchAnswer): BatchAnswer[] {
   return partsOf(results).map(
     (part) => ({ chainId, results: part, deadline: part[0]!.delegatedAttestation?.deadline }) as BatchAnswer,
   )
@@ -34,23 +34,8 @@ function joined(parts: readonly BatchAnswer[]): BatchAnswer {
   }
 }
 
-/** Requests the answers to all questions part by part, in order, and joins them into one batch. */
-export function requestParts<T>(
-  questions: readonly T[],
-  request: (part: readonly T[]) => Promise<BatchAnswer>,
-): Promise<BatchAnswer> {
-  return requestAll(partsOf(questions), request)
-}
-
-/** Requests the answers of a batch again, part by part. */
-export function requestAnswers(
-  answer: BatchAnswer,
-  request: (part: BatchAnswer) => Promise<BatchAnswer>,
-): Promise<BatchAnswer> {
-  return requestAll(answersInParts(answer), request)
-}
-
-async function requestAll<T>(
+/** Requests answers part by part, in order, and joins them into one batch. */
+export async function requestAll<T>(
   parts: readonly T[],
   request: (part: T) => Promise<BatchAnswer>,
 ): Promise<BatchAnswer> {
@@ -90,15 +75,6 @@ export async function landParts(
     landed.push(...((await land(part, { ...options, onStep: onPartStep })) as Landed[]))
   }
   return landed
-}
-
-/** Adds up an amount of each part. */
-export async function sumOfParts(
-  answer: BatchAnswer,
-  amountOf: (part: BatchAnswer) => Promise<bigint>,
-): Promise<bigint> {
-  const amounts = await Promise.all(answersInParts(answer).map(amountOf))
-  return amounts.reduce((sum, each) => sum + each)
 }
 
 /** Runs the request of a part. Its errors contain the index of a question or answer in the whole list. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { UNITS } from '../../../src/operations/table'
 import { decodeClaims, getAttestation, getSchema, type OnchainAttestation } from './eas'
-import { AttestationNotFoundError, GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
+import { GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
 import type { Context } from './context'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
-import { sameChainRead } from './send'
+import { noAttestation, sameChainRead } from './send'
 import type { ChainReader } from './reader'
 import { readerOf, type Provider } from './signer'
 import type { Chain } from './types'
@@ -89,11 +89,7 @@ async function attestedAnswer(
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw invalidInput(`'${uid}' is not a UID: expected 0x and 64 hex digits`)
   const found = await attestation(uid)
-  if (!found)
-    throw new AttestationNotFoundError({
-      ...{ status: 404, title: 'Attestation Not Found' },
-      detail: `there is no attestation ${uid} on this chain`,
-    })
+  if (!found) throw noAttestation(uid, 'this chain')
   if (!isContentOf(found, uid))
     throw new GeoError(
       `The RPC endpoint returned the content of another attestation for ${uid}. Use another RPC endpoint.`,

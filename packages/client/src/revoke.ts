@@ -2,10 +2,10 @@
 import type { Attested } from './attest'
 import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall } from './eas'
 import { same } from './says'
-import { AttestationNotFoundError, GeoError, LandingError, SignerError, refuseUnknown } from './errors'
+import { GeoError, LandingError, SignerError, refuseUnknown } from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
-import { inTurn, readAfter, refusal, sameChain, transact } from './send'
+import { inTurn, noAttestation, readAfter, refusal, sameChain, transact } from './send'
 import type { Call, Hex } from './reader'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
@@ -41,11 +41,7 @@ export async function revokeOnchain(
   const { uid, chainId } = typeof given === 'string' ? { uid: given } : asAttested(given)
   const { wallet, chain, reader } = await ready(context, uid, signer, options.chain ?? chainId)
   const attestation = await getAttestation(reader, chain.eas, uid)
-  if (!attestation)
-    throw new AttestationNotFoundError({
-      ...{ status: 404, title: 'Attestation Not Found' },
-      detail: `there is no attestation ${uid} on ${chain.slug} (chain ${chain.id})`,
-    })
+  if (!attestation) throw noAttestation(uid, `${chain.slug} (chain ${chain.id})`)
   const common = { uid, chainId: chain.id }
   if (attestation.revocationTime !== 0n)
     return { ...common, revocationTime: Number(attestation.revocationTime), already: true }

@@ -2,6 +2,7 @@
 import { ATTESTED } from './eas'
 import { same } from './says'
 import {
+  AttestationNotFoundError,
   ChainMismatchError,
   ConnectionError,
   LandingError,
@@ -56,6 +57,16 @@ function chainIdOf(reader: ChainReader, who: string): Promise<number> {
   })
 }
 
+/** Creates the error for an attestation that a chain does not have. */
+export function noAttestation(uid: string, where: string): AttestationNotFoundError {
+  const detail = `there is no attestation ${uid} on ${where}`
+  return new AttestationNotFoundError({ status: 404, title: 'Attestation Not Found', detail })
+}
+/** Creates the error for the RPC endpoint of a chain that does not respond. */
+export function unreachable(slug: string, cause: unknown): ConnectionError {
+  return new ConnectionError(`The RPC endpoint of ${slug} does not respond: ${messageOf(cause)}.`, { cause })
+}
+
 /** Last transaction of each signer, which may still be pending. */
 const queues = new WeakMap<object, Promise<unknown>>()
 
@@ -97,9 +108,7 @@ export async function transact(
       return undefined
     } catch (error) {
       if (error instanceof RevertedError) return error
-      throw new ConnectionError(`The RPC endpoint of ${chain.slug} does not respond: ${messageOf(error)}.`, {
-        cause: error,
-      })
+      throw unreachable(chain.slug, error)
     }
   }
   const refused = await refusal()

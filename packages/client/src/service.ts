@@ -60,9 +60,9 @@ export function connect(given: GeoOptions): Connection {
       const { submission, signal } = given
       const sign = <A extends object>(part: A) =>
         post<A>('resign', { ...part, ...(submission && { submission }) }, signal, answer.chainId)
-      return isLong(answer)
-        ? ((await import('./parts')).requestAnswers(answer, sign) as unknown as typeof answer)
-        : sign(answer)
+      if (!isLong(answer)) return sign(answer)
+      const { answersInParts, requestAll } = await import('./parts')
+      return requestAll(answersInParts(answer), sign) as unknown as typeof answer
     },
     verify: async (answer, given = {}) => {
       refuseUnknown('verify', given, SIGNAL_ONLY)
@@ -75,9 +75,9 @@ export function connect(given: GeoOptions): Connection {
     batch: async (questions, options) => {
       const ask = (part: readonly Question[]) =>
         request<BatchAnswer>('batch', { operations: part.map(withPoints) }, options)
-      return questions.length > BATCH_SIZE
-        ? (await import('./parts')).requestParts(questions, ask)
-        : ask(questions)
+      if (questions.length <= BATCH_SIZE) return ask(questions)
+      const { partsOf, requestAll } = await import('./parts')
+      return requestAll(partsOf(questions), ask)
     },
     zones: (geometry, zones, options) => request<Zones>('zones', { geometry, zones }, options),
     reference: async (geometry, given = {}) => {
