@@ -47,26 +47,29 @@ export interface OffchainValidity {
  */
 const MAX_DOCUMENT_LENGTH = 262_144
 
+export interface OffchainOptions {
+  measurer: Measurer
+  /** Unix milliseconds */
+  clock: () => number
+  /**
+   * Maximum age in seconds of the RPC endpoint's last block. After it, the endpoint counts as stuck, and
+   * nothing is signed about its attestations. Local chains may stop.
+   */
+  maxLagSeconds: number
+  schemaPolicy: SchemaPolicy
+  /** True if the signer of an offchain attestation may be a contract, which is then called on its chain. */
+  smartAccounts?: boolean
+  /** Fetcher of the documents of {uid, uri} inputs; undefined if such inputs are not accepted. */
+  fetcher?: DocumentFetcher
+}
+
 /**
  * Resolves an offchain attestation, given inline or by its URI, to a geometry (docs/spec/trust.md 2;
  * docs/reference/offchain.md). Each use verifies the whole document, and reads from the chain if its signer
  * has revoked it. Only its geometry is cached.
  */
 export class OffchainResolver {
-  /**
-   * @param options `clock` in milliseconds; `smartAccounts`: true if signers may be contracts; without
-   * `fetcher`, URIs are refused
-   */
-  constructor(
-    private readonly options: {
-      measurer: Measurer
-      clock: () => number
-      maxLagSeconds: number
-      schemaPolicy: SchemaPolicy
-      smartAccounts?: boolean
-      fetcher?: DocumentFetcher
-    },
-  ) {}
+  constructor(private readonly options: OffchainOptions) {}
 
   /**
    * Resolves an input.

@@ -2,11 +2,11 @@ import { chainNamed, type Chain } from '../../src/chains'
 import { PayloadError, parseUid } from '../../src/eas'
 import type { QuorumRefusal } from '../../src/errors'
 import { describe, readGeometry } from '../../src/geodesy'
-import { decodeLocation, isLocationSchema, type SchemaPolicy } from '../../src/location'
+import { decodeLocation, isLocationSchema } from '../../src/location'
 import { type ChainReader, learnSchema, type OnchainAttestation } from '../contracts'
-import { ReadGeometry, type Measurer } from './measure'
+import { ReadGeometry } from './measure'
 import { isSalted, resolveSalted } from './salted'
-import { OffchainResolver, type DocumentFetcher, type ResolvedInput } from './offchain'
+import { OffchainResolver, type OffchainOptions, type ResolvedInput } from './offchain'
 import { ComputeError, UnavailableError, invalidInput, itIsOn, noGeometry } from '../http/problems'
 import { Cache } from '../http/cache'
 import { SharedRead } from '../http/shared'
@@ -14,26 +14,13 @@ import { doubtAbout, type IndexState, type InputRow, type Store } from '../store
 
 const INDEX_STATE_SHARED_MS = 250
 
-export interface ResolverOptions {
+export interface ResolverOptions extends OffchainOptions {
   store: Store
-  measurer: Measurer
-  /** Unix milliseconds */
-  clock: () => number
   /**
    * Maximum age in seconds of the index's last agreement with the chain. After it, the chain is queried about
    * every attestation; 0 = always.
    */
   indexMaxAgeSeconds: number
-  /**
-   * Maximum age in seconds of the RPC endpoint's last block. After it, the endpoint counts as stuck, and
-   * nothing is signed about its attestations. Local chains may stop.
-   */
-  maxLagSeconds: number
-  /** True if the signer of an offchain attestation may be a contract, which is then called on its chain. */
-  smartAccounts?: boolean
-  schemaPolicy: SchemaPolicy
-  /** Fetcher of the documents of {uid, uri} inputs; undefined if such inputs are not accepted. */
-  fetcher?: DocumentFetcher
 }
 
 /** A geometry as GeoJSON text, or the reason why there is none. */

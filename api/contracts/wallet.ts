@@ -85,13 +85,7 @@ export interface WalletOptions {
   clock: () => number
 }
 
-interface Claim {
-  address: string
-  signature: string
-  timestamp: string
-  nonce: string
-  chain: string | undefined
-}
+type Claim = Pick<SignedRequest, 'address' | 'timestamp' | 'nonce' | 'chain'> & { signature: string }
 
 /**
  * Rate limits of requests signed by a wallet. A request with any of the headers counts as signed, and all but

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import {
-  type Bbox,
   isOneOf,
-  type OneOrMore,
   type ChainChanges,
   type ChangedRecord,
   type ChangeIds,
   type Finality,
+  type RecordFilter,
   type Store,
 } from '../store'
 import { eventOf, type EventName } from './events'
@@ -54,16 +53,10 @@ export interface RecordEvent {
  * Filter of a listener. All conditions must hold, as in the list of records. A `reorged` event of a record
  * that no longer exists is checked against `chain` only.
  */
-export interface ChangeFilter {
-  chain?: OneOrMore
-  /** lower-case, like `subject` and `schema` */
-  prover?: OneOrMore
-  subject?: OneOrMore
-  schema?: OneOrMore
-  /** lower-case */
-  locationType?: OneOrMore
-  bbox?: Bbox
-}
+export type ChangeFilter = Pick<
+  RecordFilter,
+  'chain' | 'prover' | 'subject' | 'schema' | 'locationType' | 'bbox'
+>
 
 /** Consecutive changes. */
 export interface ChangePage {

@@ -56,12 +56,8 @@ export type Progress = Pick<
   'id' | 'version' | 'position' | 'resetReason' | 'resetAt' | 'failures' | 'failingMs' | 'waitMs'
 > & { lastError: string | null; disabled: string | null }
 
-export interface DeadLetter {
+export type DeadLetter = Pick<DeadLetterRow, 'message' | 'body' | 'attempts' | 'error'> & {
   subscription: string
-  message: string
-  body: string
-  attempts: number
-  error: string
 }
 
 /** Body of the message about a change. */
