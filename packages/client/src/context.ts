@@ -9,14 +9,19 @@ import type {
   BatchAnswer,
   Chain,
   Claims,
+  Health,
   Information,
   Input,
+  Question,
+  Readiness,
   Submission,
   Verification,
+  Zones,
+  ZoneSet,
 } from './types'
 
 /**
- * Types that several modules of the client share. The file holds types only, so that no module imports
+ * Types that several modules of the client share. The file contains types only, so that no module imports
  * another for them.
  */
 
@@ -62,8 +67,17 @@ export type Questions = {
   ) => Promise<Answer<Name>>
 }
 
-/** Requests about the service itself and about its answers. */
+/** Requests that the service answers without a chain or a signer. */
 export interface Service {
+  /** Asks questions whose answers land together: up to 20 in each request and in each transaction. */
+  batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
+  /**
+   * Finds the attested zones that contain a geometry, each with a signed `contains`. `complete` is true if no
+   * other zone of the set contains it.
+   */
+  zones(geometry: Input, zones: ZoneSet, options?: AskOptions): Promise<Zones>
+  /** Returns the reference that `inputRefs` contains for a raw geometry. */
+  reference(geometry: Input, options?: { signal?: AbortSignal }): Promise<string>
   /**
    * Requests a new signature for an answer: with a fresh nonce, a later deadline, or for another submission.
    */
@@ -84,6 +98,16 @@ export interface Service {
    * chains if the service has no such chain.
    */
   readonly chain: (which?: number | string, options?: { signal?: AbortSignal }) => Promise<Chain>
+  /** Sends a GraphQL query. Throws an InvalidInputError with the first GraphQL error. */
+  graphql<T = Record<string, unknown>>(
+    query: string,
+    variables?: Record<string, unknown>,
+    options?: { signal?: AbortSignal },
+  ): Promise<T>
+  /** Reports the health of the process and its database. Resolves even if they do not work. */
+  health(options?: { signal?: AbortSignal }): Promise<Health>
+  /** Reports how far the service has indexed each chain. Resolves even if a chain lags. */
+  ready(options?: { signal?: AbortSignal }): Promise<Readiness>
 }
 
 /** Everything that a module of the client needs from the service. */

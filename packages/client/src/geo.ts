@@ -13,18 +13,7 @@ import type { Revoked, RevokeOptions } from './revoke'
 import type { Quorum, QuorumOptions } from './quorum'
 import { connect } from './service'
 import type { Signer } from './signer'
-import type {
-  Answer,
-  BatchAnswer,
-  Health,
-  Input,
-  OffchainAttestation,
-  Question,
-  QuorumAnswer,
-  Readiness,
-  Zones,
-  ZoneSet,
-} from './types'
+import type { Answer, BatchAnswer, OffchainAttestation, Question, QuorumAnswer } from './types'
 
 /** A client of one service. */
 export interface Geo extends Questions, Service {
@@ -32,15 +21,6 @@ export interface Geo extends Questions, Service {
 
   /** Asks a question whose operation is chosen at run time. */
   ask(question: Question, options?: AskOptions): Promise<Answer>
-  /** Asks questions whose answers land together: up to 20 in each request and in each transaction. */
-  batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
-  /**
-   * Finds the attested zones that contain a geometry, each with a signed `contains`. `complete` is true if no
-   * other zone of the set contains it.
-   */
-  zones(geometry: Input, zones: ZoneSet, options?: AskOptions): Promise<Zones>
-  /** Returns the reference that `inputRefs` contains for a raw geometry. */
-  reference(geometry: Input, options?: { signal?: AbortSignal }): Promise<string>
 
   /**
    * Submits an answer, waits until it is in a block, and returns the attestation. It does not send an answer
@@ -121,18 +101,6 @@ export interface Geo extends Questions, Service {
 
   /** Landed answers of the service: lists, and single answers by UID. */
   readonly answers: Answers
-  /**
-   * Sends a GraphQL query over records and events. Throws an InvalidInputError with the first GraphQL error.
-   */
-  graphql<T = Record<string, unknown>>(
-    query: string,
-    variables?: Record<string, unknown>,
-    options?: { signal?: AbortSignal },
-  ): Promise<T>
-  /** Reports the health of the process and its database. Resolves even if they do not work. */
-  health(options?: { signal?: AbortSignal }): Promise<Health>
-  /** Reports how far the service has indexed each chain. Resolves even if a chain lags. */
-  ready(options?: { signal?: AbortSignal }): Promise<Readiness>
 }
 
 /**

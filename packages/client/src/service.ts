@@ -8,7 +8,7 @@ import { notTheService, requireJson, sender, type Send } from './http'
 import type { paths } from './openapi'
 import { recordsOf } from './records'
 import { same } from './says'
-import type { Answer, BatchAnswer, Health, Information, Question, Readiness, Zones, ZoneSet } from './types'
+import type { Answer, BatchAnswer, Information, Question, Zones } from './types'
 import { untilAborted } from './waiting'
 
 /** Sends the client's requests: to the compute endpoints, to GraphQL, and about the service itself. */
@@ -24,16 +24,6 @@ const SIGNAL_ONLY = { signal: true } as const
 export interface Connection extends Context {
   url: string
   send: Send
-  batch(questions: readonly Question[], options?: AskOptions): Promise<BatchAnswer>
-  zones(geometry: unknown, zones: ZoneSet, options?: AskOptions): Promise<Zones>
-  reference(geometry: unknown, options?: { signal?: AbortSignal }): Promise<string>
-  graphql<T>(
-    query: string,
-    variables?: Record<string, unknown>,
-    options?: { signal?: AbortSignal },
-  ): Promise<T>
-  health(options?: { signal?: AbortSignal }): Promise<Health>
-  ready(options?: { signal?: AbortSignal }): Promise<Readiness>
 }
 
 export function connect(given: GeoOptions): Connection {
