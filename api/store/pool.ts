@@ -96,7 +96,7 @@ export interface DatabaseError extends Error {
 }
 
 /** True if statement_timeout or pg's own query timer stopped the statement. */
-export function isTimeout({ code, message }: DatabaseError): boolean {
+function isTimeout({ code, message }: DatabaseError): boolean {
   return code === '57014' || message === 'Query read timeout'
 }
 
