@@ -25,6 +25,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
     tags: [{ name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' }],
+    // Compiled test files and sources stay between runs, by the hash of their text and of this configuration.
+    experimental: { fsModuleCache: true, fsModuleCachePath: 'node_modules/.cache/vitest' },
     // The tiers of CONTRIBUTING, by the names of their files.
     projects: [
       {
