@@ -1,7 +1,7 @@
 import type { Polygon } from 'geojson'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest } from '../dev/chain'
-import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -128,7 +128,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
 
   test('warns of a form that a link filled, and shows its whole memo before the user signs', async () => {
     const memo = `Lovely tower${'\n'.repeat(60)}I sell it for nothing\u202e\u200b`
-    await using browser = await open({ place: '2.2945, 48.8584', memo })
+    await using browser = await open({ place: '2.2945, 48.8584', memo }, WITHOUT_MAP)
     const { page, complaints } = browser
     const note = page.getByRole('note')
     await note.waitFor()
@@ -150,14 +150,14 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(complaints).toEqual([])
   })
   test('does not warn of a link if the form is empty', async () => {
-    await using browser = await open({ chain: LOCAL_CHAIN.slug })
+    await using browser = await open({ chain: LOCAL_CHAIN.slug }, WITHOUT_MAP)
     expect(await browser.page.getByRole('note').count()).toBe(0)
     await browser.page.getByLabel('Memo').fill('Mine')
     expect(await browser.page.getByRole('note').count()).toBe(0)
   })
 
   test('never writes a pasted private place into its address, even after edits make it invalid JSON', async () => {
-    await using browser = await open({ place: '2.2945, 48.8584' })
+    await using browser = await open({ place: '2.2945, 48.8584' }, WITHOUT_MAP)
     const { page, complaints } = browser
     const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`
     // Reads the page's own URL, because page.url() lags behind.
@@ -182,7 +182,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('waits for a service that is unavailable, and shows the attestation afterwards', async () => {
-    await using browser = await open({ place: '7, 8' })
+    await using browser = await open({ place: '7, 8' }, WITHOUT_MAP)
     const { page } = browser
     await page.route('**/api/v0/location-records/0x*', (route) => route.abort())
     await button(browser, 'Attest place with a test account').click()
@@ -215,7 +215,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
   ])('rejects %s at its field, without calling a wallet', async (_, field, given, words) => {
     const wallet = new StandIn(world.chain)
-    await using browser = await open({}, { wallet })
+    await using browser = await open({}, { wallet, ...WITHOUT_MAP })
     const { page } = browser
     if (given.Place) await page.getByLabel('Place', { exact: true }).fill(given.Place)
     if (given.Time) await page.getByLabel('Time').fill(given.Time)
@@ -240,7 +240,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
 
   test('reports that the wallet refused, and offers to try again', async () => {
     const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
-    await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet })
+    await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet, ...WITHOUT_MAP })
     await button(browser, 'Attest place with Stand-in').click()
     await browser.page.getByText('You rejected the request in your wallet. Nothing was sent.').waitFor()
     wallet.refuses = {}

@@ -1,7 +1,7 @@
 import type { Geometry, LineString, Polygon } from 'geojson'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests of the aids for attesting on a phone, in a real browser: position, files, photos, drawing. */
@@ -133,7 +133,7 @@ const PHOTO = `(() => {
 
 describe.skipIf(!CHROMIUM)('the attest page', () => {
   test('uses the position of the device, or reports why the position is missing', async () => {
-    await using browser = await open()
+    await using browser = await open({}, WITHOUT_MAP)
     const { page } = browser
     await page.context().setGeolocation({ longitude: 2.29450001, latitude: 48.8584, accuracy: 12 })
     await page.context().grantPermissions(['geolocation'])
@@ -223,7 +223,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     ['−2.5, −48', [-2.5, -48]],
     ['8FW4V75V+8Q', [2.2944375, 48.8583125]],
   ])('attests a place that is written as %s', async (text, expected) => {
-    await using browser = await open()
+    await using browser = await open({}, WITHOUT_MAP)
     const { page } = browser
     await place(page).fill(text)
     await page.getByRole('button', { name: /^Attest place with a test account/ }).click()
@@ -234,7 +234,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('publishes a saved private place only after a confirmation', async () => {
-    await using browser = await open()
+    await using browser = await open({}, WITHOUT_MAP)
     const { page } = browser
     const geometry: Geometry = { type: 'Point', coordinates: [3, 4] }
     await openFile(page, 'private-place.json', JSON.stringify({ geometry, salt: `0x${'ab'.repeat(32)}` }))

@@ -30,6 +30,12 @@ export interface PageOptions extends Pick<
 }
 
 /**
+ * Options of tests that concern only the texts and forms of a page, which then shows its plain map. The
+ * emulation of a graphics card takes more than half of the processor time of most pages.
+ */
+export const WITHOUT_MAP: PageOptions = { webgl: false }
+
+/**
  * Opens a page in CHROMIUM, which can reach only this machine, so a page that loads an external resource
  * fails visibly. Close the page with `await using`.
  */

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
 import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
-import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { insertRecords } from './records'
 import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
@@ -247,7 +247,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
       await browser.picture('playground-sentence')
       expect(complaints).toEqual([])
     }
-    await using browser = await open({ op: 'distance', a: '1, 2', b: '1, 3' })
+    await using browser = await open({ op: 'distance', a: '1, 2', b: '1, 3' }, WITHOUT_MAP)
     await ask(browser)
     await browser.page
       .locator('.result', { hasText: /^The position 1, 2 is .* from the position 1, 3\.$/ })
@@ -255,7 +255,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   })
 
   test('shows no English sentence of an answer in another language', { timeout: 240_000 }, async () => {
-    await using browser = await open({}, { locale: 'en-XA' })
+    await using browser = await open({}, { locale: 'en-XA', ...WITHOUT_MAP })
     const { page, complaints } = browser
     for (const { operation, inputs, radius } of CASES) {
       const [a, b] = inputs.map(text)
@@ -404,7 +404,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   })
 
   test('detects an altered answer, and does not show the button to land it', async () => {
-    await using browser = await open({ a: '0, 0', b: '1, 1' })
+    await using browser = await open({ a: '0, 0', b: '1, 1' }, WITHOUT_MAP)
     const { page } = browser
     await page.route('**/compute/v0/distance', async (route) => {
       const response = await route.fetch()
@@ -485,7 +485,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     expect(wallet.added).toEqual([world.chain.url])
   })
   test('names the software to install if there is no wallet, unless the chain is local', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
     await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
     await ask(browser)
@@ -502,7 +502,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],
     [{ a: `0x${'12'.repeat(32)}`, b: '0, 0' }, 'From', /no attestation|not found/i],
   ])('rejects input %j at its field', async (parameters, label, words) => {
-    await using browser = await open(parameters)
+    await using browser = await open(parameters, WITHOUT_MAP)
     await ask(browser)
     expect(await alert(browser)).toMatch(words)
     const name = await browser.page
@@ -515,7 +515,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     [503, {}, /cannot answer at the moment.*Nothing was signed/],
     [0, {}, /does not respond/],
   ])('reports status %i of the service with a clear message, and retries', async (status, headers, words) => {
-    await using browser = await open({ a: '0, 0', b: '1, 1' })
+    await using browser = await open({ a: '0, 0', b: '1, 1' }, WITHOUT_MAP)
     const { page } = browser
     await page.route('**/compute/v0/distance', (route) =>
       status === 0
@@ -577,7 +577,7 @@ async function attested(): Promise<string> {
 
 /** Opens the playground with an answer, in a browser that has this wallet. */
 async function openWith(wallet: StandIn): Promise<OpenPage> {
-  const browser = await openPage()
+  const browser = await openPage(WITHOUT_MAP)
   await wallet.install(browser.page)
   await browser.page.goto(`${world.url}/playground?a=0,0&b=1,1`)
   await ask(browser)
