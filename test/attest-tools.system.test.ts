@@ -325,6 +325,19 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(complaints).toEqual([])
   })
 
+  test('focuses the field of a problem, which is scrolled out of view on a phone', async () => {
+    await using browser = await open(
+      {},
+      { viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true },
+    )
+    const { page } = browser
+    await place(page).fill('2, 95')
+    await page.getByRole('button', { name: /^Attest place with a test account/ }).tap()
+    await page.getByText('Nothing was sent. Correct the marked field').waitFor()
+    await expect.poll(() => page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe('Place')
+    expect(browser.complaints).toEqual([])
+  })
+
   const SQUARE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // prettier-ignore
   const TRIANGLE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [0, 10], [0, 0]]] } // prettier-ignore
   const remove = (page: Page) => page.getByRole('button', { name: 'Remove corner' })

@@ -104,6 +104,15 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     await flown(page, longitude, latitude)
     expect(complaints).toEqual([])
   })
+  test('opens the hit of the typed text when Enter is pressed before it is found', async () => {
+    const { page, complaints } = await sharedPage()
+    await search(page, 'champ de mars')
+    await hits(page).filter({ hasText: 'Champ de Mars' }).first().waitFor()
+    await field(page).fill('tromso')
+    await page.keyboard.press('Enter')
+    await flown(page, 18.9551, 69.6489)
+    expect(complaints).toEqual([])
+  })
   test('finds a UID, the transaction that attested it, and its attester', async () => {
     await using browser = await openPage()
     const { page } = browser

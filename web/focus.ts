@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact'
-import { useLayoutEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 
 /** Returns true if the user types into this element, or chooses in it. */
 export const isField = (element: Element | null): boolean =>
@@ -19,4 +19,11 @@ export function useFocus(
     const { activeElement } = document
     if (activeElement === opener || activeElement === document.body) element.current?.focus()
   }, [...keys])
+}
+
+/** Focuses the field of a form that a problem marks, because it may be scrolled out of view. */
+export function useMarked(problem: unknown): void {
+  useEffect(() => {
+    if (problem) document.querySelector<HTMLElement>(".panel:not([hidden]) [aria-invalid='true']")?.focus()
+  }, [problem])
 }

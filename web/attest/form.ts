@@ -1,5 +1,6 @@
 import { GeoError, InvalidInputError, type Place, type PlaceDetails } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
+import { useMarked } from '../focus'
 import { parametersOf, setParameters } from '../location'
 import { reasonOf, say } from '../messages'
 import { parseInput } from '../panel/input'
@@ -44,6 +45,7 @@ export function useForm() {
     (name) => linked[name] !== '' && fields[name] === linked[name],
   )
   const [problem, setProblem] = useState<Problem>()
+  useMarked(problem)
   const set = (changes: Partial<Fields>) => {
     setFields((before) => ({ ...before, ...changes }))
     const { place, memo } = changes

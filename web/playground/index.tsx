@@ -3,6 +3,7 @@ import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
 import { askedChain } from '../explorer/state'
 import { parametersOf, setParameters } from '../location'
 import type { Map } from '../map/library'
+import { useMarked } from '../focus'
 import { say } from '../messages'
 import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem, TextField } from '../panel/field'
@@ -24,6 +25,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const form = useForm()
   const { operation, parsed } = form
   const [problem, setProblem] = useState<Problem>()
+  useMarked(problem)
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))

@@ -32,6 +32,13 @@ export function Search() {
     input.current?.blur()
     void show(hit)
   }
+  /** Text for which Enter was pressed before its hits were found. The shown hits belong to an earlier text. */
+  const [entered, setEntered] = useState<string>()
+  useEffect(() => {
+    if (entered === undefined || found?.text !== entered) return
+    setEntered(undefined)
+    go(hits[0])
+  }, [entered, found])
   const move = (step: number) =>
     hits.length > 0 && setActive((before) => (before + step + hits.length) % hits.length)
   return (
@@ -55,6 +62,7 @@ export function Search() {
           setText(currentTarget.value)
           setActive(0)
           setOpen(true)
+          setEntered(undefined)
         }}
         onFocus={() => setOpen(true)}
         onBlur={() => setOpen(false)}
@@ -62,7 +70,9 @@ export function Search() {
           const { key } = event
           if (key === 'ArrowDown') move(1)
           else if (key === 'ArrowUp') move(-1)
-          else if (key === 'Enter') go(hits[active])
+          else if (key === 'Enter')
+            if (found?.text === text || active > 0) go(hits[active])
+            else setEntered(text)
           else if (key === 'Escape') {
             event.stopPropagation()
             if (!isOpen || text === '') input.current?.blur()
