@@ -21,7 +21,7 @@ async function comparison() {
   }
 }
 
-// The letter case of rare letters depends on the database's C library. That of the embedded database is older.
+// The case of rare letters depends on the database's C library. That of the embedded database is older.
 test.skipIf(!TEST_DATABASE_URL)(
   'Postgres finds the words of the code for each character, alone and next to a letter with a mark',
   async () => {

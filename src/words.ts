@@ -1,5 +1,6 @@
 /** Marks that follow a letter of the Latin, Greek or Cyrillic script, in a decomposed text. */
 const MARKS =
+  // oxlint-disable-next-line no-misleading-character-class -- ranges that begin and end with marks
   /([A-Za-z\u00c0-\u02af\u0370-\u052f\u1c80-\u1c8f\u1d00-\u1dbf\u1e00-\u1fff\u2c60-\u2c7f\ua640-\ua69f\ua720-\ua7ff\uab30-\uab6f])[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+/g
 /** Letters that do not decompose, in lower case, and the letters by which they are found. */
 const LETTERS: Readonly<Record<string, string>> = {

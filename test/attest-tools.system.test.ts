@@ -373,7 +373,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       await selected(page, '3 of 4: 10, 10')
       await page.locator('.selected-corner').waitFor()
       await way()
-      await expect.poll(() => place(page).inputValue(), name).toBe(JSON.stringify(TRIANGLE))
+      await expect.poll(() => place(page).inputValue(), { message: name }).toBe(JSON.stringify(TRIANGLE))
       await page.getByRole('button', { name: 'Undo' }).click()
       await filled(page, JSON.stringify(SQUARE))
       await page.locator('.selected-corner').waitFor({ state: 'detached' })

@@ -266,7 +266,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       await page.goBack()
       await page.locator('.time').waitFor()
       expect(await card(page).count()).toBe(0)
-      // A saved private place, which no address may contain. The attest page publishes it only after a confirmation.
+      // No address may contain a saved private place.
       const secret = JSON.stringify({
         geometry: { type: 'Point', coordinates: [3, 4] },
         salt: `0x${'ab'.repeat(32)}`,

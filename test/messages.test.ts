@@ -6,7 +6,7 @@ import { claimOf, OPERATION_ROWS } from '../src/operations/table'
 import { en } from '../web/messages/en'
 import { pseudo } from '../web/messages/pseudo'
 import { reasonIn, type Reasons } from '../web/messages/reasons'
-import * as client from '../packages/client/src'
+import * as client from '@geospatial-attestation/client'
 import { EffortError, GeometryError } from '../src/geodesy'
 
 /** Texts of the pages: components read them from the catalogue of messages (web/messages). */

@@ -383,7 +383,7 @@ const SLUGS: Record<string, string> = {
 }
 const prepared = (geometry: unknown) => prepareGeometry(readGeometry(geometry, 'x'))
 
-/** Letters and digits of ASCII, and all characters beyond ASCII. The only marks in the memos are on Latin letters. */
+/** Letters and digits of ASCII, and all characters beyond it. All marks in the memos are on Latin letters. */
 const wordsOf = (text: string) =>
   text
     .normalize('NFD')

@@ -31,5 +31,5 @@ export const say = chosen.messages
 /** Locale of numbers and times. */
 export const { locale } = chosen
 
-/** Reason of an error in the language of this page. `sentence` is the part of the error's message that is shown. */
+/** Reason of an error in the language of this page. `sentence` is the shown part of the error's message. */
 export const reasonOf = (error: unknown, sentence?: string): string => reasonIn(say.reasons, error, sentence)

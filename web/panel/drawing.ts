@@ -200,7 +200,7 @@ export function edit(
   }
 }
 
-/** Vertices of a line or of a polygon without holes; empty for a point. The last position of a ring is left out. */
+/** Vertices of a line or of a polygon without holes, each one once; empty for a point. */
 function verticesOf(geometry: Geometry): Position[] {
   if (geometry.type === 'LineString') return [...geometry.coordinates]
   return geometry.type === 'Polygon' ? geometry.coordinates[0]!.slice(0, -1) : []

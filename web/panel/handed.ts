@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { FilePlace } from './files'
 
-/** Place that the next form to be shown takes into a field. Its text may be private or long, so no address holds it. */
+/** Place that the next shown form takes into a field. Its text may be private, so no address holds it. */
 export const handed = signal<FilePlace>()
 
 const NAMES = /\.(geojson|json|kml|gpx|zip|shp)$/i

@@ -91,8 +91,8 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
 }
 
 /**
- * Opens a file that is dropped anywhere on the page: in the field under it, otherwise as `fieldFor` states. The
- * result is the ref of the element of this field.
+ * Opens a file that is dropped anywhere on the page, in the field that `fieldFor` returns. The result is the
+ * ref of the element of this field.
  */
 function useDroppedFiles(open: (file: File | undefined) => Promise<void>) {
   const zone = useRef<HTMLDivElement>(null)
@@ -110,7 +110,7 @@ function useDroppedFiles(open: (file: File | undefined) => Promise<void>) {
   return zone
 }
 
-/** Field that receives a place from outside: the one that contains `target`, otherwise the first empty or the last one. */
+/** Field that receives a dropped place: the one that contains `target`, the first empty or the last one. */
 function fieldFor(target?: Node): Element | undefined {
   const zones = [...document.querySelectorAll<HTMLElement>('.place-sources')]
   // Elements of hidden forms have no offset parent.

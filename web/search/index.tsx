@@ -32,7 +32,7 @@ export function Search() {
     input.current?.blur()
     void show(hit)
   }
-  /** Text for which Enter was pressed before its hits were found. The shown hits belong to an earlier text. */
+  /** Text for which Enter was pressed while the hits of an earlier text were shown. */
   const [entered, setEntered] = useState<string>()
   useEffect(() => {
     if (entered === undefined || found?.text !== entered) return
