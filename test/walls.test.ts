@@ -39,7 +39,8 @@ test('every file of api and src is in a room, except files that serve all rooms'
   ).toEqual([
     ...['src/chains-file.ts', 'src/chains.ts', 'src/clock.ts', 'src/config.ts', 'src/errors.ts'],
     ...['src/log.ts', 'src/migrate.ts', 'src/page-header.ts', 'src/postgres.ts', 'src/process.ts'],
-    ...['src/retry.ts', 'src/strict-json.ts', 'src/tracing.ts', 'api/copies.ts', 'api/copy.ts'],
+    ...['src/retry.ts', 'src/strict-json.ts', 'src/tracing.ts', 'src/words.ts'],
+    ...['api/copies.ts', 'api/copy.ts'],
     ...['api/deploy-proxy.ts', 'api/main.ts', 'api/process.ts', 'api/server.ts'],
     ...['api/squid-graphql-server.ts'],
   ])
@@ -78,7 +79,7 @@ test('the pages import the client, and only files without dependencies of src', 
   const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
   expect([...new Set(outside)].sort()).toEqual([
     ...['src/chains', 'src/geodesy/centimeters', 'src/geodesy/degrees', 'src/location/event-time'],
-    ...['src/operations/table', 'src/page-header', 'src/tlog'],
+    ...['src/operations/table', 'src/page-header', 'src/tlog', 'src/words'],
   ])
   const alone = [
     'src/geodesy/centimeters.ts',
@@ -86,6 +87,7 @@ test('the pages import the client, and only files without dependencies of src', 
     'src/location/event-time.ts',
     'src/operations/table.ts',
     'src/page-header.ts',
+    'src/words.ts',
   ]
   expect(alone.flatMap(imports)).toEqual([])
 })

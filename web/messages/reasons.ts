@@ -1,5 +1,4 @@
 import type { ApiError, LandingError, LostTransactionError } from '@geospatial-attestation/client'
-import type { GeometryError } from '../../src/geodesy'
 
 /** Names of the errors with the fields of an ApiError, and of those without fields. */
 const REFUSALS = [
@@ -18,7 +17,8 @@ export const KINDS = [
 
 type Errors = Record<(typeof REFUSALS)[number], ApiError> &
   Record<(typeof OTHERS)[number], Error> & {
-    GeometryError: GeometryError
+    /** `path` is the place in the input, such as `from.coordinates[0]` */
+    GeometryError: Error & { readonly path: string }
     LandingError: LandingError
     LostTransactionError: LostTransactionError
   }
