@@ -75,7 +75,7 @@ function compareKeys(a: Group['keys'][number], b: Group['keys'][number], sign: n
   return first < second ? -sign : Number(first > second) * sign
 }
 
-/** Text whose characters are the bytes of the key in UTF-8. JavaScript compares texts by their UTF-16 units. */
+/** Text whose characters are the bytes of the key in UTF-8: JavaScript compares UTF-16 units instead. */
 function bytesOf(key: string | boolean): string {
   const text = String(key)
   return /[^\0-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text

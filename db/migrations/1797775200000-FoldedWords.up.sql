@@ -1,5 +1,5 @@
 -- Words of memos without accents: `sao paulo` finds `São Paulo` (docs/reference/records.md, Words of a memo). The rule is
--- also in src/location/words.ts, and a test compares both.
+-- also in src/words.ts, and a test compares both.
 
 -- A text in compatibility form and lower case, without the marks of Latin, Greek and Cyrillic letters. ASCII text, the most
 -- frequent, takes a tenth of the time.
