@@ -28,14 +28,7 @@ export {
   type Statement,
   type TimeSort,
 } from './model'
-export {
-  apiConnections,
-  cancelStatement,
-  type DatabaseError,
-  isOutage,
-  STATEMENT_TIMEOUT_MS,
-  translated,
-} from './pool'
+export { apiConnections, cancelStatement, type DatabaseError, isOutage, STATEMENT_TIMEOUT_MS } from './pool'
 export { PROVENANCE_FIELDS, PROVENANCE_TEXT } from './provenance'
 export { type AgeLimits, CHAIN_READINESS, type ChainReadiness, doubtAbout, readinessOf } from './readiness'
 export { DatabaseServers } from './servers'
@@ -65,5 +58,5 @@ export {
   type SumName,
 } from './sql-groups'
 export { boxesOf, conditions, isAny, pageOf, TYPE_INDEXED } from './sql'
-export { Store } from './store'
+export { Store, translated } from './store'
 export { zoneCandidates, type ZoneSet } from './zones'

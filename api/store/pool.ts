@@ -134,26 +134,20 @@ export class StandbyError extends Error implements DatabaseError {
 }
 
 /**
- * Awaits a result of the database, and throws an UnavailableError for its outages.
+ * Returns the error that clients see: an UnavailableError for outages of the database and for statements that
+ * timed out; otherwise the error itself.
  * @param heavy true if clients can make the statement slow
  * @param remedy for clients whose statement timed out
  */
-export async function translated<T>(
-  reading: Promise<T>,
+export function shownError(
+  error: DatabaseError,
   heavy: boolean,
   remedy = 'Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
-): Promise<T> {
-  try {
-    return await reading
-  } catch (error) {
-    if (heavy && isTimeout(error as DatabaseError))
-      throw new UnavailableError(
-        `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. ${remedy}`,
-        { cause: error },
-      )
-    if (isUnmigrated(error)) throw new UnavailableError('The database is not migrated yet.', { cause: error })
-    if (isOutage(error as DatabaseError))
-      throw new UnavailableError('The database does not respond.', { cause: error })
-    throw error
-  }
+): Error {
+  const unavailable = (reason: string) => new UnavailableError(reason, { cause: error })
+  if (heavy && isTimeout(error))
+    return unavailable(`The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. ${remedy}`)
+  if (isUnmigrated(error)) return unavailable('The database is not migrated yet.')
+  if (isOutage(error)) return unavailable('The database does not respond.')
+  return error
 }

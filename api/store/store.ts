@@ -30,7 +30,7 @@ import {
   NEWEST_FIRST,
 } from './model'
 import { InputLookups, type InputRow } from './inputs'
-import { STATEMENT_TIMEOUT_MS, apiConnections, isGivenUp, translated, type DatabaseError } from './pool'
+import { STATEMENT_TIMEOUT_MS, apiConnections, isGivenUp, shownError, type DatabaseError } from './pool'
 import { DatabaseServers } from './servers'
 import { listByWindows, type Extent, MOST_WANTED, LEAST_RECORDS } from './windows'
 import {
@@ -368,4 +368,13 @@ function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 
     sort.descending &&
     limit + offset <= MOST_WANTED
   )
+}
+
+/** Awaits a result of the database. Its errors are those that clients see (shownError). */
+export async function translated<T>(reading: Promise<T>, heavy: boolean, remedy?: string): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    throw shownError(error as DatabaseError, heavy, remedy)
+  }
 }
