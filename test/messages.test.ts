@@ -129,11 +129,11 @@ test('the pseudo-language has every message, and no message in English', () => {
 })
 
 describe('the reason of an error', () => {
-  const refusal = { status: 404, title: 'Attestation Not Found', detail: 'from: no such UID', retryAfter: 7 }
+  const refusal = { status: 404, title: 'Attestation Not Found', detail: 'from: unknown', retryAfter: 7 }
   const french: Reasons = {
     GeometryError: ({ path }) => `position refusée : ${path}`,
     RateLimitedError: ({ retryAfter }) => `réessayez dans ${retryAfter} s`,
-    InvalidInputError: (_, sentence) => `valeur refusée (« ${sentence} »)`,
+    InvalidInputError: (_, sentence) => `refusé : ${sentence}`,
     LostTransactionError: ({ reason }) => (reason === 'replaced' ? 'remplacée' : 'perdue'),
   }
   test('is written by the language from the fields of its kind', () => {
@@ -142,14 +142,14 @@ describe('the reason of an error', () => {
     )
     expect(reasonIn(french, new client.RateLimitedError(refusal))).toBe('réessayez dans 7 s')
     expect(reasonIn(french, new client.InvalidInputError(refusal), refusal.detail)).toBe(
-      'valeur refusée (« from: no such UID »)',
+      'refusé : from: unknown',
     )
     expect(reasonIn(french, new client.LostTransactionError('x', 'replaced', '0x'))).toBe('remplacée')
   })
   test('is the English sentence for a kind without an entry, and for values that are not errors', () => {
     expect(reasonIn(french, new client.ConnectionError('No response.'))).toBe('No response.')
-    expect(reasonIn(french, new client.AttestationNotFoundError(refusal), 'from: no such UID')).toBe(
-      'from: no such UID',
+    expect(reasonIn(french, new client.AttestationNotFoundError(refusal), 'from: unknown')).toBe(
+      'from: unknown',
     )
     expect(reasonIn(french, new TypeError('toString'))).toBe('toString')
     expect(reasonIn(french, Object.assign(new Error('x'), { name: 'constructor' }))).toBe('x')
