@@ -305,6 +305,35 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     await browser.picture('playground-drawn')
   })
 
+  test('draws with the clicks that were made while the drawing library loaded', async () => {
+    await using browser = await open({ op: 'length' })
+    const { page, complaints } = browser
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route(/\/assets\/drawing-[^/]+\.js$/, async (route) => {
+      await held
+      await route.continue()
+    })
+    const library = page.waitForRequest(/\/assets\/drawing-[^/]+\.js$/)
+    // A drawing that is ended before the library is loaded must not start with it.
+    await page.getByRole('button', { name: 'Draw a point as Line' }).click()
+    await page.getByRole('button', { name: 'Draw a line as Line' }).click()
+    await library
+    const canvas = page.locator('canvas.maplibregl-canvas')
+    const clicked = [[200, 200], [400, 250], [300, 400]] as const // prettier-ignore
+    for (const [x, y] of clicked) await canvas.click({ position: { x, y } })
+    release()
+    const field = page.getByLabel('Line', { exact: true })
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('Enter')
+        return field.inputValue()
+      })
+      .toContain('LineString')
+    expect((JSON.parse(await field.inputValue()) as LineString).coordinates).toHaveLength(3)
+    expect(complaints).toEqual([])
+  })
+
   test('measures a drawn line after Enter ends the drawing', async () => {
     await using browser = await open({ op: 'length' })
     const { page, complaints } = browser

@@ -90,13 +90,24 @@ export function GeometryField({
   )
 }
 
+/** Presses of the pointer on an element, collected until `signal` is aborted. */
+function pressesOn(element: HTMLElement, signal: AbortSignal): readonly PointerEvent[] {
+  const events: PointerEvent[] = []
+  for (const type of ['pointerdown', 'pointermove', 'pointerup'] as const)
+    element.addEventListener(type, (event) => events.push(event), { signal })
+  return events
+}
+
 /** Drawing of one geometry on the map, or editing of its vertices. `onText` receives the result as text. */
 function useDrawing(map: Map, onActive: () => void, onText: (text: string) => void) {
   const [drawing, setDrawing] = useState<Shape | 'edit'>()
   const [problem, setProblem] = useState('')
   const [vertices, setVertices] = useState<Vertices>()
   const running = useRef<Drawing | Editing | undefined>(undefined)
+  /** ends the collection of the presses for the drawing that is starting */
+  const starting = useRef<AbortController>(undefined)
   const end = () => {
+    starting.current?.abort()
     running.current?.stop()
     running.current = undefined
     setVertices(undefined)
@@ -110,11 +121,19 @@ function useDrawing(map: Map, onActive: () => void, onText: (text: string) => vo
     onActive()
     // The state is set before the library is loaded, so that a click in the meantime selects no record.
     map.getContainer().setAttribute('data-drawing', '')
+    setDrawing(kind)
+    const { signal } = (starting.current = new AbortController())
+    const pressed = pressesOn(map.getCanvas(), signal)
     try {
-      running.current = begin(await import('./drawing'))
-      setDrawing(kind)
+      const library = await import('./drawing')
+      // The user has ended this drawing, or has started another one.
+      if (signal.aborted) return
+      starting.current.abort()
+      running.current = begin(library)
+      for (const event of pressed) map.getCanvas().dispatchEvent(new PointerEvent(event.type, event))
     } catch (error) {
-      map.getContainer().removeAttribute('data-drawing')
+      if (starting.current.signal !== signal) return
+      end()
       setProblem((error as Error).message)
     }
   }
