@@ -249,6 +249,27 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await isVisible()
   })
 
+  test.each([
+    [1440, 'en'],
+    [1280, 'en'],
+    [1440, 'ar-XB'],
+  ])('leaves the area that it describes next to it at %i pixels, %s', async (width, locale) => {
+    await using browser = await openPage({ viewport: { width, height: 900 }, locale })
+    const { page } = browser
+    await page.goto(`${world.url}/r/${park.chain}/${park.uid}`)
+    await page.locator('.card .facts').waitFor()
+    await idle(page)
+    const distance = async () => {
+      const [place, card, map] = await Promise.all(
+        ['.selected-place', '.card', '.map'].map(async (each) => (await page.locator(each).boundingBox())!),
+      )
+      const [before, after] = [card!.x - map!.x, map!.x + map!.width - card!.x - card!.width]
+      const middle = before > after ? map!.x + before / 2 : map!.x + map!.width - after / 2
+      return Math.abs(place!.x + place!.width / 2 - middle)
+    }
+    await expect.poll(distance).toBeLessThan(30)
+  })
+
   test.each([1280, 1024])('does not cover the note about streets at %i pixels', async (width) => {
     await using browser = await openPage({ viewport: { width, height: 800 } })
     const { page } = browser

@@ -62,6 +62,8 @@ describe.skipIf(!CHROMIUM)('the web interface in a browser', () => {
     expect(bytes).toBeGreaterThan(200_000)
     expect(bytes).toBeLessThan(400_000)
     expect(sent.size + 1).toBeLessThanOrEqual(15)
+    // The map keeps its view while the page loads, so the list is read once.
+    expect(requested.filter((each) => /location-records\?bbox/.test(each))).toHaveLength(1)
     expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
     expect(await browser.barriers()).toEqual([])
   })

@@ -42,7 +42,8 @@ import {
 } from './state'
 import { TimeFilter } from './time-filter'
 
-const Sheet = lazy(async () => (await import('../sheet')).Sheet)
+const loadSheet = async () => (await import('../sheet')).Sheet
+const Sheet = lazy(loadSheet)
 const Watch = lazy(async () => (await import('../watch')).Watch)
 const Dropped = lazy(async () => (await import('./dropped')).Dropped)
 const Fallback = lazy(async () => (await import('./fallback')).Fallback)
@@ -215,7 +216,15 @@ function useOpenedView(
     if (moved.current === visit || !map.current || (!named && selected.value && !middle)) return
     moved.current = visit
     if (named) map.current.map.jumpTo({ center: [named.longitude, named.latitude], zoom: named.zoom })
-    else if (geometry) zoomTo(map.current.map, geometry, false)
+    else if (geometry) {
+      const show = () =>
+        map.current && visitOf('explorer') === visit && zoomTo(map.current.map, geometry, false)
+      // The sheet, which must not cover the place, is rendered in a microtask after its code has loaded.
+      void loadSheet().then(
+        () => setTimeout(show),
+        () => show(),
+      )
+    }
   }, [visit, middle?.[0], middle?.[1], map.current])
 }
 

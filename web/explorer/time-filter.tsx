@@ -43,7 +43,12 @@ export function TimeFilter() {
         {say.time.title}: <span data-time>{title}</span>
       </summary>
       <fieldset class="times" disabled={first.data === undefined} aria-label={say.time.title}>
-        {first.data !== undefined && <Histogram whole={whole} range={range} />}
+        {first.data === undefined ? (
+          // Has the size of the histogram, so that the map keeps its view when the histogram appears.
+          <div class="histogram" />
+        ) : (
+          <Histogram whole={whole} range={range} />
+        )}
         <Slider label={say.time.from} value={from} whole={whole} range={range} at="from" />
         <Slider label={say.time.to} value={to} whole={whole} range={range} at="to" />
         <div class="days">

@@ -67,9 +67,16 @@ export function frame(map: Map, features: readonly Feature[]): void {
   const [west, south, east, north] = extent
   if (north > FLAT_MAP_ENDS || south < -FLAT_MAP_ENDS) return framePole(map, extent)
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches
-  const { clientWidth: width, clientHeight: height } = map.getContainer()
+  const { width, height, left, right } = map.getContainer().getBoundingClientRect()
   // A map that is low, as in an enlarged page, has no room for the usual margin.
-  const padding = Math.min(60, width / 6, height / 6)
+  const margin = Math.min(60, width / 6, height / 6)
+  const padding = { top: margin, bottom: margin, left: margin, right: margin }
+  const card = document.querySelector('.card')?.getBoundingClientRect()
+  // Frames next to the open card, unless the card leaves no room there, as on a phone.
+  if (card && Math.max(card.left - left, right - card.right) > 3 * margin) {
+    if (card.left - left > right - card.right) padding.right += Math.max(0, right - card.left)
+    else padding.left += Math.max(0, card.right - left)
+  }
   map.fitBounds([west, south, east, north], { padding, maxZoom: 14, animate: !still, duration: 500 })
 }
 
