@@ -113,12 +113,11 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
       places[name] = await page.evaluate(`{
         const box = (element) => {
           const { x, y, width, height } = element.getBoundingClientRect()
-          // The link of the shown page is bold, and so wider: positions are compared up to the first such
-          // link.
-          return [element.textContent, Math.round(x), Math.round(y), Math.round(height)].join()
+          return [element.textContent, ...[x, y, width, height].map(Math.round)].join()
         }
-        [box(document.querySelector('header.site')).replace(/^[^,]*/, ''), box(document.querySelector('.site .brand')),
-          document.querySelector('.site nav > a').getBoundingClientRect().x, getComputedStyle(document.querySelector('.site nav > a:not([aria-current])')).font]
+        const link = document.querySelector('.site nav > a:not([aria-current])')
+        const { width, height } = document.querySelector('header.site').getBoundingClientRect();
+        [width, height, getComputedStyle(link).font, ...[...document.querySelectorAll('.site .brand, .site nav > a')].map(box)]
       }`)
     }
     for (const [name, place] of Object.entries(places)) expect(place, name).toEqual(places.explorer)
