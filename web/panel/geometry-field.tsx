@@ -90,11 +90,19 @@ export function GeometryField({
   )
 }
 
-/** Presses of the pointer on an element, collected until `signal` is aborted. */
-function pressesOn(element: HTMLElement, signal: AbortSignal): readonly PointerEvent[] {
+/**
+ * Presses of the pointer on the map, collected until `signal` is aborted. A move of the map clears them,
+ * because they have positions on the screen.
+ */
+function pressesOn(map: Map, signal: AbortSignal): readonly PointerEvent[] {
   const events: PointerEvent[] = []
+  const collect = (event: PointerEvent) => {
+    if (event.type === 'pointerdown' || events.length > 0) events.push(event)
+  }
   for (const type of ['pointerdown', 'pointermove', 'pointerup'] as const)
-    element.addEventListener(type, (event) => events.push(event), { signal })
+    map.getCanvas().addEventListener(type, collect, { signal })
+  const moved = map.on('move', () => void events.splice(0))
+  signal.addEventListener('abort', () => moved.unsubscribe())
   return events
 }
 
@@ -123,7 +131,7 @@ function useDrawing(map: Map, onActive: () => void, onText: (text: string) => vo
     map.getContainer().setAttribute('data-drawing', '')
     setDrawing(kind)
     const { signal } = (starting.current = new AbortController())
-    const pressed = pressesOn(map.getCanvas(), signal)
+    const pressed = pressesOn(map, signal)
     try {
       const library = await import('./drawing')
       // The user has ended this drawing, or has started another one.
