@@ -35,11 +35,12 @@ async function search(page: Page, text: string): Promise<void> {
   await hits(page).first().waitFor({ state: 'detached' })
   await field(page).fill(text)
 }
-/** Resolves when the middle of the map is at a position, to a hundredth of a degree. */
+/** Resolves when the middle of the map is near a position, in latitude to half a hundredth of a degree. */
 const flown = (page: Page, longitude: number, latitude: number) =>
+  // The place lies next to its sheet, so its longitude is not exactly that of the middle.
   expect
     .poll(() => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number).slice(0, 2))
-    .toEqual([expect.closeTo(longitude, 2), expect.closeTo(latitude, 2)])
+    .toEqual([expect.closeTo(longitude, 1), expect.closeTo(latitude, 2)])
 
 describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
   test('finds a place by words of its memo, by keyboard alone, and shows it', async () => {
