@@ -71,8 +71,7 @@ function add(to: Measures, more: Measures): void {
 function compareKeys(a: Group['keys'][number], b: Group['keys'][number], sign: number): number {
   if (a === b) return 0
   if (a === null || b === null) return a === null ? 1 : -1
-  const [first, second] = [bytesOf(a), bytesOf(b)]
-  return first < second ? -sign : Number(first > second) * sign
+  return bytesOf(a) < bytesOf(b) ? -sign : sign
 }
 
 /** Text whose characters are the bytes of the key in UTF-8: JavaScript compares UTF-16 units instead. */
