@@ -9,4 +9,7 @@ export default library({
   resolve: { mainFields: ['module', 'main'], aliasFields: [['browser']] },
   treeshake: { moduleSideEffects: false },
   plugins: kernelPlugins,
+  // `createGeo`, the errors and all that they need are one chunk, apart from what checks and signs, so that a
+  // page which loads the client does not load viem.
+  chunks: { groups: [{ name: 'geo', test: /[\\/]client[\\/]src[\\/](?:geo|errors)\.ts$/ }] },
 })
