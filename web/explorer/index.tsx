@@ -126,7 +126,7 @@ export default function Places() {
           )}
           {isExplorer && file && <Dropped file={file} map={map.current?.map} onClose={close} />}
         </div>
-        {isExplorer && <TimeFilter />}
+        {isExplorer && <TimeFilter isReady={shown !== undefined || mapFailure !== undefined || isPlain} />}
       </div>
       {isExplorer && (
         <div class="side">

@@ -26,8 +26,9 @@ interface Range {
 }
 const dayOf = (milliseconds: number) => Math.floor(milliseconds / DAY_MS)
 
-export function TimeFilter() {
-  const first = useLoaded('first', async (signal) => {
+/** `isReady` is true once the map shows the records, which must not wait for the histogram. */
+export function TimeFilter({ isReady }: { isReady: boolean }) {
+  const first = useLoaded(isReady ? 'first' : undefined, async (signal) => {
     const { data } = await geoOnce.records.page({ sort: 'timestamp', limit: 1, signal })
     return data[0] ? Date.parse(data[0].timestamp) : Date.now()
   })
