@@ -1,17 +1,25 @@
 /**
- * Path suffixes of the modules from which the first view starts, and of the map's worker. The worker shares
- * no chunk with the pages, because importing a page's chunk would run the page in the worker.
+ * Modules from which the first view starts, and the map's worker. The worker shares no chunk with the pages,
+ * because importing a page's chunk would run the page in the worker.
  */
-const STARTS = ['/web/main.tsx', '/web/explorer/index.tsx']
-const WORKER = ['/maplibre-gl/src/source/worker.ts']
+const STARTS = /\/web\/main\.tsx$|\/web\/explorer\/index\.tsx$|\/client\/dist\/geo-[^/]+\.mjs$/
+const WORKER = /\/maplibre-gl\/src\/source\/worker\.ts$/
+/** Exports the whole client, of which the first view needs the chunk in `STARTS` only. */
+const CLIENT = /\/client\/dist\/index\.mjs$/
+/** Modules of packages that the worker loads too, which only the pages use. */
+const ONLY_PAGES =
+  /\/maplibre-gl-style-spec\/dist\/(?:diff|deref|empty|util\/deep_equal)\.mjs$|\/gl-matrix\/esm\/mat2\.js$/
 
 /**
- * Puts the modules that the first view imports into one chunk, apart from those that the map's worker loads
- * too. Otherwise, each module that other parts import as well would become a chunk, and a request, of its
- * own.
+ * Puts the modules that the first view imports into two chunks: `map` is what the map's worker loads too, and
+ * `first` all the rest. Otherwise, each module that other parts import as well would become a chunk, and a
+ * request, of its own.
  */
 export function firstView() {
   let first = new Set()
+  let map = new Set()
+  const chunkOf = (id) =>
+    first.has(id) || ONLY_PAGES.test(slashes(id)) ? 'first' : map.has(id) ? 'map' : null
   return {
     name: 'first-view',
     config: () => ({
@@ -20,30 +28,34 @@ export function firstView() {
           output: {
             codeSplitting: {
               includeDependenciesRecursively: false,
-              groups: [{ name: (id) => (first.has(id) ? 'first' : null), debugName: 'first view' }],
+              groups: [{ name: chunkOf, debugName: 'first view' }],
             },
           },
         },
       },
     }),
     buildEnd() {
-      first = closureOf(STARTS, this, closureOf(WORKER, this, new Set()))
+      const worker = closureOf(WORKER, this)
+      const all = closureOf(STARTS, this, (id) => CLIENT.test(slashes(id)))
+      first = new Set([...all].filter((id) => !worker.has(id)))
+      map = new Set([...all].filter((id) => worker.has(id)))
     },
   }
 }
 
 /**
- * Returns the modules whose paths have these suffixes and all that they import statically, except those in
- * `except`.
+ * Returns the modules whose paths match `starts` and all that they import statically, without those for which
+ * `isLeftOut` is true.
  */
-function closureOf(ends, graph, except) {
+function closureOf(starts, graph, isLeftOut = () => false) {
   const found = new Set()
   const visit = (id) => {
-    if (found.has(id) || except.has(id)) return
+    if (found.has(id) || isLeftOut(id)) return
     found.add(id)
     graph.getModuleInfo(id)?.importedIds.forEach(visit)
   }
-  for (const id of graph.getModuleIds())
-    if (ends.some((end) => id.replaceAll('\\', '/').endsWith(end))) visit(id)
+  for (const id of graph.getModuleIds()) if (starts.test(slashes(id))) visit(id)
   return found
 }
+
+const slashes = (id) => id.replaceAll('\\', '/')

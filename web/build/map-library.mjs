@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 
@@ -7,9 +8,10 @@ const SOURCE = path.join(
 )
 const WORKER_URL = 'virtual:map-worker-url'
 /**
- * Modules of MapLibre that our maps do not need, and their replacements; saves 23 kB gzipped. The maps have
- * no MapLibre tiles (MLT) and no right-to-left labels, because names of cities are romanized
- * (web/build/basemap.mjs leaves out others).
+ * Modules of MapLibre that our maps do not need, and their replacements; saves 40 kB compressed. The maps have
+ * no MapLibre tiles (MLT), terrain or extruded buildings, and no right-to-left labels, because names of cities
+ * are romanized (web/build/basemap.mjs leaves out others). The styles are ours, and test/map-layers.test.ts
+ * validates them.
  */
 const LEFT_OUT = {
   'vector_tile_mlt.ts': `export class MLTVectorTile { constructor() { throw new Error('This build reads no MapLibre tiles.') } }`,
@@ -21,7 +23,22 @@ const LEFT_OUT = {
       paragraphs: [{ start: 0, end: length - 1, level: 0 }],
     }),
   })`,
+  'validate_style.ts': `export const validateStyle = {}, SPEC_SOURCE_TYPES = new Set()
+    export const validateAndEmit = () => false, validateStyleAndEmit = validateAndEmit, emitValidationErrors = validateAndEmit`,
 }
+/** Modules of MapLibre for what our maps do not have, whose exports become functions that do nothing. */
+const EMPTIED = new RegExp(
+  `^(?:${[
+    'draw_(?:hillshade|color_relief|fill_extrusion|debug|collision_debug)',
+    '(?:hillshade|color_relief|fill_extrusion)_style_layer',
+    'fill_extrusion_bucket',
+    '(?:image|video|canvas|raster_dem_tile)_source',
+    'raster_dem_tile_worker_source|tile_manager_raster_dem|dem_data',
+    'terrain|terrain_tile_manager|render_to_texture',
+    '(?:hillshade|color_relief|terrain|fill_extrusion)\\w*\\.(?:vertex|fragment)\\.glsl\\.g',
+  ].join('|')})\\.ts$`,
+)
+const REPLACED = '\0replaced:'
 
 /**
  * Bundles MapLibre from its sources: 314 kB gzipped instead of 442, because its built files contain twice
@@ -33,12 +50,16 @@ export function mapLibrary() {
     enforce: 'pre',
     resolveId(id, importer) {
       if (id === 'maplibre-gl') return path.join(SOURCE, 'index.ts')
+      if (!importer?.startsWith(SOURCE)) return id === WORKER_URL ? `\0${id}` : undefined
       const name = path.basename(id)
-      if (Object.hasOwn(LEFT_OUT, name) && importer?.startsWith(SOURCE)) return `\0${name}`
-      return id === WORKER_URL ? `\0${id}` : undefined
+      if (LEFT_OUT[name]) return REPLACED + name
+      return EMPTIED.test(name) ? REPLACED + path.resolve(path.dirname(importer), id) : undefined
     },
     load(id) {
-      if (id.startsWith('\0') && Object.hasOwn(LEFT_OUT, id.slice(1))) return LEFT_OUT[id.slice(1)]
+      if (id.startsWith(REPLACED)) {
+        const left = id.slice(REPLACED.length)
+        return LEFT_OUT[left] ?? emptied(readFileSync(left, 'utf8'))
+      }
       if (id !== `\0${WORKER_URL}`) return undefined
       const worker = this.emitFile({
         type: 'chunk',
@@ -48,4 +69,11 @@ export function mapLibrary() {
       return `export default import.meta.ROLLUP_FILE_URL_${worker}`
     },
   }
+}
+
+/** Source of a module whose exports are functions that do nothing. */
+function emptied(source) {
+  const names = [...source.matchAll(/^export (?:class|function|const) (\w+)/gm)].map(([, name]) => name)
+  const functions = names.map((name) => `export function ${name}() {}`)
+  return [...functions, /^export default /m.test(source) ? `export default ''` : ''].join('\n')
 }

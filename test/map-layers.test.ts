@@ -1,0 +1,24 @@
+import { validateStyleMin, type StyleSpecification } from '@maplibre/maplibre-gl-style-spec'
+import { expect, test, vi } from 'vitest'
+
+// The address of the page, from which its modules derive that of the service.
+vi.stubGlobal('location', new URL('http://127.0.0.1/'))
+const { recordLayers, SOURCE } = await import('../web/map/record-layers')
+vi.unstubAllGlobals()
+
+// The pages' build of MapLibre does not validate styles (web/build/map-library.mjs).
+test.each([
+  { by: 'chain', hidden: [] },
+  { by: 'chain', hidden: ['celo', 'sepolia'] },
+  { by: 'type', hidden: [] },
+  { by: 'type', hidden: ['h3'] },
+] as const)('layers of records by $by without $hidden are valid in the style specification', (look) => {
+  const tiles = ['http://127.0.0.1/{z}/{x}/{y}.mvt']
+  const style = {
+    version: 8,
+    glyphs: 'http://127.0.0.1/{fontstack}/{range}.pbf',
+    sources: { [SOURCE]: { type: 'vector', tiles, promoteId: { records: 'uid' } } },
+    layers: recordLayers(look),
+  }
+  expect(validateStyleMin(style as unknown as StyleSpecification)).toEqual([])
+})
