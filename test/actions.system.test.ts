@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests that exploring, asking and attesting are actions on one map, in a real browser (needs chromium). */
@@ -129,6 +129,22 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('keep what is typed into a filter in the moment when it appears', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    await page.goto(`${world.url}/playground`)
+    await idle(page)
+    await page.evaluate(`new MutationObserver((_, observer) => {
+      const field = document.querySelector('.filters input')
+      if (!field) return
+      observer.disconnect()
+      field.value = 'tower'
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+    }).observe(document.body, { childList: true, subtree: true })`)
+    await action(page, 'Explore').click()
+    await page.getByLabel('Memo contains').press('Enter')
+    await page.locator('[data-chip=memo]').waitFor()
+  })
   test('open at their addresses, and follow the back and forward buttons', async () => {
     await using browser = await openPage({ reducedMotion: 'reduce' })
     const page = await opened(browser, `/playground?op=contains&a=2.2,48.8&b=2.4,48.9&chain=base-sepolia`)

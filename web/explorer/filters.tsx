@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
 import { FILTERS } from '../location'
 import type { Box } from '../map/extent'
@@ -137,7 +137,8 @@ function Text({
   const [wrong, setWrong] = useState<string>()
   const value = filterValue(name) ?? ''
   const [draft, setDraft] = useState(value)
-  useEffect(() => {
+  // An effect after the paint would erase what a user types before it runs.
+  useLayoutEffect(() => {
     setDraft(value)
     setWrong(undefined)
   }, [value])
