@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
@@ -59,6 +59,18 @@ const LAYOUTS: [string, PageOptions][] = [
 ]
 
 describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
+  test.each([1280, 390])('breaks a long word of its title beside the button at %i pixels', async (width) => {
+    await using browser = await opened(uids.tower, { ...WITHOUT_MAP, viewport: { width, height: 800 } })
+    const { page } = browser
+    await page.evaluate(`document.querySelector('.card h2 bdi').textContent = 'x'.repeat(100)`)
+    const card = (await sheet(page).boundingBox())!
+    const title = (await sheet(page).locator('h2').boundingBox())!
+    const close = (await sheet(page).getByRole('button', { name: 'Close the record' }).boundingBox())!
+    expect(title.x + title.width).toBeLessThanOrEqual(close.x)
+    expect(close.x + close.width).toBeLessThan(card.x + card.width)
+    expect(close.y).toBeLessThan(title.y + 20)
+    expect(title.height).toBeGreaterThan(40)
+  })
   test.each(LAYOUTS)('opens at its own address on a %s, with three checks', async (name, options) => {
     await using browser = await opened(uids.tower, options)
     const { page } = browser

@@ -1,4 +1,5 @@
 import type { Chain } from '@geospatial-attestation/client'
+import type { Geometry } from 'geojson'
 import { useEffect, useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { copyText } from '../copy-button'
@@ -19,9 +20,12 @@ const COPIED_MS = 2_000
 export function Actions({
   record,
   details,
+  onShow,
   onWatch,
   onChanged,
 }: Full & {
+  /** moves the map to the place; undefined if there is no map */
+  onShow: ((geometry: Geometry) => void) | undefined
   onWatch: () => void
   /** called when the record was revoked */
   onChanged: () => void
@@ -48,6 +52,11 @@ export function Actions({
           <a class="button plain" href={attestAddress(geometry, chain)}>
             {actions.attest}
           </a>
+        )}
+        {onShow && geometry && (
+          <button type="button" onClick={() => onShow(geometry)}>
+            {actions.zoom}
+          </button>
         )}
         <button type="button" onClick={onWatch}>
           {actions.watch}

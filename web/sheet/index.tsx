@@ -38,12 +38,11 @@ export interface SheetProps {
 
 /** Sheet of a place: the attested content, its attester, the checks of this page, and actions. */
 export function Sheet(props: SheetProps) {
-  const { chosen, opener, onShow, onClose } = props
+  const { chosen, opener, onClose } = props
   const { data, isLoading, failure, retry } = props.loaded
   const title = useRef<HTMLHeadingElement>(null)
   useFocus(title, opener, [chosen.uid, chosen.chain])
   const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
-  const geometry = full?.details?.geometry
   const name = full && titleText(full.record)
   useEffect(() => {
     placeTitle.value = name
@@ -69,11 +68,6 @@ export function Sheet(props: SheetProps) {
             sheet.notFound
           )}
         </h2>
-        {onShow && geometry && (
-          <button type="button" onClick={() => onShow(geometry)}>
-            {sheet.zoom}
-          </button>
-        )}
         <button type="button" aria-label={sheet.close} onClick={onClose}>
           ✕
         </button>
@@ -110,6 +104,7 @@ function SheetBody({ full, ...props }: SheetProps & { full: Full }) {
       <Actions
         record={record}
         details={details}
+        onShow={props.onShow}
         onWatch={() => props.onWatch(record)}
         onChanged={props.onChanged}
       />

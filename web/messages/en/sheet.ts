@@ -9,7 +9,6 @@ export const sheet = {
     noResponse: 'No response',
     noMemo: 'Place without a memo',
     close: 'Close the record',
-    zoom: 'Zoom to place',
     memo: 'Memo',
     noRecord: 'There is no record',
     missing: (chain: string) =>
@@ -79,6 +78,7 @@ export const sheet = {
     measure: 'Measure from here',
     inside: 'Is it inside ...',
     attest: 'Attest here',
+    zoom: 'Zoom to place',
     watch: 'Watch',
     share: 'Share',
     copied: 'Link copied',
