@@ -245,7 +245,10 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   const point = (longitude: number, name: string) => ({
     ...{ type: 'Feature', properties: { name }, geometry: { type: 'Point', coordinates: [longitude, 0] } },
   })
-  const TWO = JSON.stringify({ type: 'FeatureCollection', features: [point(1, 'First'), point(2, '<b>2')] })
+  const TWO = JSON.stringify({
+    type: 'FeatureCollection',
+    features: [point(1, 'Field '.repeat(20)), point(2, '<b>2')],
+  })
   test.each(LAYOUTS)(
     'shows the place of a dropped file, and asks about it or attests it on a %s',
     async (name, options) => {
@@ -260,6 +263,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^2\.0\d*,0\./)
       await page.locator('.map[data-state=idle]').waitFor()
       await browser.picture(`dropped-${name}`)
+      expect(await card(page).evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
       expect(await browser.barriers()).toEqual([])
       await card(page).getByRole('button', { name: 'Ask about this place' }).click()
       await expect.poll(() => page.locator('.geometry-a textarea').inputValue()).toBe('2, 0')
