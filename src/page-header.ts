@@ -57,6 +57,7 @@ export const HEADER_STYLE = `${TOKENS}
 .site nav > a:nth-child(3) { border-start-end-radius: var(--radius); border-end-end-radius: var(--radius) }
 .site nav > a:not(.minor) + a:not(.minor) { margin-inline-start: calc(-0.25rem - 1px) }
 .site nav a[aria-current] { background: var(--raised); color: var(--accent); box-shadow: inset 0 -2px }
+@media (forced-colors: active) { .site nav a[aria-current] { text-decoration: underline; text-underline-offset: 0.3em } }
 .site nav details { display: none; position: relative; padding: 0; border: 0 }
 .site details div { position: absolute; z-index: 20; top: 100%; inset-inline-end: 0; display: flex; flex-direction: column; min-width: 9rem; padding: 0.3rem; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); box-shadow: var(--shadow) }
 .site :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }

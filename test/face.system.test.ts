@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
@@ -236,6 +236,24 @@ describe.skipIf(!CHROMIUM)('the list of records', () => {
     expect(cut).toEqual([])
     expect(await page.locator('.exports a').count()).toBe(6)
   })
+})
+
+test.skipIf(!CHROMIUM)('the header marks the current page if the user forces colours', async () => {
+  await using browser = await openPage(WITHOUT_MAP)
+  const { page } = browser
+  await page.emulateMedia({ forcedColors: 'active' })
+  for (const path of ['/', '/manual']) {
+    await page.goto(world.url + path)
+    const links = page.locator('.site nav > a')
+    const lines = await links.evaluateAll((all) =>
+      all.map((link: any) => [
+        link.hasAttribute('aria-current'),
+        (globalThis as any).getComputedStyle(link).textDecorationLine,
+      ]),
+    )
+    expect(lines.filter(([isCurrent]) => isCurrent)).toEqual([[true, 'underline']])
+    expect(lines.filter(([isCurrent]) => !isCurrent).every(([, line]) => line === 'none')).toBe(true)
+  }
 })
 
 test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
