@@ -7,6 +7,7 @@ import { placesIn, type FilePlace } from '../panel/files'
 import { useGiven } from '../panel/given'
 import { handed } from '../panel/handed'
 import { parseInput } from '../panel/input'
+import { PlaceChoice } from '../panel/place-choice'
 import '../sheet/sheet.css'
 
 /** Card of a file that was dropped on the explorer: shows its place on the map, and opens a form with it. */
@@ -65,18 +66,7 @@ export function Dropped({
       <p role="status">
         <bdi>{note}</bdi>
       </p>
-      {places.length > 1 && (
-        <label class="field">
-          {say.sources.choose}{' '}
-          <select value={chosen} onChange={({ currentTarget }) => setChosen(Number(currentTarget.value))}>
-            {places.map(({ name }, i) => (
-              <option key={i} value={i}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      <PlaceChoice places={places} onChoose={setChosen} />
       {place && parsed.kind === 'wrong' && <p class="notice">{parsed.problem}</p>}
       {place && (
         <p class="card-actions">

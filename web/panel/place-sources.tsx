@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { locale, say } from '../messages'
 import { ACCEPTED, type FilePlace } from './files'
 import { fileOf, handed } from './handed'
+import { PlaceChoice } from './place-choice'
 
 /** Number of decimals of the device's position in degrees: about ten centimetres. */
 const DIGITS = 6
@@ -13,7 +14,7 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
   const [choices, setChoices] = useState<readonly FilePlace[]>([])
   const { sources } = say
   const choose = (places: readonly FilePlace[]) => {
-    setChoices(places.length > 1 ? places : [])
+    setChoices(places)
     if (places[0]) onText(places[0].text)
   }
   const locate = () => {
@@ -30,13 +31,13 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
   }
   const open = async (file: File | undefined) => {
     if (!file) return
+    setChoices([])
     try {
       const { placesIn } = await import('./files')
       const places = await placesIn(file)
       setNote(sources.opened(file.name, places.length))
       choose(places)
     } catch (error) {
-      setChoices([])
       setNote((error as Error).message)
     }
   }
@@ -74,18 +75,7 @@ export function PlaceSources({ label, onText }: { label: string; onText: (text: 
           <bdi>{note}</bdi>
         </p>
       )}
-      {choices.length > 1 && (
-        <label class="field">
-          {sources.choose}
-          <select onChange={({ currentTarget }) => onText(choices[Number(currentTarget.value)]!.text)}>
-            {choices.map(({ name }, i) => (
-              <option key={i} value={i}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      <PlaceChoice places={choices} onChoose={(index) => onText(choices[index]!.text)} />
     </div>
   )
 }

@@ -1,0 +1,25 @@
+import { say } from '../messages'
+import type { FilePlace } from './files'
+
+/** Choice among the places of a file; nothing if there is only one. */
+export function PlaceChoice({
+  places,
+  onChoose,
+}: {
+  places: readonly FilePlace[]
+  onChoose: (index: number) => void
+}) {
+  if (places.length < 2) return null
+  return (
+    <label class="field">
+      {say.sources.choose}{' '}
+      <select onChange={({ currentTarget }) => onChoose(Number(currentTarget.value))}>
+        {places.map(({ name }, i) => (
+          <option key={i} value={i}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
