@@ -1,7 +1,7 @@
 import { createGeo } from '@geospatial-attestation/client'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { formatNote, formatVerifierKey, parseCheckpoint, signNote } from '../src/tlog'
-import { CHROMIUM, openPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
 import { seededKey } from './tlog'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -18,7 +18,7 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
       log: { leaf: string }
     }
     await expect.poll(async () => (await geo.logged(answer as never))?.state).toBe('included')
-    await using browser = await openPage({ reducedMotion: 'reduce' })
+    await using browser = await openPage(WITHOUT_MAP)
     const { page, complaints } = browser
     await page.goto(`${world.url}/log`)
     await page.locator('[data-size]').waitFor()
@@ -51,7 +51,7 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
     const cosigned = async (text: string) =>
       formatNote({ ...note, signatures: [...note.signatures, await signNote(text, a!, 1_795_219_200)] })
     const show = async (checkpoint: string) => {
-      const browser = await openPage()
+      const browser = await openPage(WITHOUT_MAP)
       await browser.page.route('**/log/v0/', (route) => route.fulfill({ json }))
       await browser.page.route('**/log/v0/checkpoint', (route) => route.fulfill({ body: checkpoint }))
       await browser.page.goto(`${world.url}/log`)

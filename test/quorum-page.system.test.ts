@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Pages } from '../api/web'
 import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
 import { startApi, type TestApi } from './api'
-import { CHROMIUM, openPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests that the playground can ask a quorum of three operators, in a real browser (needs chromium). */
@@ -99,7 +99,7 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
       operators: urls.join(),
       k: '3',
     })
-    await using browser = await openPage({ reducedMotion: 'reduce' })
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(`${operators[0]!.url}/playground?${address.toString()}`)
     await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
@@ -113,7 +113,7 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
       ...{ op: 'distance', a: '1, 2', b: '1, 3', k: '2' },
       operators: operators.map(({ url }) => url).join(),
     })
-    await using browser = await openPage({ reducedMotion: 'reduce' })
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     const sent: string[] = []
     page.on('request', (request) => {
