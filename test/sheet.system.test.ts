@@ -85,7 +85,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('measures an area by the kernel, in the units that the user chose', async () => {
-    await using browser = await opened(uids.park)
+    await using browser = await opened(uids.park, WITHOUT_MAP)
     const { page } = browser
     const size = sheet(page).locator('[data-size]')
     const whole = OPERATIONS.area.compute([prepareGeometry(readGeometry(PARK, 'geometry'))], [])
@@ -102,7 +102,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test("names the attester, and links to the attester's other places", async () => {
-    await using browser = await opened(uids.tower)
+    await using browser = await opened(uids.tower, WITHOUT_MAP)
     const { page } = browser
     const attester = sheet(page).locator('.attester')
     await attester.getByText(/3 places, first seen on .*, 33.3% revoked/).waitFor()
@@ -112,7 +112,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('reports each way in which a service may lie', async () => {
-    await using browser = await opened(uids.park)
+    await using browser = await opened(uids.park, WITHOUT_MAP)
     const { page } = browser
     /** Opens the page while the service returns false data about the content of its event log. */
     const lying = async (change: (text: string) => string) => {
@@ -157,7 +157,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     ['the browser has no node', {}],
     ['the node fails', { [LOCAL_CHAIN.id]: 'broken' }],
   ])("reads the chain through the service's RPC endpoint if %s", async (_, nodes: Record<number, string>) => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     const urls = Object.fromEntries(Object.entries(nodes).map(([id, path]) => [id, `${world.url}/${path}`]))
     await page.route('**/local-nodes', (route) => route.fulfill({ json: urls }))
@@ -175,7 +175,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('names its place in the title of the document, and is closed by the back button', async () => {
-    await using browser = await opened(uids.park)
+    await using browser = await opened(uids.park, WITHOUT_MAP)
     const { page } = browser
     const isTitled = (name: string) => expect.poll(() => page.title()).toBe(`${name} · Attested places`)
     await isTitled('A park')
@@ -227,7 +227,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('has buttons to ask, attest and share, and revokes an own place of the user', async () => {
-    await using browser = await opened(uids.mine)
+    await using browser = await opened(uids.mine, WITHOUT_MAP)
     const { page } = browser
     const actions = sheet(page).locator('.actions')
     const hrefOf = (name: string) => actions.getByRole('link', { name }).getAttribute('href')
@@ -263,7 +263,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
       { chain: 'celo', ...twin, geometry: TOWER, columns: { srs: srs! } },
     ])
     try {
-      await using browser = await opened(uids.tower)
+      await using browser = await opened(uids.tower, WITHOUT_MAP)
       const { page } = browser
       await sheet(page).getByRole('button', { name: 'Celo' }).click()
       await sheet(page).locator('.facts', { hasText: 'Celo' }).waitFor()
@@ -278,7 +278,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('explains what to do about a place that is not indexed', async () => {
-    await using browser = await openPage({ viewport: { width: 390, height: 844 } })
+    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width: 390, height: 844 } })
     const { page } = browser
     await page.goto(pageOf(`0x${'1'.repeat(64)}`))
     await sheet(page).getByText('A reorg may have removed it').waitFor()
@@ -290,7 +290,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('names the supported chains if the chain of its address is not one of them', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(`${world.url}/?record=polygon-${uids.tower}`)
     await sheet(page).getByRole('heading', { name: 'Not found' }).waitFor()
