@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type PageOptions } from './browser'
 import { ADDRESSES, insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -142,7 +142,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('watches filters while the page is open, and shows commands that watch without the page', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.context().grantPermissions(['notifications'])
     await page.addInitScript(`
@@ -186,7 +186,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('names the watch that is running, and replaces it by another one', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.context().grantPermissions(['notifications'])
     // Like Chromium on Android, which has permissions but no notifications of pages.
@@ -220,7 +220,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     const place = { type: 'Point' as const, coordinates: [179.995, 20] }
     const uid = await attest(world.chain, locationRequest(place, { memo: 'At the antimeridian' }))
     await world.caughtUp()
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(`${world.url}/r/base-sepolia/${uid}`)
     await page.locator('.card').getByRole('button', { name: 'Watch' }).click()
@@ -287,7 +287,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     ['unknown content', { 'photo.jpg': '\u0000\u00ff' }, 'is not GeoJSON, KML, GPX or a shapefile'],
     ['a geometry beyond the Earth', { 'a.json': '{"type":"Point","coordinates":[1e9,95]}' }, 'latitude'],
   ])('reports a dropped file with %s, and stays', async (_, files, problem) => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(world.url)
     await page.locator('.map[data-state=idle]').waitFor()
@@ -298,7 +298,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
   test('stays when a file is dropped onto the page of the log', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(`${world.url}/log`)
     await page.locator('main h1, main .waiting').first().waitFor()

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFailed, test } from 'vitest'
-import { CHROMIUM, openPage, type OpenPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests the search field of the pages in a real browser (needs chromium). */
@@ -115,7 +115,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     expect(complaints).toEqual([])
   })
   test('finds a UID, the transaction that attested it, and its attester', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(world.url)
     await idle(page)
@@ -164,7 +164,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     expect(complaints).toEqual([])
   })
   test('keeps the focus while the sheet of a hit is loaded and the next text is typed', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     let release = () => {}
     const released = new Promise<void>((resolve) => (release = resolve))
@@ -183,7 +183,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
   test('finds places while the worker of the towns cannot be loaded, and later finds towns', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     let refused = 0
     await page.route(/towns-worker/, (route) => (refused++, route.abort()))
