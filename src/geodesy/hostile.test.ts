@@ -348,7 +348,7 @@ const TOO_MUCH: Record<string, Family> = {
 const SEED = 20_261_122
 /** Small efforts use smaller shapes. */
 const QUICK = EFFORT < 2
-const LARGE = QUICK ? 2_000 : 16_000
+const LARGE = QUICK ? 1_000 : 16_000
 const read = (family: Family, n: number) => readGeometry(family(n, seededRandom(SEED)), 'g')
 /** A tenth above the limit for preparing, so that the kernel's own limit is reached first. */
 const prepare = (family: Family, n: number) => withEffort(1_100_000, () => prepareGeometry(read(family, n)))
@@ -410,29 +410,26 @@ describe('the sweep', () => {
       expect(() => prepare(() => polygon(ring), 0)).toThrow(/crosses/)
   })
   test('finds the hole outside its shell among many holes', () => {
-    const holes = range(160, (i) => box(-10 + i / 10, -70, -10 + (i + 0.5) / 10, 70))
-    const inner = (i: number) => [...holes, box(-10 + (i + 0.1) / 10, -1, -10 + (i + 0.2) / 10, 1)]
+    const count = QUICK ? 40 : 160
+    const west = (i: number) => -10 + (i * 16) / count
+    const holes = range(count, (i) => box(west(i), -70, west(i + 0.5), 70))
+    const inner = (i: number) => [...holes, box(west(i + 0.1), -1, west(i + 0.2), 1)]
+    const notInside = (hole: number) => new RegExp(`^g\\.coordinates\\[${hole}\\]: this hole is not inside`)
     const outside = [...holes, box(8, -1, 9, 1)]
     expect(prepare(() => polygon(box(-11, -80, 7, 80), ...holes), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(34)), 0)).toThrow(
-      /^g\.coordinates\[161\]: this hole is not inside/,
-    )
-    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(
-      /^g\.coordinates\[161\]: this hole is not inside/,
-    )
+    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...inner(34)), 0)).toThrow(notInside(count + 1))
+    expect(() => prepare(() => polygon(box(-11, -80, 7, 80), ...outside), 0)).toThrow(notInside(count + 1))
     // Holes across the antimeridian, and around a pole.
     const shifted = (rings: Position[][]) =>
       rings.map((ring) => ring.map(([lon, lat]) => position(lon! + 180, lat!)))
     expect(prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...holes])), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(99)])), 0)).toThrow(
-      /^g\.coordinates\[161\]: this hole is not inside/,
+    expect(() => prepare(() => polygon(...shifted([box(-11, -80, 7, 80), ...inner(count - 2)])), 0)).toThrow(
+      notInside(count + 1),
     )
     const cap = closed(range(36, (i) => position(10 * i, 0.5)))
     const polar = range(600, (i) => triangle(-179 + 0.59 * i, 2 + (i % 80), 0.05))
     expect(prepare(() => polygon(cap, ...polar), 0).seams).toBeUndefined()
-    expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(
-      /^g\.coordinates\[601\]: this hole is not inside/,
-    )
+    expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(notInside(601))
   })
 })
 

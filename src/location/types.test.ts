@@ -5,7 +5,7 @@ import { Geodesic } from 'geographiclib-geodesic'
 import type { Geometry, Polygon, Position } from 'geojson'
 import { cellArea, cellToLatLng, getPentagons, getRes0Cells, latLngToCell } from 'h3-js'
 import { describe, expect, test } from 'vitest'
-import { hunt } from '../../test/seed'
+import { EFFORT, hunt } from '../../test/seed'
 import {
   GeometryError,
   areaSquareMeters,
@@ -468,7 +468,8 @@ describe('an H3 cell', () => {
       ...getPentagons(res),
       ...places.map(([lat, lon]) => latLngToCell(lat, lon, res)),
     ])
-    for (const cell of [...getRes0Cells(), ...cells]) {
+    const coarse = getRes0Cells().filter((_, i) => EFFORT >= 2 || i % 6 === 0)
+    for (const cell of [...coarse, ...cells]) {
       const shape = prepare(polygon('h3', cell))
       expect(contains(shape, centre(cell)), cell).toBe(true)
       // H3 treats its sphere as the ellipsoid, which has 0.9 % less area at the poles. Beyond resolution 12
@@ -614,7 +615,7 @@ describe('a geohash', () => {
     },
   )
   test('equals the union of its child cells', () => {
-    for (const geohash of ['ez', 'b0', 'u4p', 's00']) {
+    for (const geohash of EFFORT < 2 ? ['u4p', 's00'] : ['ez', 'b0', 'u4p', 's00']) {
       const cells = [...ALPHABET].map((letter) => polygon('geohash', geohash + letter).coordinates)
       const [cell, children] = [
         prepare(polygon('geohash', geohash)),
