@@ -216,7 +216,7 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
 
 describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   test('leaves the focus where the user moved it, if the sheet is loaded late', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))

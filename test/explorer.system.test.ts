@@ -7,7 +7,7 @@ import { blankSettings } from '../dev/settings'
 import { settingSuffix } from '../src/chains'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
-import { CHROMIUM, openPage, type OpenPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
@@ -273,7 +273,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   test('never links a card of a local chain to external explorers, even after a card of another chain', async () => {
     await insertRecords(world.databaseUrl, [{ chain: 'celo', uid: uids.tower, memo: 'The same UID' }])
     try {
-      await using browser = await openPage()
+      await using browser = await openPage(WITHOUT_MAP)
       const page = await opened(browser, `?record=celo-${uids.tower}`)
       await card(page).getByText('The same UID').waitFor()
       await card(page).locator('a[href*="celo"][href^="https://"]').first().waitFor({ state: 'attached' })
@@ -473,7 +473,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('states the time of the retry after refused requests', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     let isLimited = true
     await page.route('**/api/v0/location-records?*', (route) =>

@@ -105,7 +105,7 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
   )
 
   test('have the same header at the same place', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     const places: Record<string, unknown> = {}
     for (const [name, path] of Object.entries(pages)) {
@@ -124,7 +124,7 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
   })
 
   test('show a menu with the pages for which the header of a phone has no room', async () => {
-    await using browser = await openPage({ viewport: { width: 320, height: 600 } })
+    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width: 320, height: 600 } })
     const { page } = browser
     for (const path of ['/', '/ogc']) {
       await opened(page, path)
@@ -224,7 +224,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
 
 describe.skipIf(!CHROMIUM)('the list of records', () => {
   test.each([1280, 820, 390, 320])('shows all formats of its downloads at %i pixels', async (width) => {
-    await using browser = await openPage({ viewport: { width, height: 800 } })
+    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width, height: 800 } })
     const { page } = browser
     await opened(page, '/')
     const cut = await page.evaluate(`{
@@ -257,7 +257,7 @@ test.skipIf(!CHROMIUM)('the header marks the current page if the user forces col
 })
 
 test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
-  await using browser = await openPage()
+  await using browser = await openPage(WITHOUT_MAP)
   await opened(browser.page, '/graphql')
   expect(await browser.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([
     800, 800,

@@ -236,7 +236,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
       ['5000', `Yes. Eiffel Tower is ${meters} from Notre-Dame: within 5 km.`],
       ['1250.5', `No. Eiffel Tower is ${meters} from Notre-Dame: not within 1,250.5 m.`],
     ] as const) {
-      await using browser = await open({ op: 'within', a: tower, b: church, radius })
+      await using browser = await open({ op: 'within', a: tower, b: church, radius }, WITHOUT_MAP)
       const { page, complaints } = browser
       await page.getByText('Record on base-sepolia: Notre-Dame').waitFor()
       await ask(browser)
@@ -430,7 +430,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
 
   test('accepts a record that is named by its UID', async () => {
     const record = await attested()
-    await using browser = await open({ op: 'distance', a: record, b: '0, 0' })
+    await using browser = await open({ op: 'distance', a: record, b: '0, 0' }, WITHOUT_MAP)
     const { page, complaints } = browser
     await page.getByText('Record on base-sepolia: A place <b>&').waitFor()
     await ask(browser)
@@ -455,7 +455,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   })
 
   test('lands an answer by one click on the local chain, reads it there, and links to it', async () => {
-    await using browser = await open({ a: '0, 0', b: '1, 1' })
+    await using browser = await open({ a: '0, 0', b: '1, 1' }, WITHOUT_MAP)
     const { page, complaints } = browser
     await ask(browser)
     await verified(browser)
