@@ -113,7 +113,8 @@ export default function Places() {
               onShow={isPlain ? undefined : (geometry) => map.current && zoomTo(map.current.map, geometry)}
               onClose={() => {
                 select(undefined)
-                document.querySelector<HTMLElement>(`[data-record="${chosen.chain}-${chosen.uid}"]`)?.focus()
+                // The list, which the sheet may cover, is hidden until the sheet is removed in a microtask.
+                queueMicrotask(() => placeInList(chosen)?.focus())
               }}
               onSelect={select}
               onAttester={(prover) => setFilters({ prover })}
@@ -163,6 +164,9 @@ const pick = (record: RecordKey): void => {
   if (page === 'explorer') select(record)
   else pickers[page]?.(record)
 }
+
+const placeInList = ({ chain, uid }: RecordKey) =>
+  document.querySelector<HTMLElement>(`[data-record="${chain}-${uid}"]`)
 
 /** Watch of the active filters. */
 const filtersWatch = (): Watched => ({
