@@ -436,6 +436,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await browser.picture('attest-corner-phone')
     await remove(page).tap()
     await filled(page, JSON.stringify(TRIANGLE))
+    expect(await remove(page).isDisabled()).toBe(true)
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Remove corner')
     expect(browser.complaints).toEqual([])
   })
 })

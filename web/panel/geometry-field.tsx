@@ -210,7 +210,8 @@ function DrawButtons({
           </button>
         )}
         {vertices?.selected !== undefined && (
-          <button type="button" disabled={!vertices.isRemovable} onClick={() => editing()?.remove()}>
+          // Not the attribute disabled, with which the button would lose the focus to the page.
+          <button type="button" aria-disabled={!vertices.isRemovable} onClick={() => editing()?.remove()}>
             {say.drawing.remove}
           </button>
         )}
