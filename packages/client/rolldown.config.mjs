@@ -9,7 +9,12 @@ export default library({
   resolve: { mainFields: ['module', 'main'], aliasFields: [['browser']] },
   treeshake: { moduleSideEffects: false },
   plugins: kernelPlugins,
-  // `createGeo`, the errors and all that they need are one chunk, apart from what checks and signs, so that a
-  // page which loads the client does not load viem.
-  chunks: { groups: [{ name: 'geo', test: /[\\/]client[\\/]src[\\/](?:geo|errors)\.ts$/ }] },
+  // `createGeo` and all that it needs are apart from the code that checks and signs, so that a page that
+  // bundles the client does not load viem. The kernel needs only the first group.
+  chunks: {
+    groups: [
+      { name: 'errors', test: /[\\/](?:client[\\/]src[\\/](?:errors|position)|operations[\\/]table)\.ts$/ },
+      { name: 'geo', test: /[\\/]client[\\/]src[\\/]geo\.ts$/ },
+    ],
+  },
 })
