@@ -28,11 +28,17 @@ const dayOf = (milliseconds: number) => Math.floor(milliseconds / DAY_MS)
 
 /** `isReady` is true once the map shows the records, which must not wait for the histogram. */
 export function TimeFilter({ isReady }: { isReady: boolean }) {
-  const first = useLoaded(isReady ? 'first' : undefined, async (signal) => {
+  const wasReady = useRef(false)
+  wasReady.current ||= isReady
+  const first = useLoaded(wasReady.current ? 'first' : undefined, async (signal) => {
     const { data } = await geoOnce.records.page({ sort: 'timestamp', limit: 1, signal })
     return data[0] ? Date.parse(data[0].timestamp) : Date.now()
   })
-  const start = dayOf(first.data ?? Date.now())
+  // Before the first record is known, the range of the filter counts.
+  const bounds = [filterValue('fromTimestamp'), filterValue('toTimestamp')].map((time) =>
+    Date.parse(time ?? ''),
+  )
+  const start = dayOf(first.data ?? Math.min(Date.now(), ...bounds.filter((time) => !Number.isNaN(time))))
   const whole = { from: start, to: Math.max(dayOf(Date.now()), start) + 1 }
   const range = useRange(whole)
   const { from, to } = range.shown
