@@ -181,6 +181,10 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await page.getByText('Opened two.json: 2 places.').waitFor()
     await page.getByLabel('Place in the file').selectOption('<b>Second')
     await filled(page, '2, 0')
+    // Another file begins with its first place.
+    await openFile(page, 'others.json', JSON.stringify({ ...two, features: [point(3, 'A'), point(4, 'B')] }))
+    await filled(page, '3, 0')
+    expect(await page.getByLabel('Place in the file').inputValue()).toBe('0')
     expect(complaints).toEqual([])
     for (const [name, content, problem] of [
       ['not.kml', '<kml><unclosed></kml>', 'is not valid XML'],

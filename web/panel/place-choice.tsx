@@ -12,8 +12,8 @@ export function PlaceChoice({
   if (places.length < 2) return null
   return (
     <label class="field">
-      {say.sources.choose}{' '}
-      <select onChange={({ currentTarget }) => onChoose(Number(currentTarget.value))}>
+      {say.sources.choose} {/* Other places need another element, whose choice is the first of them. */}
+      <select key={places} onChange={({ currentTarget }) => onChoose(Number(currentTarget.value))}>
         {places.map(({ name }, i) => (
           <option key={i} value={i}>
             {name}
