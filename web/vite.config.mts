@@ -17,7 +17,7 @@ export default defineConfig({
     outDir: '../dist/web',
     emptyOutDir: true,
     target: 'es2022',
-    // No inline data, to keep the sources in the content security policy few.
+    // Only the icon is inline (index.html), to keep the sources in the content security policy few.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 700,

@@ -40,6 +40,11 @@ export function firstView() {
       first = new Set([...all].filter((id) => !worker.has(id)))
       map = new Set([...all].filter((id) => worker.has(id)))
     },
+    generateBundle(_, bundle) {
+      const loaded = bundle[Object.keys(bundle).find((file) => bundle[file].name === 'map-worker')].imports
+      if (loaded.some((file) => bundle[file].name === 'first'))
+        this.error("The map's worker would run the page: take a module that it uses out of ONLY_PAGES.")
+    },
   }
 }
 

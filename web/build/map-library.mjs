@@ -8,10 +8,10 @@ const SOURCE = path.join(
 )
 const WORKER_URL = 'virtual:map-worker-url'
 /**
- * Modules of MapLibre that our maps do not need, and their replacements; saves 40 kB compressed. The maps have
- * no MapLibre tiles (MLT), terrain or extruded buildings, and no right-to-left labels, because names of cities
- * are romanized (web/build/basemap.mjs leaves out others). The styles are ours, and test/map-layers.test.ts
- * validates them.
+ * Modules of MapLibre that our maps do not need, and their replacements; saves 40 kB compressed. The maps
+ * have no MapLibre tiles (MLT), and no right-to-left labels, because names of cities are romanized
+ * (web/build/basemap.mjs leaves out others). Layers are not validated at run time; test/map-layers.test.ts
+ * validates those of the records.
  */
 const LEFT_OUT = {
   'vector_tile_mlt.ts': `export class MLTVectorTile { constructor() { throw new Error('This build reads no MapLibre tiles.') } }`,
@@ -26,7 +26,7 @@ const LEFT_OUT = {
   'validate_style.ts': `export const validateStyle = {}, SPEC_SOURCE_TYPES = new Set()
     export const validateAndEmit = () => false, validateStyleAndEmit = validateAndEmit, emitValidationErrors = validateAndEmit`,
 }
-/** Modules of MapLibre for what our maps do not have, whose exports become functions that do nothing. */
+/** Modules of MapLibre for features that our maps do not have, whose exports become empty. */
 const EMPTIED = new RegExp(
   `^(?:${[
     'draw_(?:hillshade|color_relief|fill_extrusion|debug|collision_debug)',
@@ -41,8 +41,8 @@ const EMPTIED = new RegExp(
 const REPLACED = '\0replaced:'
 
 /**
- * Bundles MapLibre from its sources: 314 kB gzipped instead of 442, because its built files contain twice
- * what page and worker share. The package is pinned, because its sources are not a public interface.
+ * Bundles MapLibre from its sources, because its built files contain the modules that page and worker share
+ * twice. The package is pinned, because its sources are not a public interface.
  */
 export function mapLibrary() {
   return {
@@ -71,9 +71,13 @@ export function mapLibrary() {
   }
 }
 
-/** Source of a module whose exports are functions that do nothing. */
+/** Source of a module whose exports are functions that do nothing, and classes without objects. */
 function emptied(source) {
-  const names = [...source.matchAll(/^export (?:class|function|const) (\w+)/gm)].map(([, name]) => name)
-  const functions = names.map((name) => `export function ${name}() {}`)
-  return [...functions, /^export default /m.test(source) ? `export default ''` : ''].join('\n')
+  const exported = [...source.matchAll(/^export (class|function|const) (\w+)/gm)]
+  const empty = exported.map(([, kind, name]) =>
+    kind === 'class'
+      ? `export class ${name} { constructor() { throw new Error('This build has no ${name}.') } }`
+      : `export function ${name}() {}`,
+  )
+  return [...empty, /^export default /m.test(source) ? `export default ''` : ''].join('\n')
 }
