@@ -452,7 +452,7 @@ describe('an H3 cell', () => {
     expect(cell.coordinates[0]![0]![0]).toBeCloseTo(-122.42, 1)
     expect(turning(cell.coordinates[0]!)).toBeGreaterThan(0)
   })
-  test('contains its centre and has its area within 1 %, everywhere and for all pentagons', () => {
+  test('contains its centre and has its area within 1 %, at all resolutions and for all pentagons', () => {
     const places: [number, number][] = [
       [90, 0],
       [-90, 0],
