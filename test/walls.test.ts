@@ -225,7 +225,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['web/sheet/index.tsx', 'expires * 1000 < Date.now()', 'compared with an expiry'],
   ['web/sheet/checks.tsx', 'checkStanding(reading, Date.now())', 'compared with an expiry'],
   ['web/explorer/time-filter.tsx', ': Date.now()\n', 'the days of a calendar'],
-  ['web/explorer/time-filter.tsx', 'first.data ?? Date.now()', 'the days of a calendar'],
+  ['web/explorer/time-filter.tsx', 'Math.min(Date.now(),', 'the days of a calendar'],
   ['web/explorer/time-filter.tsx', 'dayOf(Date.now())', 'the days of a calendar'],
   ['web/explorer/time-filter.tsx', 'new Date(Date.now() - days * DAY_MS)', 'the days of a calendar'],
 ]
