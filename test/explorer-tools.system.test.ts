@@ -216,6 +216,20 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('shows the times of a link also before the first record is known', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    // This request gets no response.
+    await page.route(/sort=timestamp/, () => {})
+    await page.goto(`${world.url}?fromTimestamp=2026-01-05T00:00:00Z&toTimestamp=2026-01-08T00:00:00Z`)
+    const days = page.locator('.days input')
+    await days.first().waitFor()
+    expect(await days.evaluateAll((all: any[]) => all.map(({ value }) => value))).toEqual([
+      '2026-01-05',
+      '2026-01-07',
+    ])
+  })
+
   test('watches the surroundings of a place from the sheet of the place', async () => {
     const place = { type: 'Point' as const, coordinates: [179.995, 20] }
     const uid = await attest(world.chain, locationRequest(place, { memo: 'At the antimeridian' }))
