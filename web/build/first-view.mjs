@@ -6,7 +6,7 @@ const STARTS = /\/web\/main\.tsx$|\/web\/explorer\/index\.tsx$|\/client\/dist\/g
 const WORKER = /\/maplibre-gl\/src\/source\/worker\.ts$/
 /** Exports the whole client, of which the first view needs the chunk in `STARTS` only. */
 const CLIENT = /\/client\/dist\/index\.mjs$/
-/** Modules of packages that the worker loads too, which only the pages use. */
+/** Modules that only the pages use, although the worker loads other modules of their packages. */
 const ONLY_PAGES =
   /\/maplibre-gl-style-spec\/dist\/(?:diff|deref|empty|util\/deep_equal)\.mjs$|\/gl-matrix\/esm\/mat2\.js$/
 
@@ -41,8 +41,10 @@ export function firstView() {
       map = new Set([...all].filter((id) => worker.has(id)))
     },
     generateBundle(_, bundle) {
-      const loaded = bundle[Object.keys(bundle).find((file) => bundle[file].name === 'map-worker')].imports
-      if (loaded.some((file) => bundle[file].name === 'first'))
+      const worker = Object.values(bundle).find(({ name }) => name === 'map-worker')
+      const loads = ({ name, imports = [] }) =>
+        name === 'first' || imports.some((file) => loads(bundle[file]))
+      if (loads(worker))
         this.error("The map's worker would run the page: take a module that it uses out of ONLY_PAGES.")
     },
   }
