@@ -12,10 +12,10 @@ const CHANGES = 5
 /** Changes before the first measurement. They fill caches and lists of bounded length. */
 const WARM_UP = 8
 /**
- * Bytes by which the heap may grow: the noise after garbage collection, a tenth of the memory in use, and an
- * allowance per change.
+ * Bytes by which the heap may grow: what the engine keeps for code that runs more often, such as compiled
+ * code (0.7 to 1.5 MB within 15 changes, 1.6 MB within 75), and an allowance per change.
  */
-const NOISE = 1_000_000
+const ENGINE = 2_000_000
 const PER_CHANGE = 25_000
 
 let world: TestWorld
@@ -70,11 +70,18 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     const before = await measured()
     await page.getByRole('button', { name: 'Clear all filters' }).click()
     while (changes < WARM_UP + cases) await change()
-    const after = await measured()
+    let after = await measured()
+    /** Limits that are exceeded. What a request or a timer holds for a moment is no growth. */
+    const exceeded = async () => {
+      after = await sizeOf(session)
+      return [
+        after.listeners > before.listeners + 20 && 'listeners',
+        after.nodes > before.nodes * 1.1 && 'nodes',
+        after.heap > before.heap + ENGINE + PER_CHANGE * cases && 'heap',
+      ].filter(Boolean)
+    }
+    await expect.poll(exceeded).toEqual([])
     report(`${changes} changes: ${JSON.stringify(before)} before, ${JSON.stringify(after)} after`)
-    expect(after.listeners).toBeLessThanOrEqual(before.listeners + 20)
-    expect(after.nodes).toBeLessThanOrEqual(before.nodes * 1.1)
-    expect(after.heap).toBeLessThan(before.heap + NOISE + PER_CHANGE * cases)
     expect(browser.complaints).toEqual([])
   })
 })
