@@ -12,7 +12,6 @@ hunt('folded groups are the first ones in the order of the database', 300, async
   for (let i = 0; i < cases; i++) {
     const rows = Array.from({ length: 60 }, (): GroupRow => ({
       ...{ k0: pick(PLACES), k1: pick(TYPES), records: 1 + Math.floor(random() * 3) },
-      ...{ groups: 0, all: 0 },
     }))
     const query: GroupQuery = {
       by: [

@@ -5,7 +5,7 @@ import { foldedGroups } from './folded-groups'
 import {
   type GroupQuery,
   type GroupRow,
-  type SourceRow,
+  type TotalRow,
   type Groups,
   groupsOf,
   groupsQuery,
@@ -61,10 +61,11 @@ async function groupsFrom(
     return source ? groupsQuery(source, query, value, MOST_FOLDED + 1) : ''
   })
   if (!isKnown) return undefined
-  const answer = await store.run<SourceRow>(read, true, REMEDY)
-  if (answer[0]!.incomplete) return undefined
-  const rows = answer.filter((row): row is SourceRow & GroupRow => row.records !== null)
-  if (!query.by.some(({ dimension }) => dimension.cell)) return groupsOf(rows, query)
+  const answer = await store.run<GroupRow | TotalRow>(read, true, REMEDY)
+  const total = answer.find((row): row is TotalRow => (row as Partial<TotalRow>).groups != null)!
+  const rows = answer.filter((row) => row !== total)
+  if (total.incomplete) return undefined
+  if (!query.by.some(({ dimension }) => dimension.cell)) return groupsOf(total, rows, query)
   if (rows.length > MOST_FOLDED)
     throw new UnavailableError(
       `More than ${MOST_FOLDED} positions would have to be assigned to H3 cells. Narrow it by chain, prover, a shorter time or a smaller bbox, or group by geohash.`,

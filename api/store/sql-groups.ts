@@ -139,21 +139,17 @@ export interface Groups {
   groups: number
   total: Measures
 }
-/** Row of groupsQuery. */
+/** Row of groupsQuery: a group. */
 export interface GroupRow {
   [key: `k${number}`]: string | boolean | null
   [sum: `s${number}`]: string
   /** Records without this sum. */
   [without: `w${number}`]: number
   records: number
-  groups: number
-  all: number
-  [total: `t${number}`]: string
-  [withoutTotal: `u${number}`]: number
 }
-/** Row of groupsQuery, with the state of the source in the same snapshot; no group while it is incomplete. */
-export interface SourceRow extends Omit<GroupRow, 'records'> {
-  records: number | null
+/** Row of groupsQuery with the totals of all groups. No other row exists while the source is incomplete. */
+export interface TotalRow extends GroupRow {
+  groups: number
   incomplete: boolean
 }
 
@@ -272,9 +268,10 @@ export function recordSource(
 }
 
 /**
- * Reads the first groups in order, together with the number and the totals of all groups, and the state of
- * the source in the same snapshot: counts of another snapshot or server could be incomplete. With a dimension
- * that the database cannot compute, reads up to `most` groups in no order, which `foldedGroups` completes.
+ * Reads the first groups in order, and in a row of its own the number and the totals of all groups, with the
+ * state of the source in the same snapshot: counts of another snapshot or server could be incomplete. With a
+ * dimension that the database cannot compute, reads up to `most` groups in no order and without totals, which
+ * `foldedGroups` completes.
  */
 export function groupsQuery(
   source: Source,
@@ -305,17 +302,19 @@ export function groupsQuery(
     ...(source.incomplete === 'false' ? [] : [`NOT (${source.incomplete})`]),
     ...source.where,
   ])} GROUP BY ${by.map((_, i) => i + 1).join(', ')}`
-  const totals = isFolded
-    ? ''
-    : `, (count(*) OVER ())::float8 AS groups, sum(records) OVER () AS "all"${sums.map((_, i) => `, (sum(s${i}) OVER ())::text AS t${i}, sum(w${i}) OVER () AS u${i}`).join('')}`
-  const shown = keys.map(({ format }, i) =>
-    format ? `to_char(k${i}::timestamp, '${format}') AS k${i}` : `k${i}`,
-  )
-  const columns = [...shown, 'records', ...sums.map((_, i) => `s${i}::text AS s${i}, w${i}`)]
-  return `SELECT state.incomplete, answer.* FROM (SELECT ${source.incomplete} AS incomplete) AS state LEFT JOIN LATERAL (
-    SELECT ${columns.join(', ')}${isFolded ? '' : `, groups, "all"${sums.map((_, i) => `, t${i}, u${i}`).join('')}`}
-    FROM (SELECT *${totals} FROM (${grouped}) AS grouped
-      ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)}) AS page) AS answer ON true`
+  const measures = ['records', ...sums.flatMap((_, i) => [`s${i}`, `w${i}`])]
+  const totals = measures.map((name) => (isFolded ? '0' : `coalesce(sum(${name}), 0)`))
+  const noKeys = keys.map(({ type }) => `NULL::${type === 'boolean' ? type : 'text'}`)
+  const shown = keys.map(({ format }, i) => (format ? `to_char(k${i}::timestamp, '${format}')` : `k${i}`))
+  const inText = (columns: readonly string[]) =>
+    columns.map((column, i) => `${column}${measures[i]!.startsWith('s') ? '::text' : ''}`)
+  const names = [...keys.map((_, i) => `k${i}`), ...measures].join(', ')
+  return `WITH grouped AS (${grouped})
+    SELECT ${source.incomplete} AS incomplete, total.* FROM (
+      SELECT ${isFolded ? '0::float8' : 'count(*)::float8'} AS groups, ${[...noKeys, ...inText(totals)].join(', ')}
+      ${isFolded ? '' : 'FROM grouped'}) AS total(groups, ${names})
+    UNION ALL (SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')} FROM grouped
+      ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)})`
 }
 
 /** Statement with parameters that `make` adds. */
@@ -325,16 +324,12 @@ export function statement(make: (value: (v: unknown) => string) => string): Stat
 }
 
 /** Groups of rows that the database sorted and totalled. */
-export function groupsOf(rows: readonly GroupRow[], { by, sums }: GroupQuery): Groups {
-  const [first] = rows
+export function groupsOf(total: TotalRow, rows: readonly GroupRow[], query: GroupQuery): Groups {
+  const { records, sums, without } = groupOf(total, query)
   return {
-    shown: rows.map((row) => groupOf(row, { by, sums })),
-    groups: first?.groups ?? 0,
-    total: {
-      records: first?.all ?? 0,
-      sums: sums.map((_, i) => BigInt(first?.[`t${i}`] ?? 0)),
-      without: sums.map((_, i) => first?.[`u${i}`] ?? 0),
-    },
+    shown: rows.map((row) => groupOf(row, query)),
+    groups: total.groups,
+    total: { records, sums, without },
   }
 }
 
