@@ -24,7 +24,10 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    tags: [{ name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' }],
+    tags: [
+      { name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' },
+      { name: 'effort', description: 'other tests that do more at the effort of `npm run test:all`' },
+    ],
     // Compiled test files and sources stay between runs, by the hash of their text and of this configuration.
     experimental: { fsModuleCache: true, fsModuleCachePath: 'node_modules/.cache/vitest' },
     // The tiers of CONTRIBUTING, by the names of their files.

@@ -175,7 +175,7 @@ test('the documented agent prints its usage, and why a chain is not supported', 
   expect(output).toContain('chain 1 is not signed for: it is not served')
 })
 
-describe.each(testedSlugs(EFFORT))('on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('on %s', { tags: ['effort'] }, (slug) => {
   test('the documented agent requests and lands its answer through the proxy', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()

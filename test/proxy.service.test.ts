@@ -78,7 +78,7 @@ const proxyContract = (chain: LocalChain) =>
     chain.provider,
   )
 
-describe.each(testedSlugs(EFFORT))('the service on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('the service on %s', { tags: ['effort'] }, (slug) => {
   test('signs an answer for the proxy, which lands by the transaction in the answer', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
@@ -226,6 +226,7 @@ describe.each(testedSlugs(EFFORT))('the service on %s', (slug) => {
 const ANSWERS = Math.min(100, 20 * EFFORT)
 test.each(testedSlugs(EFFORT))(
   'answers for the proxy land in a plain loop on %s by ethers, viem and eas-sdk',
+  { tags: ['effort'] },
   async (slug) => {
     const chain = local(slug)
     const key = Wallet.createRandom().privateKey as `0x${string}`

@@ -257,3 +257,13 @@ test('optional packages are imported where they are needed, never when a file is
   const eager = new RegExp(`^(import|export)\\s(?!type\\b)[^';(]*'(${packages})(/[^']*)?'`, 'm')
   expect(holders(eager)).toEqual([])
 })
+test('service tests that do more at a higher effort are tagged, so that CI repeats them', () => {
+  const tests = ['src', 'api', 'test', 'packages']
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => path.posix.join(folder, file)),
+    )
+    .filter((file) => file.endsWith('.service.test.ts') && !file.includes('node_modules'))
+  const following = tests.filter((file) => /\bEFFORT\b/.test(source(file)))
+  expect(following.length).toBeGreaterThan(0)
+  expect(following.filter((file) => !/'effort'|@module-tag effort/.test(source(file)))).toEqual([])
+})

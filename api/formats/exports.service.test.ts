@@ -253,6 +253,7 @@ test('the service returns 503 for too many exports at once, and still serves pag
 
 test.skipIf(EFFORT < 2)(
   'the service disconnects slow readers, or after an hour, when other clients wait',
+  { tags: ['effort'] },
   async () => {
     // Buffers hold at most 10 MB: for a client that has read 30 of 50 MB, the server has read more, but not
     // all.
@@ -321,6 +322,7 @@ test.skipIf(EFFORT < 2)(
 
 test.skipIf(EFFORT < 2)(
   'the service ends slow readers of files in spatial order when another client waits for a slot',
+  { tags: ['effort'] },
   async () => {
     await insertRecords(
       database.url,

@@ -1,3 +1,4 @@
+// @module-tag effort
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { distanceCentimeters, type PreparedGeometry } from '../../src/geodesy'
@@ -93,7 +94,7 @@ beforeAll(async () => {
   const stored = await insertRecords(database.url, given)
   placed = placedOf(stored)
   await rows(database.url, 'ANALYZE location_record')
-})
+}, 10 * 60_000)
 
 interface Answer {
   data: { uid: string; chain: string; distance_meters: number }[]

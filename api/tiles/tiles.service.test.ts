@@ -133,6 +133,7 @@ test.each([
   ['points, lines and areas', [0], 2],
 ])(
   'the tile service shows every matching record once in the tiles of a zoom, drawn or counted: %s',
+  { tags: ['effort'] },
   async (_, zooms, seed) => {
     const given = someRecords(2_400, seed)
     const stored = await insertRecords(

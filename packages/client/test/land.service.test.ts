@@ -57,7 +57,7 @@ const sent = (slug: string, account = 1) =>
 /** Results of a batch that takes several transactions. */
 const MANY = EFFORT < 2 ? 22 : 42
 
-describe.each(testedSlugs(EFFORT))('the client on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (slug) => {
   test.each(Object.keys(SIGNERS))(
     'with %s lands direct and proxy answers, which check then reads',
     async (name) => {

@@ -68,7 +68,7 @@ const ofSdk = ({ sig, signer }: OffchainFile) => {
   }
 }
 
-describe.each(testedSlugs(EFFORT))('the client on %s', (slug) => {
+describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (slug) => {
   test.each(SIGNER_KINDS)('with %s attests offchain, as eas-sdk and the service verify', async (kind) => {
     const geo = geoOf(slug)
     const { signer, account } = signerOf(kind, local(slug))
