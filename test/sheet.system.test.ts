@@ -80,7 +80,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await using browser = await opened(uids.long, WITHOUT_MAP)
     const { page } = browser
     expect(await isWide(page)).toBe(false)
-    const title = (await sheet(page).locator('h2').boundingBox())!
+    const title = (await sheet(page).getByRole('heading', { level: 1 }).boundingBox())!
     const close = (await sheet(page).getByRole('button', { name: 'Close the record' }).boundingBox())!
     expect(close.y).toBe(title.y)
     expect(close.x).toBeGreaterThanOrEqual(title.x + title.width)

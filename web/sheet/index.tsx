@@ -57,7 +57,7 @@ export function Sheet(props: SheetProps) {
       onKeyDown={({ key }) => key === 'Escape' && onClose()}
     >
       <div class="card-head">
-        <h2 ref={title} tabIndex={-1}>
+        <h1 ref={title} tabIndex={-1}>
           {full ? (
             <bdi>{full.record.memo ? titleText(full.record) : sheet.noMemo}</bdi>
           ) : failure?.retryIn !== undefined ? (
@@ -67,7 +67,7 @@ export function Sheet(props: SheetProps) {
           ) : (
             sheet.notFound
           )}
-        </h2>
+        </h1>
         <button type="button" aria-label={sheet.close} onClick={onClose}>
           ✕
         </button>
