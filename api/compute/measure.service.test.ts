@@ -72,6 +72,15 @@ describe('the measurer', () => {
     )
     expect(alone.refs[0]).not.toBe(both[1].refs[0])
   })
+  test('leaves the geometries of a task in this thread, so that they can be measured again', async () => {
+    const inputs = [input(ring(900, 2)), input(ring(600, 1, 5))]
+    const readings = JSON.stringify(inputs)
+    const measure = (operation: string) => measurers[0].measure({ operation, inputs, numbers: [] }, WORK)
+    for (const outcome of [true, true])
+      expect(await measure('contains')).toEqual({ outcome, refs: [expect.any(String), expect.any(String)] })
+    expect((await measure('distance')).outcome).toBe(0n)
+    expect(JSON.stringify(inputs)).toBe(readings)
+  })
   test('returns the same error text for a refused polygon in a worker', async () => {
     const crossed = ring(3_000, 1)
     ;[crossed.coordinates[0]![100], crossed.coordinates[0]![102]] = [

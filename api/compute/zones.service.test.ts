@@ -194,34 +194,76 @@ describe('POST /compute/v0/zones', () => {
       await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [attester])
     }
   })
-  hunt('returns the same results as contains for each zone', 12, async ({ cases, random }) => {
-    const all = [...row]
-    for (let i = 0; i < 6; i++)
-      all.push(
-        await attest(
-          world.chain,
-          locationRequest(
-            polygon(square(Math.round(random() * 30) / 10, Math.round(random() * 30) / 10, 1 + random())),
-          ),
-        ),
-      )
-    await world.caughtUp()
-    for (let i = 0; i < cases; i++) {
-      const [lng, lat] = [random() * 4, random() * 4]
-      const geometry = i % 3 ? point(lng, lat) : polygon(square(lng, lat, 0.05))
-      const wanted: string[] = []
-      for (const container of all) {
-        const { body } = await world.post('/compute/v0/contains', {
-          chainId: LOCAL_CHAIN.id,
-          container,
-          geometry,
-        })
-        if (body.result) wanted.push(container)
+  hunt(
+    'returns the same results as contains and distance for each zone, around the poles and the antimeridian too',
+    20,
+    async ({ cases, random }) => {
+      const around = (count: number, at: (turn: number) => number[]): Ring => {
+        const ring = Array.from({ length: count }, (_, i) => at(i / count))
+        return [...ring, ring[0]!]
       }
-      for (const zones of [{ uids: all }, { schema: LOCATION_SCHEMA.uid }])
-        expect(containing(await ask({ geometry, zones }))).toEqual(wanted.sort())
-    }
-  })
+      const wrapped = (lng: number) => lng - 360 * Math.round(lng / 360)
+      const disc = (lng: number, lat: number, radius: number, count: number) =>
+        polygon(
+          around(count, (turn) => [
+            wrapped(lng + radius * Math.cos(2 * Math.PI * turn)),
+            lat + radius * Math.sin(2 * Math.PI * turn),
+          ]),
+        )
+      const zones = [
+        polygon(around(8, (turn) => [wrapped(360 * turn), 80])),
+        polygon(
+          around(12, (turn) => [wrapped(360 * turn), 60]),
+          around(12, (turn) => [wrapped(-360 * turn), 85]),
+        ),
+        polygon(around(5, (turn) => [wrapped(-360 * turn), -60])),
+        polygon(positions('0 80, 90 80, 45 90, 0 80')),
+        polygon(positions('170 -10, -170 -10, -170 10, 170 10, 170 -10')),
+        polygon(positions('-180 -10, -170 -10, -170 10, -180 10, -180 -10')),
+        polygon(positions('-80 50, 80 50, 80 40, -80 40, -80 50')),
+        disc(0, 0, 5, 2_000),
+        ...Array.from({ length: 4 }, () =>
+          polygon(square(Math.round(random() * 30) / 10, Math.round(random() * 30) / 10, 1 + random())),
+        ),
+      ]
+      const boundaries = new Map<string, object>()
+      for (const zone of zones)
+        boundaries.set(await attest(world.chain, locationRequest(zone)), {
+          type: 'MultiLineString',
+          coordinates: zone.coordinates,
+        })
+      await world.caughtUp()
+      const uids = [...boundaries.keys()].sort()
+      const geometries: ((i: number) => object)[] = [
+        () => point(wrapped(180 + random() * 20), random() * 24 - 12),
+        () => point(random() * 4, random() * 4),
+        () => point(random() * 360 - 180, 90 - random() * 40),
+        () => point(...(random() < 0.5 ? ([random() * 360 - 180, 90] as const) : ([180, 10] as const))),
+        (i) => disc(random() * 4, random() * 4, 0.05, i % 2 ? 5 : 600),
+        () => ({ type: 'LineString' as const, coordinates: positions('-90 86, 90 86') }),
+      ]
+      for (let i = 0; i < cases; i++) {
+        const geometry = geometries[i % geometries.length]!(i)
+        const within: string[] = []
+        const on: string[] = []
+        for (const [container, from] of boundaries) {
+          const given = { chainId: LOCAL_CHAIN.id }
+          const contains = await world.post('/compute/v0/contains', { ...given, container, geometry })
+          if (contains.body.result) within.push(container)
+          const distance = await world.post('/compute/v0/distance', { ...given, from, to: geometry })
+          if (distance.body.result === 0) on.push(container)
+        }
+        for (const zones of [{ uids }, { schema: LOCATION_SCHEMA.uid }]) {
+          const answer = await ask({ geometry, zones })
+          const found = { status: answer.status, within: containing(answer), on: answer.body.onBoundary }
+          const only = (list: string[]) => list.filter((uid) => boundaries.has(uid))
+          expect({ ...found, within: only(found.within), on: only(found.on) }).toEqual({
+            ...{ status: 200, within: within.sort(), on: on.sort() },
+          })
+        }
+      }
+    },
+  )
 })
 
 describe('refusals of POST /compute/v0/zones', () => {
