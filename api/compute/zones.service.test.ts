@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, request, revoke, testAccount } from '../../dev/chain'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
 import { MEASURE_WORKER, startApi } from '../../test/api'
-import { rows } from '../../test/database'
+import { createMigratedDatabase, rows } from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
@@ -192,6 +192,31 @@ describe('POST /compute/v0/zones', () => {
       )
     } finally {
       await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [attester])
+    }
+  })
+  test('finds the zones that a replica lacks', async () => {
+    const replica = await createMigratedDatabase()
+    const [states] = await rows<{ all: object[] }>(
+      world.databaseUrl,
+      'SELECT json_agg(record_state) AS all FROM record_state',
+    )
+    await rows(
+      replica.url,
+      'INSERT INTO record_state SELECT * FROM json_populate_recordset(NULL::record_state, $1)',
+      [JSON.stringify(states!.all)],
+    )
+    const api = await startApi({
+      ...{ databaseUrl: world.databaseUrl, readUrls: [replica.url], rpcUrl: world.chain.url },
+    })
+    expect(await (await fetch(`${api.url}/api/v0/location-records`)).json()).toMatchObject({ data: [] })
+    for (const zones of [{ schema: LOCATION_SCHEMA.uid }, { uids: row }]) {
+      const response = await fetch(`${api.url}/compute/v0/zones`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ chainId: LOCAL_CHAIN.id, geometry: point(10.5, 50.5), zones }),
+      })
+      const body: any = await response.json()
+      expect([containing({ status: 200, body }), body.complete]).toEqual([[row[0]], true])
     }
   })
   hunt(

@@ -30,7 +30,8 @@ interface ZoneRow {
 /**
  * Reads the zones that may contain a geometry. Zones without a place may be anywhere, and anyone may attest
  * them under a schema. They therefore have a limit of their own, so that they never displace polygons from
- * the result.
+ * the result. Reads from the primary: while that is unavailable, replicas may lack records, and the response
+ * would not be complete.
  * @param reach boxes of the geometry
  * @param now Unix seconds, for records that expire
  * @param most maximum number of polygons of a set; those without a place are the first `most` by time
@@ -46,13 +47,12 @@ export async function zoneCandidates(
   const size = 'CASE WHEN geom IS NOT NULL THEN pg_column_size(geometry) END AS size'
   if ('uids' in zones) {
     const ids = zones.uids.map((uid) => `${chain}-${uid}`)
-    const rows = await store.run<ZoneRow>(
+    const rows = await store.runOnPrimary<ZoneRow>(
       statement((value) => {
         const [mayReach] = conditions({ reaching: reach }, value)
         return `SELECT uid, ${size}, problem, (NOT (${IS_POLYGON}) OR (${mayReach}) IS TRUE) AS "isNear"
           FROM location_record WHERE id = ANY(${value(ids)})`
       }),
-      true,
     )
     const known = new Map(rows.map((row) => [row.uid, row]))
     const sizeOf = (uid: string) => known.get(uid)?.size ?? Infinity
@@ -63,7 +63,7 @@ export async function zoneCandidates(
       unplaced: zones.uids.flatMap((uid) => (known.get(uid)?.size === null ? [known.get(uid)!] : [])),
     }
   }
-  const rows = await store.run<ZoneRow>(
+  const rows = await store.runOnPrimary<ZoneRow>(
     statement((value) => {
       const among = (filter: RecordFilter, more: string, order: string) =>
         `(SELECT uid, ${size}, problem FROM location_record AS record ${whereClause([
@@ -73,7 +73,6 @@ export async function zoneCandidates(
         ])} ORDER BY ${order} LIMIT ${value(most)})`
       return `SELECT * FROM (${among({ reaching: reach }, IS_POLYGON, 'pg_column_size(geometry), uid')} UNION ALL ${among({ nowhere: true }, 'true', 'timestamp, id')}) AS zone`
     }),
-    true,
   )
   return {
     uids: rows.flatMap((row) => (row.size === null ? [] : [row.uid])),
