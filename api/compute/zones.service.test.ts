@@ -123,8 +123,10 @@ describe('POST /compute/v0/zones', () => {
   })
   test('names zones that take too long to measure, and signs answers about the other zones', async () => {
     const slow = row[1]!
+    const limits: number[] = []
     class SlowMeasurer extends Measurer {
       override async measure(...given: Parameters<Measurer['measure']>) {
+        if (given[2] !== undefined) limits.push(given[2])
         if (given[0].inputs.some(({ ref }) => ref === slow)) throw new TimeLimitError()
         return super.measure(...given)
       }
@@ -145,6 +147,8 @@ describe('POST /compute/v0/zones', () => {
     })
     const body: any = await response.json()
     expect([response.status, containing({ status: 200, body } as never)]).toEqual([200, [row[0]]])
+    // All measurements together have the time of a batch.
+    expect(limits).toEqual([...new Set(limits)].sort((a, b) => b - a))
     const near = await fetch(`${api.url}/compute/v0/zones`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

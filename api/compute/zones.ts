@@ -84,10 +84,13 @@ export async function computeZones(
       reason: `attestation ${uid} ${noGeometry(problem)}`,
     })),
   }
+  const left = () => {
+    const ms = started + BATCH_BUDGET_MS - performance.now()
+    if (ms <= 0) throw new TimeLimitError()
+    return ms
+  }
   for (const uid of uids) {
-    const left = started + BATCH_BUDGET_MS - performance.now()
     try {
-      if (left <= 0) throw new TimeLimitError()
       const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, work, left)
       if (isOnBoundary) found.onBoundary.push(uid)
       if (result.claims.result === true) found.results.push({ uid, result })
@@ -113,7 +116,10 @@ export async function computeZones(
   }
 }
 
-/** Computes whether a zone contains the geometry, and whether the geometry touches its boundary. */
+/**
+ * Computes whether a zone contains the geometry, and whether the geometry touches its boundary.
+ * @param left milliseconds that are left; throws a TimeLimitError if none are
+ */
 async function measureZone(
   parts: ComputeParts,
   chain: Awaited<ReturnType<typeof servedChain>>,
@@ -121,8 +127,9 @@ async function measureZone(
   uid: string,
   geometry: Awaited<ReturnType<ComputeParts['resolver']['resolve']>>,
   work: Work,
-  withinMs: number,
+  left: () => number,
 ) {
+  left()
   const container = await parts.resolver.resolve(
     uid,
     'zones',
@@ -134,12 +141,12 @@ async function measureZone(
   const result = await computeUnsigned(
     ...([parts, chain, 'contains'] as const),
     { container: uid, geometry: given, ...(schema && { schema }), ...(recipient && { recipient }) },
-    ...([work, withinMs, undefined, { container, geometry }] as const),
+    ...([work, left(), undefined, { container, geometry }] as const),
   )
   const { outcome } = await parts.measurer.measure(
     { operation: 'distance', inputs: [boundary, geometry], numbers: [] },
     work,
-    withinMs,
+    left(),
   )
   return { result, isOnBoundary: outcome === 0n }
 }
