@@ -267,7 +267,7 @@ describe('POST /compute/v0/zones', () => {
         () => point(wrapped(180 + random() * 20), random() * 24 - 12),
         () => point(random() * 4, random() * 4),
         () => point(random() * 360 - 180, 90 - random() * 40),
-        () => point(...(random() < 0.5 ? ([random() * 360 - 180, 90] as const) : ([180, 10] as const))),
+        () => (random() < 0.5 ? point(random() * 360 - 180, 90) : point(180, 10)),
         (i) => disc(random() * 4, random() * 4, 0.05, i % 2 ? 5 : 600),
         () => ({ type: 'LineString' as const, coordinates: positions('-90 86, 90 86') }),
       ]
