@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import type { AttestOptions, Place } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { isUid, parsed, readInput, readText } from './inputs'
+import { isUid, parsed, readInput, readSource } from './inputs'
 import { jsonLine, time } from './output'
 import type { Session } from './session'
 
@@ -103,12 +103,9 @@ export async function revoke(session: Session, target: string): Promise<void> {
  * Reads the file of an offchain attestation: its text and its chain. Throws a UsageError for any other
  * content.
  */
-async function offchainOf(
-  { stdin, at }: Session,
-  target: string,
-): Promise<{ source: string; chainId: number }> {
+async function offchainOf(session: Session, target: string): Promise<{ source: string; chainId: number }> {
   const otherwise = 'Expected a UID (0x and 64 hex digits) or the file of an offchain attestation'
-  const source = target === '-' ? await stdin() : await readText(target, at, otherwise)
+  const source = await readSource(target, session, otherwise)
   const given = (parsed(source) ?? {}) as { sig?: object }
   const { domain } = (given.sig ?? given) as { domain?: { chainId?: unknown } }
   if (!domain?.chainId)

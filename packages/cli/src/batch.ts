@@ -12,7 +12,7 @@ import {
 } from '@geospatial-attestation/client'
 import type { AskFlags } from './ask'
 import { EXIT, UsageError } from './exit'
-import { readText } from './inputs'
+import { readSource } from './inputs'
 import { openJournal, type Journal, type LandedJson, type Signed } from './journal'
 import { landAnswer, landedJson } from './land'
 import { grouped, jsonLine } from './output'
@@ -47,7 +47,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
       '--land requires -o FILE. Signed answers are stored next to it, so that none lands twice if ' +
         'you run the command again.',
     )
-  const text = file === '-' ? await session.stdin() : await readText(file, at)
+  const text = await readSource(file, session)
   const lines = await linesOf(text, geo, { chain: session.chain, schema, recipient, submission })
   const journal = output === undefined ? undefined : await openJournal(output, at)
   let sink: FileHandle | undefined

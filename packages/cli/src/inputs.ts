@@ -59,6 +59,11 @@ export async function readText(
   return text.replace(/^\ufeff/, '')
 }
 
+/** Reads a text file like `readText`, or standard input for `-`. */
+export async function readSource(file: string, { stdin, at }: Sources, otherwise?: string): Promise<string> {
+  return file === '-' ? stdin() : readText(file, at, otherwise)
+}
+
 /** Parses JSON; undefined if the text is not JSON. */
 export function parsed(text: string): unknown {
   try {

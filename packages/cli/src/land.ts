@@ -9,7 +9,7 @@ import type {
 } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
-import { parsed, readText } from './inputs'
+import { parsed, readSource } from './inputs'
 import { time } from './output'
 import type { Session } from './session'
 
@@ -73,10 +73,10 @@ export function landedFields({
  * batch`. Throws a UsageError for any other content.
  */
 export async function readAnswer(
-  { stdin, at }: Session,
+  session: Session,
   file: string,
 ): Promise<Answer | BatchAnswer | QuorumAnswer> {
-  const content = file === '-' ? await stdin() : await readText(file, at)
+  const content = await readSource(file, session)
   const what = file === '-' ? 'Standard input' : `'${file}'`
   const [line = '', ...others] = content.trim().split('\n')
   const value = parsed(content)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Submission } from '@geospatial-attestation/client'
 import { EXIT, UsageError } from './exit'
-import { readInput, readText } from './inputs'
+import { readInput, readSource } from './inputs'
 import { table } from './output'
 import type { Session } from './session'
 
@@ -26,7 +26,7 @@ export async function zones(session: Session<ZonesFlags>, place: string): Promis
     )
   const set = {
     ...(file !== undefined && {
-      uids: (await readText(file, session.at)).split(/[\s,]+/).filter((uid) => uid !== ''),
+      uids: (await readSource(file, session)).split(/[\s,]+/).filter((uid) => uid !== ''),
     }),
     ...(prover !== undefined && { prover }),
     ...(zoneSchema !== undefined && { schema: zoneSchema }),
@@ -35,7 +35,7 @@ export async function zones(session: Session<ZonesFlags>, place: string): Promis
   const found = await geo.zones(await readInput(place, session), set, {
     ...{ chain: chain.id, recipient, schema, submission, signal },
   })
-  const { results, onBoundary, undecided, complete } = found
+  const { results, onBoundary, undecided, undecidedMore, complete } = found
   if (options.json) session.printJson(found)
   else
     for (const line of table([
@@ -46,5 +46,6 @@ export async function zones(session: Session<ZonesFlags>, place: string): Promis
       print(line)
   if (results.length === 0) session.note('No zone contains it.')
   if (!complete) session.note('The result is not complete: undecided zones may contain it.')
+  if (undecidedMore) session.note('More zones than these have a location that cannot be read.')
   return complete ? EXIT.done : EXIT.no
 }

@@ -37,7 +37,7 @@ export function zoneTools({ geo, kept, ...tools }: Tools): void {
       ? { uids }
       : { ...(prover !== undefined && { prover }), ...(zone_schema !== undefined && { schema: zone_schema }) }
     const found = await geo.zones(placeOf(geometry), set, { chain, signal })
-    const { results, onBoundary, complete } = found
+    const { results, onBoundary, undecidedMore, complete } = found
     const zones = results.map((result) => {
       const answer = { ...result, chainId: found.chainId } as unknown as Answer
       return {
@@ -54,7 +54,7 @@ export function zoneTools({ geo, kept, ...tools }: Tools): void {
       },
       texts: [
         [
-          `${zones.length} zones contain it${complete ? '' : `; ${undecided.length} could not be decided`}.`,
+          `${zones.length} zones contain it${complete ? '' : `; ${undecidedMore ? 'more than ' : ''}${undecided.length} could not be decided`}.`,
           ...zones.map(({ uid, sentence }) => `- ${uid}: ${sentence}`),
           ...onBoundary.map((uid) => `- ${uid}: on its boundary`),
           ...undecided.map(({ uid, reason }) => `- ${uid}: undecided, ${JSON.stringify(reason)}`),
