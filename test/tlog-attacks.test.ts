@@ -1,5 +1,6 @@
 import { TypedDataEncoder, Wallet } from 'ethers'
 import { describe, expect, test } from 'vitest'
+import { contentKey } from '../packages/cli/src/log/attested'
 import { signerOf } from '../packages/cli/src/log/entries'
 import { Witness } from '../packages/witness/src/witness'
 import { ATTEST_FIELDS, QUORUM_FIELDS } from '../src/eas/layouts'
@@ -280,6 +281,29 @@ const ATTACKS: Record<string, (world: World) => Promise<void>> = {
     const lie = { ...honest, [name]: ALTERED[name](world, honest) }
     expect(lie).not.toEqual(honest)
     expect([lie, await signerOf(decodeEntry(encodeEntry(lie)))]).not.toEqual([lie, lie.attester])
+  },
+  'attestation with other content than its entry': async (world) => {
+    const { entry: logged } = await signedEntry(world)
+    // A monitor compares the key of an attestation, as a chain returns it, with those of entries.
+    const keyOf = (content: Entry, chainId = content.chainId) =>
+      contentKey(chainId, { ...content, expirationTime: BigInt(content.expirationTime) })
+    const key = await contentKey(logged.chainId, logged)
+    expect([key, key.length]).toEqual([await keyOf(logged), 66])
+    const stored = [
+      'attester',
+      'schema',
+      'recipient',
+      'refUID',
+      'data',
+      'revocable',
+      'expirationTime',
+    ] as const
+    for (const name of stored)
+      expect([name, await keyOf({ ...logged, [name]: ALTERED[name](world, logged) })]).not.toEqual([
+        name,
+        key,
+      ])
+    expect(await keyOf(logged, logged.chainId + 1)).not.toBe(key)
   },
   'two sequencers': async (world) => {
     const [a, b] = [world.log.copy(), world.log.copy()]

@@ -51,7 +51,8 @@ async function entryOf(answer: Answer): Promise<Entry> {
   return {
     ...{ kind: 'answer', time: Math.floor(Date.now() / 1000), chainId: answer.chainId, layout },
     ...{ attester: attester.toLowerCase(), separator: domainSeparator({ domain: contract as never }) },
-    ...{ schema, recipient, expirationTime, revocable, refUID, nonce, deadline, signature, data },
+    ...{ schema, expirationTime, revocable, refUID, nonce, deadline, signature, data },
+    recipient: recipient.toLowerCase(),
   }
 }
 
@@ -165,6 +166,30 @@ test('geo log raises an alarm for an attestation that the log does not have', as
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])
   expect(metrics()).toContain('geo_log_monitor_attestations_total{state="unlogged"} 1\n')
+})
+
+test('geo log raises an alarm for an attestation of a logged answer for another recipient', async () => {
+  const { log, monitor } = await startLog('recipient')
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  // Both answers have the same payload if they are computed in the same second.
+  const ask = () =>
+    Promise.all(
+      [2, 3].map((account) =>
+        geo().distance([2.2945, 48.3], [13.3777, 52.5163], {
+          ...{ submission: 'proxy', recipient: testAccount(account).address.toLowerCase() },
+        }),
+      ),
+    )
+  let [logged, secret] = await ask()
+  while (logged!.attestation.data !== secret!.attestation.data) [logged, secret] = await ask()
+  shell.write('other.json', secret)
+  expect((await shell.geo(['land', 'other.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  const entry = await entryOf(logged!)
+  await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  const { code, kinds } = await monitor(...from)
+  expect([code, kinds]).toEqual([1, ['unlogged']])
 })
 
 test('geo log raises an alarm with evidence for a log that forks', async () => {

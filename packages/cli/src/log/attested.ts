@@ -24,14 +24,30 @@ export interface Attested {
   key: string
 }
 
-/** Key of the content that the entry and the attestation of an answer share. */
+/** Signed content that EAS stores in an attestation. */
+export interface AttestedContent {
+  attester: string
+  schema: string
+  recipient: string
+  /** Unix seconds */
+  expirationTime: number | bigint
+  revocable: boolean
+  refUID: string
+  data: string
+}
+
+/**
+ * Key of the content that the entry and the attestation of an answer share. It is a whole hash of all fields:
+ * the attester chooses the content of both, and could otherwise log one answer to hide another one, for
+ * example for another recipient.
+ */
 export async function contentKey(
   chainId: number,
-  { attester, schema, data }: { attester: string; schema: string; data: string },
+  { attester, schema, recipient, expirationTime, revocable, refUID, data }: AttestedContent,
 ): Promise<string> {
   const { keccak256, stringToHex } = await import('viem')
-  // 16 hex digits suffice to distinguish the answers that a monitor remembers.
-  return keccak256(stringToHex([chainId, attester, schema, data].join(' ').toLowerCase())).slice(2, 18)
+  const fields = [chainId, attester, schema, recipient, expirationTime, revocable, refUID, data]
+  return keccak256(stringToHex(fields.join(' ').toLowerCase()))
 }
 
 /** Attestations in blocks from `from` to the newest one, and the number of the next block. */
@@ -60,12 +76,7 @@ export async function attestedSince(
         ...read,
         address,
         functionName: 'getAttestation',
-      })) as {
-        schema: string
-        time: bigint
-        attester: string
-        data: string
-      }
+      })) as AttestedContent & { time: bigint }
       const proxied = proxy && attestation.attester.toLowerCase() === proxy.address.toLowerCase()
       const author = proxied
         ? String(
