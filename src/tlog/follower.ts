@@ -74,6 +74,16 @@ async function openCheckpoint(text: string, policy: Policy): Promise<Seen> {
   return { checkpoint, ...signers }
 }
 
+/**
+ * Parses a checkpoint from another source than the log, and verifies that a log of the policy signed it.
+ * Cosignatures are not verified: the source may have added any. Throws a LogFault.
+ */
+export async function openSigned(text: string, policy: Policy): Promise<Checkpoint> {
+  const checkpoint = await faultOf('format', () => parseCheckpoint(text))
+  await faultOf('signature', () => signersOf(checkpoint, { ...policy, witnesses: new Map() }))
+  return checkpoint
+}
+
 /** Verifies that a proof (c2sp.org/tlog-proof) shows a leaf in a log of the policy. Throws a LogFault. */
 export async function openProof(
   text: string,
@@ -203,8 +213,7 @@ export class LogFollower {
    * log signed both and neither tree contains the other.
    */
   async compare(text: string): Promise<void> {
-    const other = await faultOf('format', () => parseCheckpoint(text))
-    await faultOf('signature', () => signersOf(other, this.policy))
+    const other = await openSigned(text, this.policy)
     const { checkpoint } = this.#last!
     const { size } = checkpoint
     const evidence = [formatNote(checkpoint.note), text]

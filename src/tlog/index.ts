@@ -22,7 +22,7 @@ export {
   type EntryLayout,
 } from './entry'
 export { TlogError } from './error'
-export { LogFault, LogFollower, inclusionOf, openProof, type LogFaultKind } from './follower'
+export { LogFault, LogFollower, inclusionOf, openProof, openSigned, type LogFaultKind } from './follower'
 export {
   formatSignerKey,
   formatVerifierKey,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { checkSigned, createGeo, type Answer } from '@geospatial-attestation/client'
 import { createPublicClient, domainSeparator, http } from 'viem'
@@ -231,16 +233,132 @@ test('geo log requires the quorum, and compares the log with the checkpoints of 
   await cosign(log)
   seen.note = log.note
   expect(await monitor()).toMatchObject(calm)
-  // The witness saw a larger tree than the log shows.
+  // The witness saw a larger tree than the log shows, which may publish it until a minute later.
   const other = log.copy()
   await other.append(bytes[1]!).sign()
   await cosign(other)
-  seen.note = other.note
-  expect((await monitor()).kinds).toEqual(['rollback'])
-  await log.append(bytes[2]!).sign()
+  const waits = await whileAhead(other, () =>
+    log
+      .append(bytes[1]!)
+      .sign()
+      .then(() => cosign(log)),
+  )
+  expect(waits).toMatchObject(calm)
+  const third = log.copy()
+  await third.append(bytes[2]!).sign()
+  await cosign(third)
+  const later = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+  expect((await whileAhead(third, later)).kinds).toEqual(['rollback'])
+  await log.append(bytes[0]!).sign()
   await cosign(log)
   expect((await monitor()).kinds).toEqual(['fork'])
+
+  /** Serves another checkpoint as the witness, and acts once the monitor has read it in two reads. */
+  async function whileAhead(shown: MemoryLog, act: () => unknown) {
+    seen.note = shown.note
+    const { read } = seen
+    let reads = 0
+    const twice = new Promise<void>((resolve) => {
+      seen.read = (file) => {
+        if (++reads === 3) resolve()
+        return read(file)
+      }
+    })
+    const running = monitor('--every', '0.01')
+    await twice
+    await act()
+    return running
+  }
 })
+
+test('geo log raises no alarm for a witness whose response is not a checkpoint of the log', async () => {
+  const { log, monitor, metrics, policy } = await startLog('garbage')
+  let served: Buffer | undefined
+  const server = createServer((_, response) => {
+    if (served) return void response.end(served)
+    // A response without an end.
+    const page = Buffer.alloc(65_536, '1\n')
+    const more = () => void response.write(page, () => response.destroyed || more())
+    more()
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  ends.push(() => new Promise((resolve) => void server.close(() => resolve()).closeAllConnections()))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  shell.write('garbage.policy', `${policy}witness w ${formatVerifierKey(witness)} ${url}\n`)
+  await log
+    .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
+    .sign()
+  const note = formatNote(log.note)
+  const impostor = new MemoryLog(await seededKey(log.key.name, 'ed25519', 2))
+  await impostor.append(...log.entries).sign()
+  for (const content of [
+    ...['', '<html>', note.slice(0, -20), note.replace('\n1\n', '\n2\n'), formatNote(impostor.note)],
+    undefined,
+  ]) {
+    served = content === undefined ? undefined : Buffer.from(content)
+    const { code, kinds } = await monitor()
+    expect([content, code, kinds]).toEqual([content, 0, []])
+    expect(metrics()).toContain('geo_log_monitor_failures_total{part="witness"} 1\n')
+  }
+  // Anyone may have added a signature that is not valid to a checkpoint before the witness cosigned it.
+  const forged = await signNote(`${log.note.text}x`, witness, 1)
+  served = Buffer.from(formatNote({ ...log.note, signatures: [...log.note.signatures, forged] }))
+  expect(await monitor()).toMatchObject(calm)
+  expect(metrics()).not.toContain('failures_total{')
+})
+
+test('geo log sends an alarm about the log while an RPC endpoint does not respond', async () => {
+  const { log, monitor, metrics } = await startLog('dark')
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const bytes = [1, 2, 3].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
+  await log.append(bytes[0]!).sign()
+  expect(await monitor()).toMatchObject(calm)
+  const fork = log.copy([bytes[1]!])
+  await fork.append(bytes[2]!).sign()
+  log.read = (file) => fork.read(file)
+  const closed = await startReceiver(() => answers.ok)
+  await closed.close()
+  const { code, kinds } = await monitor('--chain', 'base-sepolia', '--rpc', closed.url)
+  expect([code, kinds, receiver.received.length]).toEqual([1, ['fork'], 1])
+  expect(metrics()).toMatch(/failures_total\{part="(chain|log)"\} 1\n/)
+})
+
+test('geo log raises an alarm for an attestation although the log is empty or its entries are dated later', async () => {
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const logs = await Promise.all(['empty', 'later'].map(startLog))
+  const [empty, later] = logs as [(typeof logs)[0], (typeof logs)[0]]
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  await empty.log.append().sign()
+  await later.log.append(encodeEntry({ ...entry, time: 2 ** 50 })).sign()
+  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  for (const { monitor } of logs) expect(await monitor(...from)).toMatchObject(calm)
+  await nextSecond()
+  const secret = await geo().distance([2.2945, 48.4], [13.3777, 52.5163], { submission: 'proxy' })
+  shell.write('secret.json', secret)
+  expect((await shell.geo(['land', 'secret.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  for (const { monitor } of logs) {
+    const { code, kinds } = await monitor(...from)
+    expect([code, kinds]).toEqual([1, ['unlogged']])
+  }
+})
+
+test('geo log raises no alarm for an answer that was signed before the log and landed later', async () => {
+  const { log, monitor } = await startLog('older')
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  const older = await geo().distance([2.2945, 48.5], [13.3777, 52.5163], { submission: 'proxy' })
+  await nextSecond()
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  await log.append(encodeEntry(entry)).sign()
+  shell.write('older-answer.json', older)
+  expect((await shell.geo(['land', 'older-answer.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  expect(await monitor(...from)).toMatchObject(calm)
+})
+
+/** Waits until the clock shows the next second. */
+const nextSecond = () => new Promise((resolve) => setTimeout(resolve, 1_001 - (Date.now() % 1_000)))
 
 test('geo log follows the log until Ctrl-C, serves metrics, and reports invalid usage', async () => {
   const { log } = await startLog('running')

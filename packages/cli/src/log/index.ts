@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { UsageError } from '../exit'
+import { parsed } from '../inputs'
 import { readAnswer } from '../land'
 import type { Session } from '../session'
 import { monitor, type MonitorFlags } from './monitor'
@@ -24,13 +25,17 @@ async function proof(session: Session<MonitorFlags>, target: string | undefined)
   if (target === undefined)
     throw new UsageError('geo log proof: name the file of an answer, or a leaf in hex.')
   const leaf = /^[0-9a-f]{64}$/.test(target) ? target : await leafOf(session, target)
-  const response = await fetch(`${geo.url}/log/v0/proof/${leaf}`, { signal })
+  const { apiError, ConnectionError } = await import('@geospatial-attestation/client')
+  const response = await fetch(`${geo.url}/log/v0/proof/${leaf}`, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw new ConnectionError(`${geo.url} does not respond: ${(error as Error).message}.`, { cause: error })
+  })
   const text = await response.text()
   if (!response.ok) {
-    const { apiError } = await import('@geospatial-attestation/client')
     throw apiError(
       response.status,
-      JSON.parse(text),
+      // A reverse proxy may respond with a page instead of JSON.
+      parsed(text),
       Number(response.headers.get('retry-after') ?? 0) || undefined,
     )
   }

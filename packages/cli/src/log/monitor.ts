@@ -8,15 +8,18 @@ import {
   LogFollower,
   TlogError,
   formatNote,
+  openSigned,
   parsePolicy,
   type Policy,
 } from '../../../../src/tlog'
 import { EXIT, UsageError } from '../exit'
+import { parsed } from '../inputs'
 import type { Session } from '../session'
 import { Metrics, publish, replaceFile, sendAlarm, type Alarm } from './alarms'
 import { attestedSince, contentKey } from './attested'
+import { download } from './download'
 import { checkEntry, type Connected } from './entries'
-import { prune, readState, type State } from './state'
+import { REMEMBERED_SECONDS, prune, readState, type State } from './state'
 
 /** Implements `geo log monitor`: follows the transparency log, and raises an alarm for each fault. */
 
@@ -41,10 +44,9 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   let text: string
   if (options.logPolicy !== undefined) text = readFileSync(at(options.logPolicy), 'utf8')
   else {
-    const response = await fetch(`${geo.url}/log/v0/`, { signal })
-    const { key } = (await response.json()) as { key?: string }
-    if (!response.ok || key === undefined)
-      throw new UsageError(`The service at ${geo.url} has no transparency log.`)
+    const description = await download(`${geo.url}/log/v0/`, signal)
+    const { key } = (parsed(new TextDecoder().decode(description)) ?? {}) as { key?: unknown }
+    if (typeof key !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
     note(`Key of the log: ${key}. To pin it, pass --log-policy a file with: log ${key}`)
     text = `log ${key}\nquorum none\n`
   }
@@ -52,22 +54,6 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
     return parsePolicy(text)
   } catch (error) {
     throw error instanceof TlogError ? new UsageError(error.message) : error
-  }
-}
-
-/** Reads a file over HTTP; undefined if there is none. Throws a ConnectionError. */
-async function download(url: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(60_000)])
-  try {
-    const response = await fetch(url, { signal: limit, headers: { 'cache-control': 'no-cache' } })
-    if (response.ok) return new Uint8Array(await response.arrayBuffer())
-    await response.body?.cancel()
-    if (response.status === 404) return undefined
-    throw new Error(`HTTP ${response.status}`)
-  } catch (error) {
-    signal.throwIfAborted()
-    const { ConnectionError } = await import('@geospatial-attestation/client')
-    throw new ConnectionError(`${url} does not respond: ${(error as Error).message}.`, { cause: error })
   }
 }
 
@@ -98,20 +84,40 @@ class Monitor {
     return this.follower.last?.checkpoint.size ?? 0
   }
 
+  /**
+   * Reads the log, the witnesses and the chains. Alarms are sent even if one of these does not respond: the
+   * log's operator could otherwise delay them.
+   */
   async read(): Promise<void> {
+    try {
+      await this.readAll()
+    } finally {
+      if (!this.session.signal.aborted) await this.send()
+    }
+  }
+
+  private async readAll(): Promise<void> {
     const { state } = this
-    const isRead = await this.watching(async () => {
-      // If the log's tree has changed, the monitor stays at its last checkpoint: reading the log from the
-      // start would accept the new tree.
-      if (!this.isResumed && state.checkpoint !== undefined) await this.follower.resume(state.checkpoint)
-      this.isResumed = true
-      await this.readLog()
-    })
-    // Witnesses and chains are read even if the log contradicts itself, because they may reveal more.
-    await this.compareWitnesses()
-    await this.readChains()
+    let isRead = false
+    const log = async () => {
+      isRead = await this.watching(async () => {
+        // If the log's tree has changed, the monitor stays at its last checkpoint: reading the log from the
+        // start would accept the new tree.
+        if (!this.isResumed && state.checkpoint !== undefined) await this.follower.resume(state.checkpoint)
+        this.isResumed = true
+        await this.readLog()
+      })
+    }
+    // Witnesses and chains are read even if the log contradicts itself, or the endpoint of a chain does not
+    // respond, because they may reveal more.
+    const failures: unknown[] = []
+    for (const step of [log, () => this.compareWitnesses(), () => this.readChains()])
+      await step().catch((error: unknown) => {
+        this.session.signal.throwIfAborted()
+        failures.push(error)
+      })
+    if (failures.length > 0) throw failures[0]
     this.raiseUnlogged()
-    await this.send()
     prune(state, this.now())
     if (isRead) this.metrics.set('last_success_seconds', this.now())
   }
@@ -157,6 +163,8 @@ class Monitor {
         )
     })
     state.checkpoint = formatNote(checkpoint.note)
+    // The time of an entry is not signed: it must not hide attestations after this moment.
+    state.since = Math.min(state.since ?? Infinity, this.now())
     metrics.set('size', checkpoint.size)
     if (checkpoint.size > before && !this.session.options.json)
       this.session.note(`${checkpoint.size} entries, ${checkpoint.size - before} of them new.`)
@@ -200,24 +208,62 @@ class Monitor {
     }
   }
 
-  /** Compares the tree with the checkpoints that witnesses cosigned last. */
+  /**
+   * Compares the tree with the checkpoints that witnesses cosigned last, and with earlier ones that were
+   * larger than the tree.
+   */
   private async compareWitnesses(): Promise<void> {
+    const { ahead } = this.state
+    for (const name of Object.keys(ahead)) if (!this.policy.witnesses.get(name)?.url) delete ahead[name]
     if (!this.follower.last) return
-    for (const { url } of this.policy.witnesses.values()) {
+    for (const [name, { url }] of this.policy.witnesses) {
       if (url === undefined) continue
-      const path = `${url.replace(/\/+$/, '')}/${encodeURIComponent(this.origin)}/checkpoint`
-      const note = await download(path, this.session.signal).catch((error: unknown) => {
-        this.session.signal.throwIfAborted()
-        this.metrics.count('failures', 'witness')
-        this.session.note((error as Error).message)
-      })
-      const text = note && new TextDecoder().decode(note)
-      if (text) await this.watching(() => this.compare(text))
+      const earlier = ahead[name]?.checkpoint
+      if (earlier !== undefined) await this.watching(() => this.compare(name, earlier))
+      const text = await this.cosignedBy(name, url)
+      if (text !== undefined) await this.watching(() => this.compare(name, text))
     }
   }
 
-  /** A witness may have cosigned a checkpoint that the log has not published yet. */
-  private async compare(text: string): Promise<void> {
+  /** Returns the last checkpoint of a witness; undefined if it returns no checkpoint of the log. */
+  private async cosignedBy(name: string, url: string): Promise<string | undefined> {
+    const path = `${url.replace(/\/+$/, '')}/${encodeURIComponent(this.origin)}/checkpoint`
+    try {
+      const note = await download(path, this.session.signal)
+      const text = note && new TextDecoder().decode(note)
+      if (text !== undefined) await openSigned(text, this.policy)
+      return text
+    } catch (error) {
+      this.session.signal.throwIfAborted()
+      this.metrics.count('failures', 'witness')
+      // The log is not to blame for a response that it did not sign.
+      const problem = error instanceof LogFault ? `its response is not a checkpoint of the log. ` : ''
+      this.session.note(`Witness ${name}: ${problem}${(error as Error).message}`)
+      return undefined
+    }
+  }
+
+  /**
+   * A witness may have cosigned a checkpoint that the log has not published yet: the log also waits for its
+   * other witnesses. Its entries must be published within the time of `log.by`.
+   */
+  private async compare(name: string, text: string): Promise<void> {
+    const { ahead } = this.state
+    try {
+      await this.compareOnce(text)
+    } catch (error) {
+      const kind = error instanceof LogFault ? error.kind : undefined
+      if (kind === 'rollback') {
+        ahead[name] ??= { checkpoint: text, since: this.now() }
+        if (this.now() <= ahead[name].since + INCLUSION_SECONDS) return
+      }
+      if (kind === 'rollback' || kind === 'fork') delete ahead[name]
+      throw error
+    }
+    if (ahead[name]?.checkpoint === text) delete ahead[name]
+  }
+
+  private async compareOnce(text: string): Promise<void> {
     try {
       await this.follower.compare(text)
     } catch (error) {
@@ -225,6 +271,11 @@ class Monitor {
       await this.readLog()
       await this.follower.compare(text)
     }
+  }
+
+  /** True while a witness has a larger tree than the log, which is not overdue, and there is no alarm. */
+  get isWaiting(): boolean {
+    return this.alarms === 0 && Object.keys(this.state.ahead).length > 0
   }
 
   /** Reads new attestations by the service's attester. */
@@ -236,8 +287,10 @@ class Monitor {
       const { chain, provider } = (await this.connect(id)) ?? {}
       if (!chain || !provider) continue
       const from = state.blocks[slug] ?? session.options.fromBlock
-      const { found, next } = await attestedSince(provider as PublicClient<HttpTransport>, chain, from)
+      const client = provider as PublicClient<HttpTransport>
+      const { found, next, known } = await attestedSince(client, chain, from, state.known[slug])
       state.unmatched.push(...found)
+      state.known[slug] = known
       state.blocks[slug] = next
     }
   }
@@ -247,8 +300,10 @@ class Monitor {
     const { state, metrics, follower } = this
     const since = state.since
     if (!follower.last || since === undefined) return
-    state.unmatched = state.unmatched.filter(({ chain, uid, time, key }) => {
-      if (time < Math.max(since, state.pruned ?? 0)) return false
+    state.unmatched = state.unmatched.filter(({ chain, uid, time, signed, key }) => {
+      // A signature from before the log can land until its deadline.
+      if (Math.min(time, signed) < since && time < since + REMEMBERED_SECONDS) return false
+      if (time < (state.pruned ?? 0)) return false
       if (state.contents[key] !== undefined) {
         metrics.count('attestations', 'logged')
         return false
@@ -274,6 +329,18 @@ class Monitor {
   }
 }
 
+/**
+ * Part that does not respond, or that limits the rate, so that a later read may succeed; undefined for any
+ * other error.
+ */
+async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefined> {
+  const { ApiError, ConnectionError } = await import('@geospatial-attestation/client')
+  const { BaseError } = await import('viem')
+  if (error instanceof BaseError) return 'chain'
+  const isPassing = error instanceof ApiError ? error.retryable : error instanceof ConnectionError
+  return isPassing ? 'log' : undefined
+}
+
 export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   const { options, at, note, signal } = session
   const file = options.state === undefined ? undefined : at(options.state)
@@ -282,19 +349,23 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   const published = await publish(running.metrics, options.metrics, at)
   try {
     for (;;) {
+      let failure: unknown
       try {
         await running.read()
       } catch (error) {
         signal.throwIfAborted()
-        const { ConnectionError } = await import('@geospatial-attestation/client')
-        const isPassing = error instanceof ConnectionError || (error as Error).name.endsWith('RequestError')
-        if (options.once || !isPassing) throw error
-        running.metrics.count('failures', 'log')
-        note((error as Error).message)
+        failure = error
       }
+      const part = failure === undefined ? undefined : await unreachablePart(failure)
+      if (part !== undefined) running.metrics.count('failures', part)
       if (file !== undefined) await replaceFile(file, JSON.stringify(state))
       await published.update()
-      if (options.once) {
+      if (failure !== undefined) {
+        // An alarm determines the exit status even if a chain could not be read.
+        if (part === undefined || (options.once && running.alarms === 0)) throw failure
+        note((failure as Error).message)
+      }
+      if (options.once && !running.isWaiting) {
         const { size, alarms } = running
         if (!options.json)
           session.print(`${size} entries verified, ${alarms || 'no'} alarm${alarms > 1 ? 's' : ''}.`)

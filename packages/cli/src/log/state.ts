@@ -11,14 +11,24 @@ export interface State {
   checkpoint?: string
   /** next block to read, by the slug of the chain */
   blocks: Record<string, number>
+  /** attestations in the last blocks, which are read again, by the slug of the chain: blocks by UID */
+  known: Record<string, Record<string, number>>
   /** contents of entries that an attestation may still match, with the time of the entry */
   contents: Record<string, number>
   /** Unix seconds; contents of earlier entries were forgotten */
   pruned?: number
-  /** Unix seconds of the first entry: earlier attestations are older than the log */
+  /**
+   * Unix seconds of the first entry, or at which the monitor saw the log first, if that was earlier:
+   * attestations that were signed before may be older than the log
+   */
   since?: number
   /** attestations without an entry so far */
   unmatched: Attested[]
+  /**
+   * checkpoints of witnesses that are larger than the tree of the log, by the witness's name in the policy,
+   * with the Unix seconds at which they were first seen
+   */
+  ahead: Record<string, { checkpoint: string; since: number }>
   /** alarms that were raised, so that each is raised once */
   raised: string[]
   /** alarms that the webhook has not accepted yet */
@@ -29,15 +39,19 @@ export interface State {
  * Seconds for which the content of an entry is remembered: longer than any signature can land
  * (DELEGATION_DEADLINE is at most a week).
  */
-const REMEMBERED_SECONDS = 8 * 86_400
+export const REMEMBERED_SECONDS = 8 * 86_400
+
+const NEW: State = {
+  version: 1,
+  ...{ blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [] },
+}
 
 /** Reads the state; a new one if there is no file. Throws a UsageError if it is damaged. */
 export function readState(file: string | undefined): State {
-  if (file === undefined || !existsSync(file))
-    return { version: 1, blocks: {}, contents: {}, unmatched: [], raised: [], unsent: [] }
+  if (file === undefined || !existsSync(file)) return structuredClone(NEW)
   try {
-    const state = JSON.parse(readFileSync(file, 'utf8')) as State
-    if (state.version === 1 && Array.isArray(state.raised)) return state
+    const state = JSON.parse(readFileSync(file, 'utf8')) as State | null
+    if (state?.version === 1 && Array.isArray(state.raised)) return { ...structuredClone(NEW), ...state }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
