@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-import type { Chain, Geo } from '@geospatial-attestation/client'
+import type { Chain, Claims, Geo } from '@geospatial-attestation/client'
 import { decodeEntry, TlogError, type Entry } from '../../../../src/tlog'
 import { ATTEST_FIELDS, QUORUM_FIELDS } from '../../../../src/eas/layouts'
-import { UNITS } from '../../../../src/operations/table'
+import { isOperation, rowOf, UNITS } from '../../../../src/operations/table'
 
 /** Result of checking an entry. */
 export type EntryResult =
@@ -46,6 +46,8 @@ export async function checkEntry(
     }
   const claims = decodeClaims(entry.data as `0x${string}`)
   if (!claims) return { result: 'unreadable', reason: 'its data is not the payload of an answer', entry }
+  if (!isOfOperation(claims))
+    return { result: 'unreadable', reason: `its data is not an answer of ${claims.operation}`, entry }
   const connected = await connect(entry.chainId)
   if (!connected?.provider) return { result: 'unresolved', entry }
   const { whole, units, ...claim } = claims
@@ -62,6 +64,23 @@ export async function checkEntry(
       return { result: 'unresolved', entry }
     throw error
   }
+}
+
+/**
+ * True if a payload has the number of inputs, the parameters and the kind of result of its operation. Also true
+ * for an operation that this version does not know: the service may be newer.
+ */
+function isOfOperation({ operation, inputRefs, units, result }: Claims): boolean {
+  const [name, ...numbers] = operation.split(':') as [string, ...string[]]
+  if (!isOperation(name)) return true
+  const row = rowOf(name)
+  return (
+    inputRefs.length === row.inputs.length &&
+    numbers.length === (row.parameters ?? []).length &&
+    numbers.every((centimeters) => /^(0|[1-9]\d*)$/.test(centimeters)) &&
+    units === row.units &&
+    (typeof result === 'boolean') === (row.units === undefined)
+  )
 }
 
 /**
