@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { open, readdir, rename } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   TlogError,
   formatSignerKey,
   generateSignerKey,
   parseCheckpoint,
   parseSignerKey,
+  signatureBy,
   type Checkpoint,
   type SignerKey,
+  type VerifierKey,
 } from '../../../src/tlog'
 
 /** Error if the witness cannot use its folder, or was called with unsupported arguments. */
@@ -93,17 +96,24 @@ export class Folder {
     return parseSignerKey(text.trim())
   }
 
+  /** Content of the lock of this process; undefined without one. */
+  #claim: string | undefined
+
   /** Claims the folder for this process. Returns a function that releases it. */
   async lock(): Promise<() => void> {
+    const claim = `${process.pid} ${randomUUID()}\n`
     for (let attempt = 0; ; attempt++)
       try {
-        await writeDurably(this.#lock, `${process.pid}\n`, 'wx')
-        return () => rmSync(this.#lock, { force: true })
+        await writeDurably(this.#lock, claim, 'wx')
+        this.#claim = claim
+        return () => {
+          if (this.#isClaimed()) rmSync(this.#lock, { force: true })
+        }
       } catch (error) {
         if (codeOf(error) !== 'EEXIST') throw error
-        const owner = Number(readFileSync(this.#lock, 'utf8'))
-        // The id in the lock is that of this process, so no other owner exists: in a container, an earlier
-        // process may have had the same process id.
+        const owner = await this.#owner()
+        // The id in the lock may be that of this process: in a container, an earlier process may have had the
+        // same process id, but so may one that runs in another container. That one stops cosigning (`write`).
         if (attempt > 0 || (owner !== process.pid && isRunning(owner)))
           throw new UsageError(
             `${this.folder} is in use by process ${owner}. If no witness runs, remove ${this.#lock}.`,
@@ -112,8 +122,24 @@ export class Folder {
       }
   }
 
-  /** Returns the last cosigned checkpoint of each origin. Throws a UsageError if a file is damaged. */
-  async checkpoints(): Promise<Map<string, Checkpoint>> {
+  /** Process id in the lock, 0 if it has none. Waits for a process that has only just created the lock. */
+  async #owner(): Promise<number> {
+    for (let attempt = 0; ; attempt++) {
+      const text = existsSync(this.#lock) ? readFileSync(this.#lock, 'utf8') : '\n'
+      if (text.endsWith('\n') || attempt === LOCK_LOOKS) return parseInt(text) || 0
+      await pause(LOCK_LOOK_MS)
+    }
+  }
+
+  #isClaimed(): boolean {
+    return existsSync(this.#lock) && readFileSync(this.#lock, 'utf8') === this.#claim
+  }
+
+  /**
+   * Returns the last cosigned checkpoint of each origin. Throws a UsageError if a file is damaged: its
+   * checkpoint must have the cosignature of this witness.
+   */
+  async checkpoints(key: VerifierKey): Promise<Map<string, Checkpoint>> {
     mkdirSync(this.#checkpoints, { recursive: true })
     const found = new Map<string, Checkpoint>()
     for (const name of await readdir(this.#checkpoints)) {
@@ -124,6 +150,8 @@ export class Folder {
       try {
         const checkpoint = parseCheckpoint(readFileSync(file, 'utf8'))
         if (nameOf(checkpoint.origin) !== name) throw new TlogError('origin', 'that of the file name')
+        if (!(await signatureBy(checkpoint.note, key)))
+          throw new TlogError('checkpoint', `a cosignature by ${key.name}`)
         found.set(checkpoint.origin, checkpoint)
       } catch (error) {
         if (!(error instanceof TlogError)) throw error
@@ -136,26 +164,39 @@ export class Folder {
     return found
   }
 
-  /** Replaces the last checkpoint of an origin, durably and atomically. */
+  /**
+   * Replaces the last checkpoint of an origin, durably and atomically. Throws an Error if another process has
+   * claimed the folder: it may not have read this checkpoint, which must then not be cosigned.
+   */
   async write(origin: string, note: string): Promise<void> {
     const file = path.join(this.#checkpoints, nameOf(origin))
     await writeDurably(`${file}.new`, note, 'w')
     await rename(`${file}.new`, file)
     await syncFolder(this.#checkpoints)
+    if (this.#claim !== undefined && !this.#isClaimed())
+      throw new Error(`Another process has claimed ${this.folder}. Stop one of the two.`)
   }
 
-  /** Stores a request that contradicts the last checkpoint, up to MAX_EVIDENCE for each log. */
-  async keepEvidence(origin: string, text: string): Promise<void> {
+  /**
+   * Stores a checkpoint that contradicts the last one, up to MAX_EVIDENCE for each log and kind:
+   * - `fork`: both have the same size, so that they prove the fork
+   * - `proof`: the proof did not verify. Anyone can send the checkpoint of an honest log with another proof.
+   */
+  async keepEvidence(origin: string, kind: 'fork' | 'proof', text: string): Promise<void> {
     mkdirSync(this.#evidence, { recursive: true })
     const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
-    const stored = (await readdir(this.#evidence)).filter((name) => name.startsWith(nameOf(origin)))
+    const prefix = `${nameOf(origin)}-${kind}-`
+    const stored = (await readdir(this.#evidence)).filter((name) => name.startsWith(prefix))
     if (stored.length >= MAX_EVIDENCE) return
-    await writeDurably(path.join(this.#evidence, `${nameOf(origin)}-${digest}`), text, 'w')
+    await writeDurably(path.join(this.#evidence, `${prefix}${digest}`), text, 'w')
   }
 }
 
-/** Maximum number of stored contradictions per log. One is enough to prove a fork. */
+/** Maximum number of stored contradictions per log and kind. One is enough to prove a fork. */
 const MAX_EVIDENCE = 100
+/** Number of times, and interval in milliseconds, at which a lock without a process id is read again. */
+const LOCK_LOOKS = 10
+const LOCK_LOOK_MS = 100
 
 /** File name for an origin, which can contain any character. */
 const nameOf = (origin: string) => createHash('sha256').update(origin).digest('hex')

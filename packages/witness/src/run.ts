@@ -71,8 +71,9 @@ async function execute(argv: readonly string[], around: Surroundings): Promise<v
   const key = await folder.key()
   const release = await folder.lock()
   try {
-    const witness = new Witness(key, logs, folder, await folder.checkpoints(), around.clock)
-    const server = serve(witness, (error) => around.report(`geo-witness: ${(error as Error).stack}\n`))
+    const report = (error: unknown) => around.report(`geo-witness: ${(error as Error).stack}\n`)
+    const witness = new Witness(key, logs, folder, await folder.checkpoints(key), around.clock, report)
+    const server = serve(witness, report)
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
     const { address, port: actual } = server.address() as AddressInfo
     around.print(

@@ -10,6 +10,7 @@ import {
   verifyConsistency,
   EMPTY_ROOT,
   type Checkpoint,
+  type NoteSignature,
   type SignerKey,
   type VerifierKey,
 } from '../../../src/tlog'
@@ -42,6 +43,7 @@ export class Witness {
    * @param last last cosigned checkpoint of each origin
    * @param logs keys of the logs; a key's name is the origin of its log, which may have several keys
    * @param clock returns Unix seconds
+   * @param onError receives errors of writing evidence
    */
   constructor(
     readonly key: SignerKey,
@@ -49,6 +51,7 @@ export class Witness {
     private readonly folder: Pick<Folder, 'write' | 'keepEvidence'>,
     private readonly last: Map<string, Checkpoint>,
     private readonly clock: () => number,
+    private readonly onError: (error: unknown) => void = () => {},
   ) {
     for (const log of logs) this.#logs.set(log.name, [...(this.#logs.get(log.name) ?? []), log])
   }
@@ -79,17 +82,22 @@ export class Witness {
       throw error
     }
     const { checkpoint, oldSize } = request
+    const { text } = checkpoint.note
     const keys = this.#logs.get(checkpoint.origin)
     if (!keys) return refusal(404, 'This witness does not know the log with this origin.')
+    // Anyone can add signature lines to a checkpoint. Only those of the log are stored and published.
+    let signatures: NoteSignature[]
     try {
-      const signatures = await Promise.all(keys.map((key) => signatureBy(checkpoint.note, key)))
-      if (!signatures.some(Boolean)) return refusal(403, 'No signature is by a key of the log.')
+      const found = await Promise.all(keys.map((key) => signatureBy(checkpoint.note, key)))
+      signatures = found.filter((each) => each !== undefined)
     } catch (error) {
       if (error instanceof TlogError) return refusal(403, error.message)
       throw error
     }
+    if (signatures.length === 0) return refusal(403, 'No signature is by a key of the log.')
     if (oldSize > checkpoint.size) return refusal(400, 'The old size is above that of the checkpoint.')
-    return this.#inTurn(checkpoint.origin, () => this.#compare(request))
+    const signed = { ...checkpoint, note: { text, signatures } }
+    return this.#inTurn(checkpoint.origin, () => this.#compare({ ...request, checkpoint: signed }))
   }
 
   /** Compares a signed checkpoint with the last one, and cosigns it. */
@@ -98,11 +106,11 @@ export class Witness {
     const last = this.last.get(origin) ?? { size: 0, root: EMPTY_ROOT }
     if (oldSize !== last.size) return { status: 409, type: 'text/x.tlog.size', body: `${last.size}\n` }
     if (checkpoint.size === last.size && !equalBytes(checkpoint.root, last.root)) {
-      await this.#contradict(checkpoint)
+      await this.#contradict(checkpoint, 'fork')
       return refusal(409, 'The root differs from that of the last checkpoint, which has the same size.')
     }
     if (!verifyConsistency(last, checkpoint, hashes)) {
-      await this.#contradict(checkpoint)
+      await this.#contradict(checkpoint, 'proof')
       return refusal(422, 'The consistency proof does not verify.')
     }
     const cosignature = await signNote(checkpoint.note.text, this.key, this.clock())
@@ -114,11 +122,14 @@ export class Witness {
     return { status: 200, body: line }
   }
 
-  /** Stores a rejected checkpoint that the log signed, together with the last one. */
-  async #contradict(checkpoint: Checkpoint): Promise<void> {
+  /**
+   * Stores a rejected checkpoint that the log signed, together with the last one. An error, such as a full
+   * disk, does not change the response.
+   */
+  async #contradict(checkpoint: Checkpoint, kind: 'fork' | 'proof'): Promise<void> {
     const last = this.last.get(checkpoint.origin)
     const notes = [...(last ? [last] : []), checkpoint].map(({ note }) => formatNote(note))
-    await this.folder.keepEvidence(checkpoint.origin, notes.join('\n'))
+    await this.folder.keepEvidence(checkpoint.origin, kind, notes.join('\n')).catch(this.onError)
   }
 
   /** Runs a change after the earlier ones of the same origin. */

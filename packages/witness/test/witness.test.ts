@@ -6,11 +6,14 @@ import {
   formatVerifierKey,
   formatWitnessRequest,
   parseCheckpoint,
+  parsePolicy,
   parseSignatures,
   parseVerifierKey,
   signatureBy,
+  signersOf,
 } from '../../../src/tlog'
 import { removeFolder, temporaryFolder } from '../../../test/database'
+import { hunt } from '../../../test/seed'
 import { MemoryLog, seededKey } from '../../../test/tlog'
 import { run } from '../src/run'
 
@@ -240,11 +243,18 @@ describe('geo-witness', () => {
     const log = await newLog()
     const options = ['serve', '--log', formatVerifierKey(log.key), '--listen', '127.0.0.1:0']
     const lock = path.join(folder, 'w', 'lock')
-    writeFileSync(lock, `${process.ppid}\n`)
-    expect((await geoWitness(...options)).reported).toContain(`in use by process ${process.ppid}`)
+    for (const owner of [`${process.ppid}\n`, `${process.ppid} x\n`]) {
+      writeFileSync(lock, owner)
+      expect((await geoWitness(...options)).reported).toContain(`in use by process ${process.ppid}`)
+    }
+    // A process that has created the lock, and is about to write its id.
+    writeFileSync(lock, '')
+    const starting = geoWitness(...options)
+    writeFileSync(lock, `${process.ppid} x\n`)
+    expect((await starting).reported).toContain(`in use by process ${process.ppid}`)
     // The processes with these IDs have ended, or the ID is that of this process.
-    for (const owner of [process.pid, 2 ** 22 + 1]) {
-      writeFileSync(lock, `${owner}\n`)
+    for (const owner of [`${process.pid}\n`, `${process.pid} x\n`, `${2 ** 22 + 1}\n`, '']) {
+      writeFileSync(lock, owner)
       expect(await geoWitness(...options)).toMatchObject({ status: 0 })
     }
     const witness = await serve(log)
@@ -257,10 +267,101 @@ describe('geo-witness', () => {
     // A partially written file of a killed process is ignored.
     writeFileSync(path.join(checkpoints, `${name}.new`), text.slice(0, 20))
     expect((await geoWitness(...options)).status).toBe(0)
-    for (const damaged of ['', text.slice(0, 20), text.replace('log1', 'log2')]) {
+    const [ownLine] = text.match(/^\u2014 witness.*\n/m)!
+    for (const damaged of [
+      ...['', text.slice(0, 20), text.replace('log1', 'log2'), text.replace('\n1\n', '\n2\n')],
+      text.replace(ownLine, ''),
+    ]) {
       writeFileSync(path.join(checkpoints, name!), damaged)
       expect((await geoWitness(...options)).reported).toContain('is damaged')
     }
+  })
+
+  test('does not cosign once another process has claimed its folder', async () => {
+    await geoWitness('init', NAME)
+    const log = await newLog()
+    const first = await serve(log)
+    await log.append(...entries(0, 4)).sign()
+    expect((await log.submit(first, 0)).status).toBe(200)
+    // Two containers with one volume, in which both processes have the same id.
+    const second = await serve(log)
+    const forks = [log.copy(), log.copy()]
+    await forks[0]!.append(entry('a')).sign()
+    await forks[1]!.append(entry('b')).sign()
+    expect((await forks[0]!.submit(first, 4)).status).toBe(500)
+    expect((await forks[1]!.submit(second, 4)).status).toBe(200)
+    expect((await forks[0]!.submit(first, 4)).status).toBe(500)
+    expect(await first.end()).toBe(0)
+    // The end of the first process does not release the lock of the second one.
+    const lock = path.join(folder, 'w', 'lock')
+    expect(readFileSync(lock, 'utf8')).toMatch(/^\d+ \S+\n$/)
+    await forks[1]!.append(entry('c')).sign()
+    expect((await forks[1]!.submit(second, 5)).status).toBe(200)
+  })
+
+  hunt('stores and serves only signatures of the log and its own', 20, async ({ random, cases }) => {
+    const below = (limit: number) => Math.floor(random() * limit)
+    const vkey = parseVerifierKey((await geoWitness('init', NAME)).printed.trim())
+    const log = await newLog()
+    const policy = parsePolicy(
+      `log ${formatVerifierKey(log.key)}\nwitness w ${formatVerifierKey(vkey)}\nquorum w\n`,
+    )
+    const others = [vkey, await seededKey('other.example/w', 'cosignature', 4), { ...log.key, id: 5 }]
+    let witness = await serve(log)
+    for (let each = 0; each < cases; each++) {
+      const before = log.size
+      await log.append(...entries(before, before + below(3))).sign()
+      // Anyone can add up to 99 lines, under any name, to a checkpoint that the log signed.
+      const added = Array.from({ length: below(3) ? 99 : below(9) }, (_, at) => {
+        const { name, id } = below(2) ? others[below(3)]! : { name: `x${at}`, id: below(2 ** 32) }
+        return { name, id, bytes: Uint8Array.from({ length: 1 + below(80) }, () => below(256)) }
+      })
+      const forged = new MemoryLog(log.key).append(...log.entries)
+      forged.note = { ...log.note, signatures: [...log.note.signatures, ...added] }
+      expect((await forged.submit(witness, before)).status).toBe(200)
+      const response = await fetch(`${witness.url}/${encodeURIComponent(log.key.name)}/checkpoint`)
+      const served = parseCheckpoint(await response.text())
+      expect([served.size, served.note.signatures.length]).toEqual([log.size, 2])
+      expect(await signersOf(served, policy)).toMatchObject({ isQuorum: true })
+      if (below(4) > 0) continue
+      expect(await witness.end()).toBe(0)
+      witness = await serve(log)
+    }
+  })
+
+  test('stores a proven fork after any number of checkpoints with wrong proofs', async () => {
+    await geoWitness('init', NAME)
+    const log = await newLog()
+    const witness = await serve(log)
+    await log.append(...entries(0, 3)).sign()
+    expect((await log.submit(witness, 0)).status).toBe(200)
+    const later = log.copy()
+    for (let each = 0; each < 110; each++) {
+      await later.append(entry(each)).sign()
+      const body = formatWitnessRequest({ oldSize: 3, hashes: [] }, later.note)
+      expect((await witness.addCheckpoint(body)).status).toBe(422)
+    }
+    const fork = log.copy([...entries(0, 2), entry('another')])
+    await fork.sign()
+    expect((await fork.submit(witness, 3)).status).toBe(409)
+    const evidence = path.join(folder, 'w', 'evidence')
+    const texts = readdirSync(evidence).map((name) => readFileSync(path.join(evidence, name), 'utf8'))
+    expect(texts.filter((text) => text.includes(fork.note.text))).toHaveLength(1)
+    expect(texts.length).toBeLessThan(110)
+  })
+
+  test('reports a contradiction even if it cannot store the evidence', async () => {
+    await geoWitness('init', NAME)
+    const log = await newLog()
+    const witness = await serve(log)
+    await log.append(...entries(0, 3)).sign()
+    expect((await log.submit(witness, 0)).status).toBe(200)
+    writeFileSync(path.join(folder, 'w', 'evidence'), '')
+    const fork = log.copy([...entries(0, 2), entry('another')])
+    await fork.sign()
+    expect((await fork.submit(witness, 3)).status).toBe(409)
+    await fork.append(entry(5)).sign()
+    expect((await fork.submit(witness, 3)).status).toBe(422)
   })
 
   test('does not cosign a checkpoint that it cannot store', async () => {
