@@ -70,10 +70,11 @@ export class Operator {
   readonly url: string
   private readonly send: Send
 
-  constructor(url: string, { fetch }: GeoOptions) {
+  constructor(url: string, { fetch = globalThis.fetch }: GeoOptions) {
     if (!URL.canParse(url)) throw invalidInput(`operators: '${url}' is not a URL`)
     this.url = url.replace(/\/+$/, '')
-    this.send = sender({ url: this.url, retries: 0, ...(fetch && { fetch }) })
+    const send = async (...request: Parameters<typeof fetch>) => shortened(await fetch(...request))
+    this.send = sender({ url: this.url, retries: 0, fetch: send })
   }
 
   /** Returns the quorums of this operator. Asks again while it cannot read the contract on this chain. */
@@ -94,6 +95,25 @@ export class Operator {
   private async json<T>(request: Request, signal: AbortSignal): Promise<T> {
     return (await requireJson(await this.send(request, { signal }), this.url).json()) as T
   }
+}
+
+/** Maximum number of bytes of a response: epochs of 255 operators have fewer than 200 kB. */
+const MAX_RESPONSE_BYTES = 1_000_000
+
+/**
+ * Returns a response whose body fails after MAX_RESPONSE_BYTES: an operator must not exhaust the memory of
+ * the coordinator while other operators compute.
+ */
+function shortened(response: Response): Response {
+  let size = 0
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(part, controller) {
+      size += part.length
+      if (size > MAX_RESPONSE_BYTES) controller.error(new Error(`more than ${MAX_RESPONSE_BYTES} bytes`))
+      else controller.enqueue(part)
+    },
+  })
+  return response.body ? new Response(response.body.pipeThrough(limit), response) : response
 }
 
 /** Returns the contract and the newest valid epoch that k operators name. Throws a QuorumError. */
@@ -117,7 +137,11 @@ export function currentEpoch(
         const detail = `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
         return void dissent.push({ url, reason: 'wrong-epoch', detail })
       }
-      const key = JSON.stringify([found.quorum.toLowerCase(), epoch])
+      // Operators with other versions may write the same epoch in another form.
+      const { epoch: number, validFrom, validUntil, threshold, operators } = epoch
+      const accounts = operators.map((account) => account.toLowerCase())
+      const fields = [found.quorum.toLowerCase(), number, validFrom, validUntil, threshold, accounts]
+      const key = JSON.stringify(fields)
       const { urls, ...named } = votes.get(key) ?? { urls: new Set(), quorum: found.quorum, epoch }
       votes.set(key, { urls: urls.add(url), ...named })
       if (urls.size >= k) resolve(named)

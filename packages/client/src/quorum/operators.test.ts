@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { hunt } from '../../../../test/seed'
+import { currentEpoch, Operator, QuorumError } from './operators'
+
+let ends: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end()
+})
+
+/** Starts an operator that responds as `respond` does. */
+async function operatorOf(respond: (response: ServerResponse) => void): Promise<Operator> {
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json')
+    respond(response)
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  ends.push(() => new Promise((resolve) => void server.close(resolve).closeAllConnections()))
+  return new Operator(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { url: 'http://x' })
+}
+const named = (operators: readonly Operator[], k: number, signal = AbortSignal.timeout(20_000)) =>
+  currentEpoch(operators, { operators: [], k }, 1, signal)
+
+const QUORUM = '0x00000000000000000000000000000000000000Ab'
+const ACCOUNTS = ['0x00000000000000000000000000000000000000C1', '0x00000000000000000000000000000000000000d2']
+const EPOCH = { epoch: 3, validFrom: 1, validUntil: 2 ** 40, threshold: 2, operators: ACCOUNTS }
+const listed = (epoch: object = EPOCH, quorum = QUORUM) => [{ chainId: 1, quorum, epochs: [epoch] }]
+
+describe('the operators of a quorum', () => {
+  hunt('name the same epoch in any form of JSON, and another one by any value', 60, async (context) => {
+    const { random, cases } = context
+    const below = (limit: number) => Math.floor(random() * limit)
+    const inAnyCase = (text: string) =>
+      [text, text.toLowerCase(), `0x${text.slice(2).toUpperCase()}`][below(3)]!
+    /** Writes the members in another order, with further members. */
+    const inAnyForm = (value: object) => {
+      const members = Object.entries(value).toSorted(() => random() - 0.5)
+      return Object.fromEntries(below(2) ? [...members, [`more${below(9)}`, below(9)]] : members)
+    }
+    for (let each = 0; each < cases; each++) {
+      const responses = Array.from({ length: 3 }, () =>
+        listed(inAnyForm({ ...EPOCH, operators: ACCOUNTS.map(inAnyCase) }), inAnyCase(QUORUM)).map(inAnyForm),
+      )
+      const other = [
+        listed({ ...EPOCH, epoch: 4 }),
+        listed({ ...EPOCH, validUntil: 2 ** 41 }),
+        listed({ ...EPOCH, threshold: 1 }),
+        listed({ ...EPOCH, operators: ACCOUNTS.toReversed() }),
+        listed({ ...EPOCH, operators: [...ACCOUNTS, ACCOUNTS[0]] }),
+        listed({ ...EPOCH, operators: [[...ACCOUNTS].join()] }),
+        listed(EPOCH, ACCOUNTS[0]),
+      ][below(7)]!
+      const isEqual = below(2) === 1
+      if (!isEqual) responses[below(3)] = other as never
+      const operators = await Promise.all(
+        responses.map((body) => operatorOf((response) => response.end(JSON.stringify(body)))),
+      )
+      const result = await named(operators, 3).then(
+        ({ epoch }) => epoch.epoch,
+        (error: QuorumError) => error.name,
+      )
+      expect([responses, result]).toEqual([responses, isEqual ? 3 : 'QuorumError'])
+      for (const end of ends.splice(0)) await end()
+    }
+  })
+
+  test('count as unreachable if their response does not end', async () => {
+    let sent = 0
+    const endless = () =>
+      operatorOf((response) => {
+        const part = Buffer.alloc(65_536, ' ')
+        const more = () => {
+          if (response.destroyed) return
+          sent += part.length
+          response.write(part, more)
+        }
+        more()
+      })
+    const operators = [await endless(), await endless()]
+    await expect(named(operators, 1)).rejects.toMatchObject({
+      name: 'QuorumError',
+      dissent: operators.map(({ url }) => expect.objectContaining({ url, reason: 'unreachable' }) as unknown),
+    })
+    expect(sent).toBeLessThan(100_000_000)
+  })
+})
