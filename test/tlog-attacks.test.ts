@@ -85,6 +85,10 @@ const kindOf = (error: unknown) => {
   if (error instanceof LogFault) return error.kind
   throw error
 }
+const faultOf = (error: unknown) => {
+  if (error instanceof LogFault) return error
+  throw error
+}
 const advance = (world: World): Promise<LogFaultKind | 'no fault'> =>
   world.monitor
     .advance((entries, index) => {
@@ -185,6 +189,11 @@ const ATTACKS: Record<string, (world: World) => Promise<void>> = {
     old.note = structuredClone(world.log.note)
     await grow(world, world.log)
     expect(await monitorOf(world, old)).toBe('rollback')
+    // A monitor that was restarted since finds it too, with both checkpoints as evidence.
+    const resumed = new LogFollower((path) => Promise.resolve(old.read(path)), world.alone)
+    const last = formatNote(world.monitor.last!.checkpoint.note)
+    const fault = await resumed.resume(last).then(() => undefined, faultOf)
+    expect([fault?.kind, fault?.evidence]).toEqual(['rollback', [last, formatNote(old.note)]])
     expect(await cosigners(world, old, old.size)).toBe(0)
   },
   'restored backup': async (world) => {

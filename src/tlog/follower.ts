@@ -37,6 +37,16 @@ export class LogFault extends Error {
 const forkOf = (older: number, newer: number, evidence: readonly string[]) =>
   new LogFault('fork', `The tree of size ${newer} does not contain that of size ${older}.`, evidence)
 
+/** Returns the fault if a tree is smaller than the last one, or has the same size but another root. */
+function contradiction(last: Checkpoint, checkpoint: Checkpoint): LogFault | undefined {
+  if (checkpoint.size > last.size) return undefined
+  const evidence = [formatNote(last.note), formatNote(checkpoint.note)]
+  if (checkpoint.size < last.size)
+    return new LogFault('rollback', `The log has ${checkpoint.size} entries, and had ${last.size}.`, evidence)
+  if (equal(checkpoint.root, last.root)) return undefined
+  return new LogFault('fork', `The log signed two trees of size ${last.size}.`, evidence)
+}
+
 /** Runs a step, and converts each TlogError into a LogFault of this kind. */
 async function faultOf<Result>(kind: LogFaultKind, work: () => Result | Promise<Result>): Promise<Result> {
   try {
@@ -139,13 +149,17 @@ export class LogFollower {
 
   /**
    * Continues at a checkpoint that `last` returned earlier. Throws a LogFault if the log's tiles no longer
-   * match that checkpoint.
+   * match that checkpoint, with the log's current checkpoint as evidence if it contradicts that one.
    */
   async resume(note: string): Promise<void> {
     const checkpoint = await faultOf('format', () => parseCheckpoint(note))
     const signers = await faultOf('signature', () => signersOf(checkpoint, this.policy))
     // A larger tree contains the same hashes, and the partial tiles of this size may have been deleted.
-    const edge = await faultOf('entries', () => TreeEdge.read(this.#tiles, checkpoint.size))
+    const edge = await faultOf('entries', () => TreeEdge.read(this.#tiles, checkpoint.size)).catch(
+      async (error: unknown) => {
+        throw (error instanceof LogFault && (await this.#contradictionOf(checkpoint))) || error
+      },
+    )
     if (!equal(edge.root(), checkpoint.root))
       throw new LogFault('fork', `The tiles are not those of the checkpoint of size ${checkpoint.size}.`, [
         note,
@@ -193,19 +207,21 @@ export class LogFollower {
     return seen
   }
 
-  /** Throws a LogFault if a tree is smaller than the last one, or has the same size but another root. */
+  /** Throws a LogFault if a checkpoint contradicts the last one. */
   #compareSize({ checkpoint }: Seen): void {
-    const last = this.#last?.checkpoint
-    if (!last || checkpoint.size > last.size) return
-    const evidence = [formatNote(last.note), formatNote(checkpoint.note)]
-    if (checkpoint.size < last.size)
-      throw new LogFault(
-        'rollback',
-        `The log has ${checkpoint.size} entries, and had ${last.size}.`,
-        evidence,
-      )
-    if (!equal(checkpoint.root, last.root))
-      throw new LogFault('fork', `The log signed two trees of size ${last.size}.`, evidence)
+    const fault = this.#last && contradiction(this.#last.checkpoint, checkpoint)
+    if (fault) throw fault
+  }
+
+  /** Returns the fault if the log's current checkpoint contradicts this one; otherwise undefined. */
+  async #contradictionOf(last: Checkpoint): Promise<LogFault | undefined> {
+    try {
+      const text = new TextDecoder().decode(await this.#file('checkpoint'))
+      return contradiction(last, await openSigned(text, this.policy))
+    } catch (error) {
+      if (error instanceof LogFault) return undefined
+      throw error
+    }
   }
 
   /**
