@@ -431,6 +431,31 @@ describe('the coordinator of a quorum', () => {
     }
   })
 
+  test('determines the exit status of geo --quorum by the reasons of its operators', async () => {
+    const folder = temporaryFolder()
+    const list = { operators: proxies.map(({ url }) => url), k: 3 }
+    const status = async (to: string, described: object = list) => {
+      writeFileSync(`${folder}/operators.json`, JSON.stringify(described))
+      const args = ['distance', place, to, '--quorum', 'operators.json', '--url', world.url]
+      return (await geo(args, folder)).code
+    }
+    try {
+      expect(await status(`0x${'1'.repeat(64)}`)).toBe(3)
+      for (const wrong of [
+        ...[
+          { contract: '0x12' },
+          { contract: (quorum.target as string).replace(/[a-f]/, (a) => a.toUpperCase()) },
+        ],
+        ...[{ deadlineSeconds: '600' }, { deadlineSeconds: 0 }, { timeout: -1 }, { timeout: 2 ** 31 }],
+      ])
+        expect([wrong, await status('2.3,48.8584', { ...list, ...wrong })]).toEqual([wrong, 2])
+      for (const { lie } of proxies.slice(2)) lie(LIES['are killed'])
+      expect(await status('2.3,48.8584')).toBe(4)
+    } finally {
+      removeFolder(folder)
+    }
+  })
+
   test('answers the tools of an agent, which land its answer', async () => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair()
     const server = createMcpServer({

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { QuorumError } from '@geospatial-attestation/client'
 import { TimeoutError } from './waiting'
 
 /** Exit codes of `geo`, its own error classes, and the exit code of any error. */
@@ -51,6 +52,7 @@ export async function exitCodeOf(error: unknown): Promise<number> {
   const kinds = await import('@geospatial-attestation/client')
   // The cause of an UncheckedError determines the exit code.
   if (error instanceof kinds.UncheckedError && error.cause) return exitCodeOf(error.cause)
+  if (error instanceof Error && error.name === 'QuorumError') return exitCodeOfQuorum(error as QuorumError)
   // The error comes from a reverse proxy in front of the service, or from the service itself, which sends
   // Retry-After if its database or an RPC endpoint is unavailable.
   if (error instanceof kinds.ApiError && error.status >= 500)
@@ -69,4 +71,11 @@ export async function exitCodeOf(error: unknown): Promise<number> {
     [kinds.GeoError, EXIT.usage],
   ] as const
   return codes.find(([kind]) => error instanceof kind)?.[1] ?? EXIT.fault
+}
+
+/** Returns the exit code of a quorum without an answer, from the reasons of its operators. */
+function exitCodeOfQuorum({ retryable, dissent }: QuorumError): number {
+  if (retryable) return EXIT.unreachable
+  const isInvalid = dissent.length > 0 && dissent.every(({ reason }) => reason === 'invalid-input')
+  return isInvalid ? EXIT.usage : EXIT.refused
 }

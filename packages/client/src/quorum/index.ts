@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { isAddress } from 'viem'
 import type { AskOptions, Context, Landed, LandOptions } from '../context'
 import { plain, withPoints } from '../body'
 import { ConnectionError, invalidInput, refuseUnknown } from '../errors'
@@ -57,6 +58,7 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
     throw invalidInput(
       `k: expected a whole number from 1 to ${operators.length}, the number of operators, got ${k}`,
     )
+  checkOptions(options)
   const all = operators.map((url) => new Operator(url, context.options))
   const epochs: Epochs = new Map()
   const ask = async (question: Question, given: QuorumAskOptions = {}) => {
@@ -83,6 +85,19 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
         ...[answer, signer, given, options.contract],
       ),
   }
+}
+
+/** Largest delay in milliseconds of setTimeout. A longer one would end at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** Throws an InvalidInputError unless the optional values of a quorum have the right form. */
+function checkOptions({ contract, deadlineSeconds = 1, timeout = 1 }: QuorumOptions): void {
+  if (contract !== undefined && !isAddress(contract))
+    throw invalidInput(`contract: expected an address with a valid checksum, got ${String(contract)}`)
+  if (!(Number.isSafeInteger(deadlineSeconds) && deadlineSeconds > 0))
+    throw invalidInput(`deadlineSeconds: expected a whole number of seconds, got ${deadlineSeconds}`)
+  if (!(timeout > 0 && timeout <= LONGEST_MS && typeof timeout === 'number'))
+    throw invalidInput(`timeout: expected milliseconds up to ${LONGEST_MS}, got ${timeout}`)
 }
 
 /** Returns the description of a chain by the client's service or, if that is unavailable, by any operator. */
