@@ -4,7 +4,7 @@ import { LogFault, MAX_ENTRY_BYTES, TILE_WIDTH } from '../../../../src/tlog'
 /** Time in milliseconds after which a file that is not complete counts as unreachable. */
 const LIMIT_MS = 60_000
 /** Number of bytes of the largest file of a log: a bundle of the longest entries, each after its length. */
-export const MAX_FILE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
+const MAX_FILE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
 
 /**
  * Reads a file of a log or a witness over HTTP; undefined if there is none. Throws a ConnectionError, or a

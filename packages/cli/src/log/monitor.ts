@@ -117,7 +117,7 @@ class Monitor {
         failures.push(error)
       })
     if (failures.length > 0) throw failures[0]
-    this.raiseUnlogged()
+    if (!this.isWaiting) this.raiseUnlogged()
     prune(state, this.now())
     if (isRead) this.metrics.set('last_success_seconds', this.now())
   }
@@ -127,7 +127,8 @@ class Monitor {
   }
 
   /**
-   * Runs a step of the follower. Returns false, after raising an alarm, if the step finds a fault of the log.
+   * Runs a step of the follower. Returns false if the step finds a fault of the log, for which it raises an
+   * alarm. Too few cosignatures are a fault only after the time of `log.by`.
    */
   private async watching(work: () => Promise<void>): Promise<boolean> {
     try {
@@ -135,6 +136,11 @@ class Monitor {
       return true
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
+      // A log publishes checkpoints without a witness that is slow, and adds its cosignature later.
+      if (error.kind === 'quorum') {
+        this.state.weakSince ??= this.now()
+        if (this.now() <= this.state.weakSince + INCLUSION_SECONDS) return false
+      }
       this.raise(error.kind, error.message, error.evidence)
       return false
     }
@@ -163,6 +169,7 @@ class Monitor {
         )
     })
     state.checkpoint = formatNote(checkpoint.note)
+    delete state.weakSince
     // The time of an entry is not signed: it must not hide attestations after this moment.
     state.since = Math.min(state.since ?? Infinity, this.now())
     metrics.set('size', checkpoint.size)
@@ -273,9 +280,13 @@ class Monitor {
     }
   }
 
-  /** True while a witness has a larger tree than the log, which is not overdue, and there is no alarm. */
+  /**
+   * True while there is no alarm, but the log has to include a witness's tree, or to get cosignatures, before
+   * the next alarm.
+   */
   get isWaiting(): boolean {
-    return this.alarms === 0 && Object.keys(this.state.ahead).length > 0
+    const { ahead, weakSince } = this.state
+    return this.alarms === 0 && (weakSince !== undefined || Object.keys(ahead).length > 0)
   }
 
   /** Reads new attestations by the service's attester. */

@@ -29,6 +29,8 @@ export interface State {
    * with the Unix seconds at which they were first seen
    */
   ahead: Record<string, { checkpoint: string; since: number }>
+  /** Unix seconds since which the log's checkpoint lacks the quorum of witnesses; undefined if it has it */
+  weakSince?: number
   /** alarms that were raised, so that each is raised once */
   raised: string[]
   /** alarms that the webhook has not accepted yet */
