@@ -259,12 +259,12 @@ test('geo log requires the quorum, and compares the log with the checkpoints of 
 
   /** Starts a monitor, and acts once it has read the log at least twice. */
   async function whileWaiting(act: () => unknown) {
-    const { read } = log
+    const read = log.read.bind(log)
     let reads = 0
     const twice = new Promise<void>((resolve) => {
       log.read = (file) => {
         if (file === 'checkpoint' && ++reads === 3) resolve()
-        return read.call(log, file)
+        return read(file)
       }
     })
     const running = monitor('--every', '0.01')
@@ -320,7 +320,7 @@ test('geo log sends an alarm about the log while an RPC endpoint does not respon
   await fork.append(bytes[2]!).sign()
   log.read = (file) => fork.read(file)
   const closed = await startReceiver(() => answers.ok)
-  await closed.close()
+  closed.close()
   const { code, kinds } = await monitor('--chain', 'base-sepolia', '--rpc', closed.url)
   expect([code, kinds, receiver.received.length]).toEqual([1, ['fork'], 1])
   expect(metrics()).toMatch(/failures_total\{part="(chain|log)"\} 1\n/)

@@ -16,8 +16,8 @@ const CALLS = [
 
 /**
  * Number of the newest blocks that are read again each time: a reorg replaces blocks, and one node of a
- * provider may lag behind another one that returned the newest block. It is about a minute on chains with four
- * blocks per second.
+ * provider may lag behind another one that returned the newest block. It is about a minute on chains with
+ * four blocks per second.
  */
 export const OVERLAP_BLOCKS = 256
 

@@ -9,7 +9,7 @@ import { TypedDataEncoder } from 'ethers'
 import { hunt } from '../../../../test/seed'
 import { checkEntry } from './entries'
 
-/** Shapes of answers (docs/spec/interface.md 6): number of inputs, unit of payloads, and number of parameters. */
+/** Shapes of answers (docs/spec/interface.md 6): numbers of inputs and parameters, and unit of payloads. */
 const SHAPES: Record<string, { inputs: number; units?: string; parameters?: number }> = {
   distance: { inputs: 2, units: 'centimeters' },
   contains: { inputs: 2 },
@@ -61,7 +61,7 @@ hunt(
       const signature = await account.signTypedData({
         ...{ domain, types: { Attest: ATTEST_FIELDS.proxy }, primaryType: 'Attest' },
         message: { ...content, attester, value: 0 },
-      } as never)
+      })
       const entry = encodeEntry({
         ...{ kind: 'answer', time: 1, chainId: 1, layout: 'proxy', attester, ...content, signature },
         separator: TypedDataEncoder.hashDomain(domain),

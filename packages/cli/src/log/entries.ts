@@ -67,8 +67,8 @@ export async function checkEntry(
 }
 
 /**
- * True if a payload has the number of inputs, the parameters and the kind of result of its operation. Also true
- * for an operation that this version does not know: the service may be newer.
+ * True if a payload has the number of inputs, the parameters and the kind of result of its operation. Also
+ * true for an operation that this version does not know: the service may be newer.
  */
 function isOfOperation({ operation, inputRefs, units, result }: Claims): boolean {
   const [name, ...numbers] = operation.split(':') as [string, ...string[]]

@@ -373,7 +373,7 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
       await published.update()
       if (failure !== undefined) {
         // An alarm determines the exit status even if a chain could not be read.
-        if (part === undefined || (options.once && running.alarms === 0)) throw failure
+        if (part === undefined || (options.once && running.alarms === 0)) throw failure as Error
         note((failure as Error).message)
       }
       if (options.once && !running.isWaiting) {

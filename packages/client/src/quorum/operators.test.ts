@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { hunt } from '../../../../test/seed'
 import { currentEpoch, Operator, QuorumError } from './operators'
 
-let ends: (() => Promise<unknown>)[] = []
+const ends: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const end of ends.splice(0)) await end()
 })
@@ -53,7 +53,7 @@ describe('the operators of a quorum', () => {
         listed(EPOCH, ACCOUNTS[0]),
       ][below(7)]!
       const isEqual = below(2) === 1
-      if (!isEqual) responses[below(3)] = other as never
+      if (!isEqual) responses[below(3)] = other
       const operators = await Promise.all(
         responses.map((body) => operatorOf((response) => response.end(JSON.stringify(body)))),
       )

@@ -139,7 +139,7 @@ export function currentEpoch(
       }
       // Operators with other versions may write the same epoch in another form.
       const { epoch: number, validFrom, validUntil, threshold, operators } = epoch
-      const accounts = operators.map((account) => account.toLowerCase())
+      const accounts = (operators as readonly string[]).map((account) => account.toLowerCase())
       const fields = [found.quorum.toLowerCase(), number, validFrom, validUntil, threshold, accounts]
       const key = JSON.stringify(fields)
       const { urls, ...named } = votes.get(key) ?? { urls: new Set(), quorum: found.quorum, epoch }
