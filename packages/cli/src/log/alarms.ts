@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import { writeFile, rename } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { withLimit } from './download'
 
 /** Alarms of a monitor, and its metrics. */
 
@@ -18,14 +19,18 @@ export interface Alarm {
 /** Pauses in milliseconds before the second and third attempt to send an alarm. */
 const RETRIES_MS = [1_000, 5_000]
 
+/** Time in milliseconds after which a receiver that does not respond has not accepted the alarm. */
+const LIMIT_MS = 10_000
+
 /** Sends an alarm as JSON. Resolves to false if the receiver did not accept it. */
 export async function sendAlarm(url: string, alarm: Alarm, signal: AbortSignal): Promise<boolean> {
   for (const wait of [0, ...RETRIES_MS]) {
     if (wait > 0) await pause(wait, undefined, { signal })
-    const response = await fetch(url, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(alarm) },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]),
-    }).catch(() => undefined)
+    const headers = { 'content-type': 'application/json' }
+    const post = { method: 'POST', headers, body: JSON.stringify(alarm) }
+    const response = await withLimit(signal, LIMIT_MS, (limited) =>
+      fetch(url, { ...post, signal: limited }),
+    ).catch(() => undefined)
     signal.throwIfAborted()
     await response?.body?.cancel()
     if (response?.ok) return true

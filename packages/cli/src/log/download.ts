@@ -7,35 +7,47 @@ const LIMIT_MS = 60_000
 const MAX_FILE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
 
 /**
+ * Runs a request with a signal that aborts with `signal`, and after a time. AbortSignal.any is unsuitable:
+ * Node 20 garbage-collects a timeout signal that nothing else references, so it never fires.
+ */
+export async function withLimit<Result>(
+  signal: AbortSignal,
+  milliseconds: number,
+  request: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted()
+  const ending = new AbortController()
+  const stop = () => ending.abort(signal.reason)
+  const late = () => ending.abort(new Error(`not complete after ${milliseconds / 1000} s`))
+  const timer = setTimeout(late, milliseconds)
+  signal.addEventListener('abort', stop)
+  try {
+    return await request(ending.signal)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/**
  * Reads a file of a log or a witness over HTTP; undefined if there is none. Throws a ConnectionError, or a
  * LogFault if the file is larger than any file of a log.
  */
 export async function download(url: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
-  // Node 20 may garbage-collect a signal of AbortSignal.timeout, which then never aborts.
-  const ending = new AbortController()
-  const stop = () => ending.abort(signal.reason)
-  const timer = setTimeout(() => ending.abort(new Error(`not complete after ${LIMIT_MS / 1000} s`)), LIMIT_MS)
-  signal.addEventListener('abort', stop)
   try {
-    signal.throwIfAborted()
-    const response = await fetch(url, {
-      signal: ending.signal,
-      headers: { 'cache-control': 'no-cache' },
-    })
-    if (!response.ok) {
+    return await withLimit(signal, LIMIT_MS, async (limited) => {
+      const headers = { 'cache-control': 'no-cache' }
+      const response = await fetch(url, { signal: limited, headers })
+      if (response.ok) return contentOf(url, response)
       await response.body?.cancel()
       if (response.status === 404) return undefined
       throw new Error(`HTTP ${response.status}`)
-    }
-    return await contentOf(url, response)
+    })
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof LogFault) throw error
     const { ConnectionError } = await import('@geospatial-attestation/client')
     throw new ConnectionError(`${url} does not respond: ${(error as Error).message}.`, { cause: error })
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', stop)
   }
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, expect, test } from 'vitest'
+import { download, withLimit } from './download'
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+async function serverOf(respond: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((_, response) => respond(response)).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  ends.push(() => void server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a request ends after its time limit, while the garbage collector runs', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const url = await serverOf(() => {})
+  const timer = setInterval(collect, 20)
+  ends.push(() => clearInterval(timer))
+  const request = withLimit(new AbortController().signal, 300, (signal) => fetch(url, { signal }))
+  await expect(request).rejects.toThrow('0.3 s')
+})
+
+test('a request ends with the signal of its caller, before and after it began', async () => {
+  const url = await serverOf(() => {})
+  const stop = new AbortController()
+  const reading = download(url, stop.signal)
+  const reason = new Error('stopped')
+  stop.abort(reason)
+  await expect(reading).rejects.toBe(reason)
+  await expect(download(url, stop.signal)).rejects.toBe(reason)
+})
+
+test('a file is read up to the size of the largest bundle of a log', async () => {
+  const largest = 256 * (2 + 65_535)
+  for (const size of [0, 1, largest]) {
+    const url = await serverOf((response) => response.end(Buffer.alloc(size, 'a')))
+    const file = await download(url, new AbortController().signal)
+    expect([size, file?.length]).toEqual([size, size])
+  }
+  const url = await serverOf((response) => response.end(Buffer.alloc(largest + 1)))
+  await expect(download(url, new AbortController().signal)).rejects.toMatchObject({ kind: 'format' })
+})
+
+test('a file is undefined for status 404, and unreachable for any other failure', async () => {
+  const signal = new AbortController().signal
+  const statusOf = (status: number) => serverOf((response) => response.writeHead(status).end('x'))
+  expect(await download(await statusOf(404), signal)).toBeUndefined()
+  for (const url of [
+    ...[await statusOf(500), await statusOf(403), 'http://127.0.0.1:1'],
+    await serverOf((response) => response.destroy()),
+    await serverOf((response) => response.writeHead(200, { 'content-length': '9' }).end('x')),
+  ])
+    await expect(download(url, signal)).rejects.toMatchObject({ name: 'ConnectionError' })
+})
