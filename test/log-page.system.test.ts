@@ -40,7 +40,9 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
       await verify(JSON.stringify({ ...answer, log: { ...answer.log, leaf: 'ab'.repeat(32) } })),
     ).toMatch(/^Missing\./)
     expect(await verify('ab'.repeat(32))).toContain('no entry with this leaf')
-    expect(await verify('nothing')).toContain('Paste the JSON')
+    for (const pasted of ['nothing', '5', 'null'])
+      expect([pasted, await verify(pasted)]).toEqual([pasted, expect.stringContaining('Paste the JSON')])
+    expect(await verify('{"log":{}}')).toContain('chainId')
   })
   test('verifies cosignatures by the policy, and names the witnesses that lag', async () => {
     const [a, b] = await Promise.all([1, 2].map((n) => seededKey(`w${n}.example`, 'cosignature', n)))

@@ -152,13 +152,15 @@ async function verify(pasted: string): Promise<string> {
     )
     return say.log.included(index, checkpoint.size)
   }
-  let answer: Parameters<typeof geo.logged>[0]
+  let given: unknown
   try {
-    answer = JSON.parse(pasted) as typeof answer
+    given = JSON.parse(pasted)
   } catch {
     throw new Error(say.log.notJson)
   }
-  if (!('log' in answer)) throw new Error(say.log.notLogged)
+  if (typeof given !== 'object' || given === null) throw new Error(say.log.notJson)
+  if (!('log' in given)) throw new Error(say.log.notLogged)
+  const answer = given as Parameters<typeof geo.logged>[0]
   const chainId = answer.chainId ?? (await chainIdOf(answer))
   // The result is undefined only without a policy.
   const logged = (await geo.logged({ ...answer, chainId }, { policy: await policyOf() }))!
@@ -169,10 +171,13 @@ async function verify(pasted: string): Promise<string> {
 /**
  * Chain of an answer that does not contain its chain id, found by the contract that verifies the signature.
  */
-async function chainIdOf({ delegatedAttestation }: Parameters<typeof geo.logged>[0]): Promise<number> {
-  const { contract } = delegatedAttestation
+async function chainIdOf({
+  delegatedAttestation: delegated,
+}: Partial<Parameters<typeof geo.logged>[0]>): Promise<number> {
   const { chains } = await geo.info()
-  const same = chains.filter(({ eas, proxy }) => [eas, proxy?.address].includes(contract))
+  const same = chains.filter(
+    ({ eas, proxy }) => delegated && [eas, proxy?.address].includes(delegated.contract),
+  )
   if (same.length === 1) return same[0]!.id
   throw new Error(say.log.addChain)
 }
