@@ -1,4 +1,4 @@
-/** Colours and header of all pages: those of web/ and those that the API renders (api/http/pages.ts). */
+/** Colours, header and limits of all pages: those of web/ and those that the API renders. */
 
 /**
  * Custom properties and text of light and dark pages. Text has a contrast of at least 4.5 on both surfaces.
@@ -39,6 +39,12 @@ export const SITE_PAGES = [
   { path: 'ogc', name: 'GIS', isMain: false },
   { path: 'log', name: 'Log', isMain: false },
 ] as const
+
+/**
+ * Maximum number of operators of a quorum that the address of a page names. The Content-Security-Policy of
+ * the page lists their origins, and the limit keeps that header short.
+ */
+export const MOST_OPERATORS = 64
 
 /**
  * Style of the header. The main pages are actions on one map, so their links look like the parts of one

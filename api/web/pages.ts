@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { MOST_OPERATORS } from '../../src/page-header'
 import type { Html } from '../http/html'
 
 /** Pages with their own address; the explorer is at /. */
@@ -126,9 +127,6 @@ export class Pages {
     })
   }
 }
-
-/** Maximum number of operators that an address adds to the policy, so that the header stays short. */
-const MOST_OPERATORS = 64
 
 /** Origins of the operators that the address of a page names, comma-separated, without wildcards. */
 function originsIn(operators: unknown): string[] {

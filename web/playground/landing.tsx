@@ -32,9 +32,7 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
         ...before,
         step.step === 'sent' ? say.landing.sent(step.transactionHash) : say.landing.signedAgain(step.reason),
       ])
-    const done = isOfQuorum(answer)
-      ? await geo.land(answer, signer, { onStep })
-      : await geo.land(answer, signer, { onStep })
+    const done = await geo.land(answer as Answer, signer, { onStep })
     setLanded(done)
     setSteps((before) => [
       ...before,

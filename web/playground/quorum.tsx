@@ -1,5 +1,6 @@
 import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
+import { MOST_OPERATORS } from '../../src/page-header'
 import { parametersOf, setParameters } from '../location'
 import { say } from '../messages'
 import { TextField } from '../panel/field'
@@ -17,9 +18,6 @@ export function namedQuorum(): NamedQuorum | undefined {
   const k = Number(parameters.get('k'))
   return isQuorum({ operators, k }) ? { operators, k } : undefined
 }
-
-/** As many as the Content-Security-Policy of the page admits (api/web/pages.ts). */
-const MOST_OPERATORS = 64
 
 const isQuorum = ({ operators, k }: NamedQuorum) =>
   operators.length > 0 &&
