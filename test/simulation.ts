@@ -5,6 +5,7 @@ import { getBytes, hexlify, toBeArray, toBeHex, zeroPadValue } from 'ethers/util
 import type { Clock } from '../src/clock'
 import { keccak256 } from '../src/eas'
 import type { RpcLog } from '../src/chain'
+import type { LogFilter, LogSelection } from '../src/chain/logs'
 import { receiptsRoot, type FullHeader, type RpcReceipt } from '../src/chain/proof'
 
 /**
@@ -298,4 +299,9 @@ function bloomOf(values: readonly string[]): string {
 /** A topic that encodes a number. */
 export function topic(value: number): string {
   return zeroPadValue(toBeHex(value), 32)
+}
+
+/** Returns a selection whose filters never change. */
+export function fixedSelection(filters: readonly LogFilter[]): LogSelection {
+  return { filters, version: 0, learn: () => Promise.resolve(0) }
 }

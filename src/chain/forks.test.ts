@@ -5,6 +5,7 @@ import {
   SimulatedEndpoint,
   VirtualClock,
   ancestor,
+  fixedSelection,
   topic,
   type Behaviour,
 } from '../../test/simulation'
@@ -14,7 +15,6 @@ import { BlockReader } from './blocks'
 import { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import { HeadReader } from './head'
-import { fixedSelection } from './logs'
 
 /**
  * Tests how long the head reader needs to follow a fork that no new block makes longer, on a simulated chain.

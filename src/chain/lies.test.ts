@@ -1,12 +1,12 @@
 import type { RpcClient } from '@subsquid/rpc-client'
 import { expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
-import { SimulatedChain, SimulatedEndpoint, VirtualClock, topic } from '../../test/simulation'
+import { SimulatedChain, SimulatedEndpoint, VirtualClock, fixedSelection, topic } from '../../test/simulation'
 import { CHAINS } from '../chains'
 import { Rpc } from '../rpc'
 import { BlockReader, type CheckedLogs } from './blocks'
 import { Doubt } from './doubt'
-import { fixedSelection, headerCall, type RpcLog } from './logs'
+import { headerCall, type RpcLog } from './logs'
 import type { FullHeader, RpcReceipt } from './proof'
 
 /**

@@ -27,11 +27,6 @@ export interface LogSelection {
 /** The fields of a log that may widen a selection. */
 export type LearnedLog = Pick<RpcLog, 'address' | 'topics' | 'data'> & { blockNumber: string | number }
 
-/** Returns a selection whose filters never change. */
-export function fixedSelection(filters: readonly LogFilter[]): LogSelection {
-  return { filters, version: 0, learn: () => Promise.resolve(0) }
-}
-
 export interface RpcLog {
   address: string
   topics: string[]

@@ -2,14 +2,21 @@ import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import { expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
-import { SimulatedChain, SimulatedEndpoint, VirtualClock, ancestor, topic } from '../../test/simulation'
+import {
+  SimulatedChain,
+  SimulatedEndpoint,
+  VirtualClock,
+  ancestor,
+  fixedSelection,
+  topic,
+} from '../../test/simulation'
 import { CHAINS } from '../chains'
 import { SettingsError } from '../config'
 import { Rpc } from '../rpc'
 import { BlockReader } from './blocks'
 import { ContradictionError, Doubt } from './doubt'
 import { HeadReader } from './head'
-import { fixedSelection, type ChainBlock } from './logs'
+import type { ChainBlock } from './logs'
 import { ChainSource, ShorterChainError } from './source'
 
 /** Tests the change from history to the head in evm-processor's runner, with endpoints that lag. */
