@@ -9,7 +9,6 @@ import {
   formatWitnessRequest,
   inclusionProof,
   leafHash,
-  newTiles,
   parseCheckpoint,
   parseSignatures,
   parseTilePath,
@@ -30,6 +29,20 @@ export const seededKey = (name: string, type: SignatureType, seed: number) =>
     type,
     Uint8Array.from({ length: 32 }, (_, at) => (seed >>> (8 * (at % 4))) ^ at),
   )
+
+/** Tiles of a level that has this number of hashes, or bundles of this number of entries. */
+const tilesAt = (level: Tile['level'], hashes: number): Tile[] =>
+  Array.from({ length: Math.ceil(hashes / 256) }, (_, index) => ({
+    ...{ level, index, width: Math.min(256, hashes - index * 256) },
+  }))
+
+/** Tiles and bundles of a tree with this number of entries, by the definition of c2sp.org/tlog-tiles. */
+export function allTiles(size: number): Tile[] {
+  const tiles = tilesAt('entries', size)
+  for (let level = 0, hashes = size; hashes > 0; level++, hashes = Math.floor(hashes / 256))
+    tiles.push(...tilesAt(level, hashes))
+  return tiles
+}
 
 /** Log in memory, with the files of c2sp.org/tlog-tiles. Tests can make it do anything, even fork. */
 export class MemoryLog {
@@ -52,12 +65,11 @@ export class MemoryLog {
       this.#edge.append(leafHash(entry), (tile, hashes) => this.#tiles.set(tilePath(tile), hashes))
     }
     for (const { tile, hashes } of this.#edge.partialTiles()) this.#tiles.set(tilePath(tile), hashes)
-    for (const tile of newTiles(before, this.size))
-      if (tile.level === 'entries')
-        this.#tiles.set(
-          tilePath(tile),
-          encodeBundle(this.entries.slice(tile.index * 256, tile.index * 256 + tile.width)),
-        )
+    for (const tile of tilesAt('entries', this.size).slice(Math.floor(before / 256)))
+      this.#tiles.set(
+        tilePath(tile),
+        encodeBundle(this.entries.slice(tile.index * 256, tile.index * 256 + tile.width)),
+      )
     return this
   }
 

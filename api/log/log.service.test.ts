@@ -11,6 +11,7 @@ import { buildTestServer, type TestServer } from '../../test/api'
 import { connect, TEST_DATABASE_URL, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
+import { allTiles } from '../../test/tlog'
 import {
   INCLUSION_SECONDS,
   decodeBundle,
@@ -20,7 +21,6 @@ import {
   formatVerifierKey,
   generateSignerKey,
   leafHash,
-  newTiles,
   parseCheckpoint,
   parsePolicy,
   parseProof,
@@ -146,7 +146,7 @@ async function readTree(server: TestServer, verifier: VerifierKey = key) {
   }
   const checkpoint = parseCheckpoint((await get('checkpoint')).toString())
   expect(await signatureBy(checkpoint.note, verifier)).toBeDefined()
-  const tiles = newTiles(0, checkpoint.size)
+  const tiles = allTiles(checkpoint.size)
   const contents = await Promise.all(tiles.map((tile) => get(tilePath(tile))))
   const entries = tiles.flatMap((tile, i) =>
     tile.level === 'entries' ? decodeBundle(contents[i]!, tile.width) : [],

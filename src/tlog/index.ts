@@ -63,7 +63,6 @@ export {
   TreeEdge,
   decodeBundle,
   encodeBundle,
-  newTiles,
   parseTilePath,
   tilePath,
   withTiles,

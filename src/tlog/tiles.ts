@@ -58,21 +58,6 @@ export function tileOf(level: Tile['level'], index: number, size: number): Tile 
   return { level, index, width: Math.max(0, Math.min(TILE_WIDTH, hashes - index * TILE_WIDTH)) }
 }
 
-/**
- * Tiles and bundles, including partial ones, that a tree of `size` has and a tree of `oldSize` does not have.
- */
-export function newTiles(oldSize: number, size: number): Tile[] {
-  const tiles: Tile[] = []
-  for (let level = 0; leavesOf(level) <= size; level++) {
-    const [from, to] = [oldSize, size].map((each) => Math.floor(each / leavesOf(level))) as [number, number]
-    for (let index = Math.floor(from / TILE_WIDTH); from < to && index * TILE_WIDTH < to; index++) {
-      tiles.push(tileOf(level, index, size))
-      if (level === 0) tiles.push(tileOf('entries', index, size))
-    }
-  }
-  return tiles
-}
-
 const hashAt = (hashes: Uint8Array, at: number) => hashes.subarray(at * HASH_SIZE, (at + 1) * HASH_SIZE)
 
 /** Hash of the complete subtree over `count` hashes, a power of two, that begins at index `at`. */
