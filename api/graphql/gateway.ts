@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GraphQLError, formatError, type ExecutionResult, type GraphQLSchema } from 'graphql'
-import { COMPUTE_ERRORS } from '../../src/errors'
 import { InvalidQueryError, QueryError, checkQuery, type CheckedQuery, type RowsOf } from './limits'
 import { graphiqlRoutes } from './graphiql'
 import { namesType } from '../http/accept'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
-import { ComputeError, RequestError, UnavailableError } from '../http/problems'
+import { RequestError, StatusError, UnavailableError, statusOf } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 
@@ -44,17 +43,6 @@ const ANSWER_MS = 10_000
 const SLOTS = { all: 4, each: 2, waiting: 32, waitingEach: 8 }
 const RETRY_AFTER_SECONDS = 5
 
-/** Error that is returned with this HTTP status and without data. */
-class GraphqlRequestError extends Error {
-  constructor(
-    readonly statusCode: number,
-    message: string,
-    readonly headers: Record<string, string> = {},
-  ) {
-    super(message)
-  }
-}
-
 /**
  * GraphQL over HTTP, at the scope's own path: POST accepts JSON, GET returns GraphiQL to a browser. Every
  * response has GraphQL's form. An executed query has status 200, with its errors in the response. A query
@@ -68,7 +56,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
     void reply.header('x-content-type-options', 'nosniff')
   })
   await graphiqlRoutes(app, examples, () => {
-    throw new GraphqlRequestError(
+    throw new StatusError(
       405,
       'Send the query by POST, as JSON: {"query": "{ ... }"}. A browser gets GraphiQL at this URL.',
       { allow: 'POST, GET, OPTIONS' },
@@ -76,8 +64,8 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
   })
   app.setNotFoundHandler((request) => {
     throw ['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method)
-      ? new GraphqlRequestError(404, 'Not found.')
-      : new GraphqlRequestError(405, 'Send the query by POST.', { allow: 'POST, GET, OPTIONS' })
+      ? new StatusError(404, 'Not found.')
+      : new StatusError(405, 'Send the query by POST.', { allow: 'POST, GET, OPTIONS' })
   })
 
   await app.register(async (scope) => {
@@ -86,7 +74,7 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       perHour: rateLimitPerHour,
       counter,
       tooMany: (perHour, after) =>
-        new GraphqlRequestError(
+        new StatusError(
           429,
           `More than ${perHour} requests in an hour from your IP address. Retry in ${after}. A slow ` +
             'request counts as several.',
@@ -125,7 +113,7 @@ async function answered(
   { query, operationName, variables }: GraphqlRequest,
 ): Promise<ExecutionResult> {
   const abort = new AbortController()
-  const late = new GraphqlRequestError(
+  const late = new StatusError(
     503,
     `The query did not finish within ${answerMs / 1000} seconds. Request fewer fields or rows, or retry later.`,
     { 'retry-after': String(RETRY_AFTER_SECONDS) },
@@ -158,19 +146,15 @@ async function answered(
 }
 
 /** Error for a query that gets no slot. @param isOwn true if the client's own queries fill the queue */
-function refusal(isOwn: boolean): GraphqlRequestError {
+function refusal(isOwn: boolean): StatusError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
   return isOwn
-    ? new GraphqlRequestError(
+    ? new StatusError(
         429,
         'Too many of your queries are queued. Retry after one of them has finished.',
         headers,
       )
-    : new GraphqlRequestError(
-        503,
-        `Too many queries are queued. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
-        headers,
-      )
+    : new StatusError(503, `Too many queries are queued. Retry in ${RETRY_AFTER_SECONDS} seconds.`, headers)
 }
 
 interface GraphqlRequest {
@@ -221,33 +205,17 @@ function errorHandler(error: FastifyError, request: FastifyRequest, reply: Fasti
 }
 
 function asErrors(
-  error: FastifyError | InvalidQueryError | ComputeError,
+  error: Error,
   request: FastifyRequest,
   reply: FastifyReply,
 ): [status: number, errors: readonly object[]] {
   if (error instanceof InvalidQueryError) return [400, error.errors.map(formatError)]
   if (error instanceof GraphQLError) return [400, [formatError(error)]]
   if (error instanceof QueryError) return [400, [{ message: error.message }]]
-  if (error instanceof GraphqlRequestError) {
-    reply.headers(error.headers)
-    return [error.statusCode, [{ message: error.message }]]
-  }
-  if (error instanceof UnavailableError) {
+  if (error instanceof UnavailableError)
     request.log.warn({ reason: error.message }, 'a GraphQL query could not be executed')
-    reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return [503, [{ message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }]]
-  }
-  // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
-  if (error instanceof ComputeError) {
-    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-    return [COMPUTE_ERRORS[error.slug].status, [{ message: error.message }]]
-  }
-  const { code, statusCode = 500, message } = error
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return [413, [{ message: `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB.` }]]
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return [415, [{ message: 'Content-Type must be application/json.' }]]
-  if (statusCode >= 400 && statusCode < 500) return [statusCode, [{ message }]]
+  const refused = statusOf(error, reply, `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB.`)
+  if (refused) return [refused.status, [{ message: refused.message }]]
   request.log.error(error, 'a GraphQL request failed')
   return [500, [{ message: 'The query failed because of an error in the service.' }]]
 }

@@ -160,6 +160,48 @@ function refusalOf(error: FastifyError): string | undefined {
   return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
 }
 
+/** An error that GraphQL and MCP return with this status and these headers, each in its own form. */
+export class StatusError extends Error {
+  override readonly name = 'StatusError'
+
+  constructor(
+    readonly statusCode: number,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message)
+  }
+}
+
+/**
+ * Returns the status and the message of an error for GraphQL and MCP, and sets its headers; undefined for
+ * defects of this service. @param tooLarge message for a body above the limit
+ */
+export function statusOf(
+  error: Error,
+  reply: FastifyReply,
+  tooLarge: string,
+): { status: number; message: string } | undefined {
+  if (error instanceof StatusError) {
+    reply.headers(error.headers)
+    return { status: error.statusCode, message: error.message }
+  }
+  if (error instanceof UnavailableError) {
+    reply.header('retry-after', RETRY_AFTER_SECONDS)
+    return { status: 503, message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }
+  }
+  // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
+  if (error instanceof ComputeError) {
+    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
+    return { status: COMPUTE_ERRORS[error.slug].status, message: error.message }
+  }
+  const { code, statusCode = 500, message } = error as FastifyError
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return { status: 413, message: tooLarge }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return { status: 415, message: 'Content-Type must be application/json.' }
+  return statusCode >= 400 && statusCode < 500 ? { status: statusCode, message } : undefined
+}
+
 /**
  * The error handler of /compute and /quorum: turns every error into problem details, and into a page for a
  * browser that opens one of its addresses.

@@ -1,9 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { COMPUTE_ERRORS } from '../../src/errors'
 import { fetchInside } from './inside'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { mcpSchemas } from './openapi'
-import { ComputeError, RequestError, UnavailableError } from '../http/problems'
+import { RequestError, StatusError, statusOf } from '../http/problems'
 
 export interface McpParts {
   counter: RequestCounter
@@ -19,20 +18,8 @@ export interface McpParts {
 const BODY_LIMIT = 65_536
 /** Base URL of the tools' requests; this host is never contacted. */
 const INSIDE = 'http://inside'
-const RETRY_AFTER_SECONDS = 5
 /** Error codes of JSON-RPC 2.0, 5.1. The last one is for requests that HTTP refuses. */
 const CODES = { parseError: -32_700, internalError: -32_603, refused: -32_000 }
-
-/** An error that is returned with this HTTP status as an error of JSON-RPC. */
-class McpRequestError extends Error {
-  constructor(
-    readonly statusCode: number,
-    message: string,
-    readonly headers: Record<string, string> = {},
-  ) {
-    super(message)
-  }
-}
 
 /**
  * Streamable HTTP at the scope's own path, without sessions or streams: POST accepts one message as JSON and
@@ -46,8 +33,8 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
   const where = `Send each message to ${publicBaseUrl}/mcp by POST.`
   app.setNotFoundHandler(({ method, url }) => {
     if (/^\/mcp\/?(\?|$)/.test(url) && method !== 'POST')
-      throw new McpRequestError(405, `${where} There are no sessions and no streams.`, { allow: 'POST' })
-    throw new McpRequestError(404, `Not found. ${where}`)
+      throw new StatusError(405, `${where} There are no sessions and no streams.`, { allow: 'POST' })
+    throw new StatusError(404, `Not found. ${where}`)
   })
 
   await app.register(async (scope) => {
@@ -56,7 +43,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
       perHour: rateLimitPerHour,
       counter,
       tooMany: (perHour, after) =>
-        new McpRequestError(
+        new StatusError(
           429,
           `More than ${perHour} messages in an hour from your IP address. Retry in ${after}.`,
         ),
@@ -117,7 +104,7 @@ function webRequest({ headers }: FastifyRequest, signal: AbortSignal): Request {
  */
 function refuseForeignPages({ headers: { origin } }: FastifyRequest, publicBaseUrl: string): void {
   if (origin === undefined || origin === new URL(publicBaseUrl).origin) return
-  throw new McpRequestError(
+  throw new StatusError(
     403,
     'The header Origin must be that of this service. Connect from a program that sends no Origin.',
   )
@@ -139,35 +126,18 @@ async function errorHandler(
 }
 
 function refusalOf(
-  error: FastifyError | McpRequestError | ComputeError,
+  error: Error,
   request: FastifyRequest,
   reply: FastifyReply,
 ): [status: number, code: number, message: string] {
-  if (error instanceof McpRequestError) {
-    reply.headers(error.headers)
-    return [error.statusCode, CODES.refused, error.message]
-  }
-  if (error instanceof UnavailableError) {
-    reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return [503, CODES.refused, `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`]
-  }
-  // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
-  if (error instanceof ComputeError) {
-    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-    return [COMPUTE_ERRORS[error.slug].status, CODES.refused, error.message]
-  }
-  if (error instanceof RequestError) return [error.statusCode, CODES.parseError, error.message]
-  const { code, statusCode = 500, message } = error
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return [
-      413,
-      CODES.refused,
-      `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB. For a larger geometry, ` +
-        'attest it and send its UID, or use /compute.',
-    ]
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return [415, CODES.refused, 'Content-Type must be application/json.']
-  if (statusCode >= 400 && statusCode < 500) return [statusCode, CODES.refused, message]
+  const refused = statusOf(
+    error,
+    reply,
+    `The body is too large. The maximum is ${BODY_LIMIT / 1024} KiB. For a larger geometry, ` +
+      'attest it and send its UID, or use /compute.',
+  )
+  if (refused)
+    return [refused.status, error instanceof RequestError ? CODES.parseError : CODES.refused, refused.message]
   request.log.error(error, 'a message failed')
   return [500, CODES.internalError, 'The message failed because of an error in the service.']
 }
