@@ -236,24 +236,6 @@ describe('the check before signing', () => {
   })
 })
 
-test('the service does not use an RPC endpoint of another chain when the first endpoint fails', async () => {
-  const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [5, 6] }))
-  const other = await startRpcProxy(chain.url, faults.anotherChain)
-  const gone = await startRpcProxy(chain.url)
-  closing.push(
-    () => other.close(),
-    () => gone.close(),
-  )
-  const reader = (rpcUrls: string[]) =>
-    new ChainReader({ chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, () => Date.now())
-  const both = reader([gone.url, other.url])
-  expect((await both.attestation(uid))?.uid).toBe(uid)
-  gone.misbehave(faults.dropped)
-  await expect(both.attestation(uid)).rejects.toThrow(sentence())
-  expect(other.calls.filter(({ method }) => method === 'eth_call')).toEqual([])
-  expect((await reader([other.url, chain.url]).attestation(uid))?.uid).toBe(uid)
-})
-
 class Remote extends ChainReader {
   override isLocal() {
     return Promise.resolve(false)
@@ -642,23 +624,6 @@ describe('the service, for nonces and rate limits,', () => {
     })
     for (let i = 0; i < 5; i++)
       expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
-  })
-  test('keeps the window of a limit unchanged by a step of the clock', async () => {
-    let elapsed = 0
-    vi.useFakeTimers({ toFake: ['Date'] })
-    const start = Date.now()
-    const { get } = await serve({ perHour: 1, elapsed: () => elapsed })
-    const asked = async () => {
-      const { statusCode, headers } = await get('/api/v0/config')
-      return [statusCode, Number(headers['retry-after'] ?? 0)]
-    }
-    expect(await asked()).toEqual([200, 0])
-    vi.setSystemTime(start + 7_200_000)
-    expect(await asked()).toEqual([429, 3600])
-    vi.setSystemTime(start - 90_000)
-    expect(await asked()).toEqual([429, 3600])
-    elapsed = 3_600_000
-    expect(await asked()).toEqual([200, 0])
   })
 })
 
