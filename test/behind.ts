@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,6 +9,7 @@ import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
 import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
+import { runNode } from './node'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { LOCAL_CHAIN, built, forgetBuilt, mine } from './world'
 
@@ -132,12 +131,7 @@ export async function command(
   env: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, ['lib/indexer/commands.js', ...args], { env })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, output }
+  return runNode(['lib/indexer/commands.js', ...args], env)
 }
 
 /**

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   AbiCoder,
   Contract,
@@ -35,6 +33,7 @@ import {
 } from '../dev/chain'
 import { CHAINS } from '../src/chains'
 import { testedSlugs } from './chains'
+import { runNode } from './node'
 import { EFFORT } from './seed'
 import {
   BOOLEAN_RESULT_FIELDS,
@@ -141,14 +140,7 @@ test('the chains run all four versions of the EAS contract', () => {
   ])
 })
 
-async function agent(...args: string[]): Promise<{ code: number; output: string }> {
-  const child = spawn(process.execPath, ['docs/guide/agent.mjs', ...args])
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, output }
-}
+const agent = (...args: string[]) => runNode(['docs/guide/agent.mjs', ...args])
 /** Variants of this event of EAS: from another contract, of another kind, by another attester. */
 function foreign(log: { topics: string[] }): object[] {
   const data = `0x${'f0'.repeat(32)}`

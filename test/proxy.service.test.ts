@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
 import { createWalletClient, http, parseAbi } from 'viem'
@@ -11,6 +9,7 @@ import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { CHAINS } from '../src/chains'
 import { startApi } from './api'
+import { runNode } from './node'
 import { EFFORT } from './seed'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
@@ -280,16 +279,8 @@ test('direct answers of the service land when eas-sdk submits them unchanged', a
 })
 
 describe('npm run deploy-proxy', () => {
-  const run = async (environment: NodeJS.ProcessEnv, ...args: string[]) => {
-    const child = spawn(process.execPath, ['dist/api/deploy-proxy.js', ...args], {
-      env: { ...process.env, ...blankSettings(), ...environment },
-    })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    const [code] = (await once(child, 'close')) as [number]
-    return { code, output }
-  }
+  const run = (environment: NodeJS.ProcessEnv, ...args: string[]) =>
+    runNode(['dist/api/deploy-proxy.js', ...args], { ...process.env, ...blankSettings(), ...environment })
   const settings = () => ({
     RPC_URL_BASE_SEPOLIA: local('base-sepolia').url,
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,

@@ -16,6 +16,7 @@ import {
   temporaryFolder,
   type TestDatabase,
 } from './database'
+import { runNode } from './node'
 
 /** Tests `npm start` without settings, and the lock that keeps a second one out of its folder. */
 let folder: string
@@ -161,10 +162,8 @@ test('npm run reset removes the state of npm start, and refuses while npm start 
   for (const file of ['chain-celo.json', 'chain-celo-complete']) writeFileSync(path.join(local, file), '')
   const unlock = await lockFolder(local, { PORT: 3000 })
   // Runs asynchronously, because this process must be able to respond that it holds the lock.
-  const child = spawn(process.execPath, [path.join(clone, 'dist/dev/reset.js')])
-  let output = ''
-  child.stderr.on('data', (chunk) => (output += String(chunk)))
-  expect(await once(child, 'close')).toEqual([1, null])
+  const { code, output } = await runNode([path.join(clone, 'dist/dev/reset.js')])
+  expect(code).toBe(1)
   expect(output).toMatch(
     new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`),
   )
