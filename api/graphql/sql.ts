@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 import { QueryError } from './limits'
 import { UnavailableError } from '../http/problems'
-import { cancelStatement, DatabaseServers, type DatabaseError, isOutage } from '../store'
+import { cancelStatement, DatabaseServers, type DatabaseError, isOutage, isTimeout } from '../store'
 
 /** Schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
@@ -208,10 +208,6 @@ export class PublishedViews {
       client.release(broken || signal.aborted)
     }
   }
-}
-
-function isTimeout({ code, message }: DatabaseError): boolean {
-  return code === '57014' || /query read timeout/i.test(message)
 }
 
 function tooLongTogether(): QueryError {

@@ -28,7 +28,14 @@ export {
   type Statement,
   type TimeSort,
 } from './model'
-export { apiConnections, cancelStatement, type DatabaseError, isOutage, STATEMENT_TIMEOUT_MS } from './pool'
+export {
+  apiConnections,
+  cancelStatement,
+  type DatabaseError,
+  isOutage,
+  isTimeout,
+  STATEMENT_TIMEOUT_MS,
+} from './pool'
 export { PROVENANCE_FIELDS, PROVENANCE_TEXT } from './provenance'
 export { type AgeLimits, CHAIN_READINESS, type ChainReadiness, doubtAbout, readinessOf } from './readiness'
 export { DatabaseServers } from './servers'

@@ -96,8 +96,8 @@ export interface DatabaseError extends Error {
 }
 
 /** True if statement_timeout or pg's own query timer stopped the statement. */
-function isTimeout({ code, message }: DatabaseError): boolean {
-  return code === '57014' || message === 'Query read timeout'
+export function isTimeout({ code, message }: DatabaseError): boolean {
+  return code === '57014' || /query read timeout/i.test(message)
 }
 
 /**

@@ -38,7 +38,7 @@ export async function listByWindows(
   { total, first, last }: Extent,
   list: (query: RecordQuery, window?: TimeWindow) => Promise<RecordResult[]>,
 ): Promise<RecordResult[]> {
-  const wanted = wantedBy(query)
+  const wanted = query.limit + (query.offset ?? 0)
   const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
   const newest = Math.min(last.getTime(), end)
   const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
@@ -60,10 +60,6 @@ export async function listByWindows(
     length = nextLength(length, length / (newest - oldest), seen, rows.length, wanted)
     until = since
   }
-}
-
-function wantedBy({ limit, offset = 0 }: RecordQuery): number {
-  return limit + offset
 }
 
 /**
