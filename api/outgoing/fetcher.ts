@@ -12,7 +12,7 @@ import { Semaphore } from '../http/semaphore'
 
 /** Maximum size of a document in bytes, both on the wire and decompressed. */
 const MAX_BYTES = 262_144
-const MAX_HEADER_BYTES = 16_384
+export const MAX_HEADER_BYTES = 16_384
 const MAX_URI_LENGTH = 2_048
 const MAX_REDIRECTS = 3
 /** Time limit in milliseconds from the first DNS query to the last byte, over all redirects and gateways. */
@@ -96,10 +96,12 @@ export class SafeFetcher {
       const fetched = target instanceof URL ? this.fetchHttps(target) : this.fetchIpfs(target)
       const text = await Promise.race([
         refusal,
-        fetched.then(decodeUtf8).catch((error: Error) => {
-          this.options.onRefusal?.(target instanceof URL ? target.hostname : target.cid, error.message)
-          return refusal
-        }),
+        fetched
+          .then((bytes) => new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+          .catch((error: Error) => {
+            this.options.onRefusal?.(target instanceof URL ? target.hostname : target.cid, error.message)
+            return refusal
+          }),
       ])
       if (text === undefined) throw invalidInput(UNFETCHABLE)
       return text
@@ -381,8 +383,4 @@ async function decompress(body: Uint8Array, encoding: string): Promise<Uint8Arra
       return promisify(brotliDecompress)(body, limit)
   }
   throw new Error('unknown content encoding')
-}
-
-function decodeUtf8(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 }

@@ -1,10 +1,9 @@
 import { Agent, type buildConnector, type Dispatcher } from 'undici'
-import { checkingConnector, INTERNET, urlProblem, type FetchWorld } from './fetcher'
+import { checkingConnector, INTERNET, MAX_HEADER_BYTES, urlProblem, type FetchWorld } from './fetcher'
 
 const CONNECT_MS = 5_000
 /** Number of bytes of a response that are read, to reuse its connection, and discarded. */
 const MAX_ANSWER_BYTES = 4_096
-const MAX_HEADER_BYTES = 16_384
 const MAX_URL_LENGTH = 2_048
 const CONNECTIONS_PER_HOST = 32
 const KEEP_ALIVE_MS = 4_000
