@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { Builder } from './builder'
-import { Kind, type Reading, type SourceChain } from './geojson'
+import { Kind, type Reading } from './geojson'
 import type { Chain, Place, Polygon, Shape } from './shape'
 import { normalLongitude } from './vertices'
 
@@ -9,7 +9,8 @@ import { normalLongitude } from './vertices'
  * without an inside.
  */
 export function buildShape(reading: Reading): Shape {
-  const builder = new Builder(reading.lon.length + (reading.chains.every(isPoints) ? 0 : SPARE_VERTICES))
+  const isPoints = reading.chains.every(({ kind }) => kind === Kind.Points)
+  const builder = new Builder(reading.lon.length + (isPoints ? 0 : SPARE_VERTICES))
   const chains: Chain[] = []
   const polygons: Polygon[] = []
   const sources = [
@@ -36,10 +37,6 @@ export function buildShape(reading: Reading): Shape {
  * fifteen times as fast.
  */
 const SPARE_VERTICES = 16
-
-function isPoints({ kind }: SourceChain): boolean {
-  return kind === Kind.Points
-}
 
 /**
  * Builds a shape of closed loops, each from its first position back to it. Edges are copied unchanged: none
