@@ -21,7 +21,7 @@ const PREFETCHED = 10_000
 const PAGE_ROUNDS = 3
 const ATTEMPTS = 8
 const FIRST_PAUSE_MS = 250
-const ZERO_UID = `0x${'0'.repeat(64)}`
+export const ZERO_UID = `0x${'0'.repeat(64)}`
 /** Address of Multicall3, the same on every chain that has the contract. */
 const MULTICALL3 = '0xca11bde05977b3631167028862be2a173976ca11'
 

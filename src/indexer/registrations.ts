@@ -4,6 +4,7 @@ import * as eas from '../abi/EAS'
 import type { LearnedLog } from '../chain'
 import type { Chain } from '../chains'
 import type { Route } from '../rpc'
+import { ZERO_UID } from './bodies'
 
 /** Registrations in a chain's SchemaRegistry, and the filters of the logs that an indexer reads. */
 
@@ -11,7 +12,6 @@ import type { Route } from '../rpc'
 const CALLS_AT_ONCE = 100
 /** Topic of the event Registered of EAS 0.26, whose log lacks the schema. */
 const REGISTERED_LEGACY = '0x7d917fcbc9a29a9705ff9936ffa599500e4fd902e4486bae317414fe967b307c'
-const ZERO_UID = `0x${'0'.repeat(64)}`
 /** Topics of registrations, of all EAS versions. */
 export const REGISTERED: readonly string[] = [events.Registered.topic, REGISTERED_LEGACY]
 
