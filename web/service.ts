@@ -20,3 +20,6 @@ export const geoOnce = createGeo({ url: BASE, retries: 0 })
 
 /** URL of a resource of the service, such as `api/v0/location-records`. */
 export const addressOf = (path: string): string => `${BASE}/${path}`
+
+/** Maximum number of characters of a memo in a filter (docs/reference/records.md). */
+export const LONGEST_MEMO = 100

@@ -2,7 +2,7 @@ import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { wordsOf } from '../../src/words'
 import { locale, say } from '../messages'
-import { geoOnce } from '../service'
+import { geoOnce, LONGEST_MEMO } from '../service'
 import { chainName } from '../chains'
 import { positionsIn } from './coordinates'
 import { plainOf, similarity } from './similar'
@@ -23,8 +23,6 @@ export interface Hit {
 
 /** Maximum number of places in the results, and of candidates from which similar memos are chosen. */
 const [MOST, CANDIDATES] = [6, 200]
-/** Maximum number of characters of a memo in a filter (docs/reference/records.md). */
-const LONGEST_MEMO = 100
 /** Number of initial letters of each word that a memo must contain, if no memo contains the whole words. */
 const STEM = 2
 const COUNTRIES = new Intl.DisplayNames([locale], { type: 'region' })

@@ -1,10 +1,8 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
-import { geoOnce } from '../service'
+import { geoOnce, LONGEST_MEMO } from '../service'
 
 /** Maximum number of records that are searched for records of the same place. */
 const MOST = 100
-/** Maximum number of characters of a memo in a filter (docs/reference/records.md). */
-const LONGEST_MEMO = 100
 
 /** Key that is equal for all attestations of one place by one attester, on any chain. */
 export const placeKey = ({ prover, srs, location_type: type, location, memo }: LocationRecord): string =>
