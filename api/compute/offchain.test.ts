@@ -51,16 +51,13 @@ const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
 const store = undefined as unknown as Store
 const chainOf = (id: number) => CHAINS.find((chain) => chain.id === id)!
 
-const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
+const resolverWith = (fetcher?: DocumentFetcher) =>
   new Resolver({
-    store,
-    measurer: new Measurer(),
-    clock,
-    indexMaxAgeSeconds: 0,
-    maxLagSeconds: 60,
-    schemaPolicy: ALL_SCHEMAS,
-    fetcher,
-  }).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
+    ...{ store, measurer: new Measurer(), clock, fetcher },
+    ...{ indexMaxAgeSeconds: 0, maxLagSeconds: 60, schemaPolicy: ALL_SCHEMAS },
+  })
+const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
+  resolverWith(fetcher).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
 const URI = 'https://x.example/a'
 const resolveText = (vector: Vector, text: string) =>
   resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
@@ -100,15 +97,7 @@ describe('the test vectors of the resolver', () => {
 
 test('a resolver returns the same results for all vectors a second time, despite its caches', async () => {
   let text = ''
-  const resolver = new Resolver({
-    store,
-    measurer: new Measurer(),
-    clock,
-    indexMaxAgeSeconds: 0,
-    maxLagSeconds: 60,
-    schemaPolicy: ALL_SCHEMAS,
-    fetcher: { fetch: async () => text },
-  })
+  const resolver = resolverWith({ fetch: async () => text })
   for (let round = 0; round < 2; round++)
     for (const vector of vectors) {
       text = vector.raw ?? JSON.stringify(vector.document)

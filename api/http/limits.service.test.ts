@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { request } from 'node:http'
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startApi } from '../../test/api'
@@ -16,8 +16,16 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-async function serve(counter: RequestCounter, perHour: number, trustProxy?: string) {
-  const app = Fastify({ trustProxy: trustProxy ?? false })
+/** Creates a server whose routes are limited to `perHour` requests. */
+async function limited(
+  {
+    counter,
+    perHour,
+    trustProxy = false,
+  }: { counter: RequestCounter; perHour: number; trustProxy?: string | false },
+  routes: (scope: FastifyInstance) => void,
+) {
+  const app = Fastify({ trustProxy })
   closing.push(() => app.close())
   await app.register(async (scope) => {
     scope.setErrorHandler(computeErrorHandler('https://x.example'))
@@ -27,8 +35,13 @@ async function serve(counter: RequestCounter, perHour: number, trustProxy?: stri
       counter,
       tooMany: (limit, after) => new ComputeError('rate-limited', `${limit}, try in ${after}`),
     })
-    scope.get('/', () => 'ok')
+    routes(scope)
   })
+  return app
+}
+
+async function serve(counter: RequestCounter, perHour: number, trustProxy?: string) {
+  const app = await limited({ counter, perHour, trustProxy }, (scope) => void scope.get('/', () => 'ok'))
   return (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') =>
     app.inject({ url: '/', headers, remoteAddress })
 }
@@ -100,18 +113,9 @@ async function serveWork(
   perHour: number,
   wait: () => Promise<void> = async () => {},
 ) {
-  const app = Fastify()
-  closing.push(() => app.close())
+  type Costs = { foreseen?: number; spent?: number; fails?: number }
   const works: Work[] = []
-  await app.register(async (scope) => {
-    scope.setErrorHandler(computeErrorHandler('https://x.example'))
-    await limitRequests(scope, {
-      scope: 'test',
-      perHour,
-      counter,
-      tooMany: (limit, after) => new ComputeError('rate-limited', `${limit}, try in ${after}`),
-    })
-    type Costs = { foreseen?: number; spent?: number; fails?: number }
+  const app = await limited({ counter, perHour }, (scope) => {
     scope.get<{ Querystring: Costs }>('/', async (request) => {
       const work = workOf(request)
       works.push(work)
