@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pmtilesOf, tileId } from '../web/build/pmtiles.mjs'
 import { CHROMIUM, openPage, type OpenPage } from './browser'
 import { removeFolder, temporaryFolder } from './database'
+import { box } from './shapes'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -39,13 +40,7 @@ function archive(): Buffer {
       { type: 'LineString', coordinates },
       { kind: 'major_road', kind_detail: 'primary', min_zoom: 7, name },
     )
-  const ring = [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ]
+  const ring = box(...BOUNDS)
   const layers = {
     earth: [feature({ type: 'Polygon', coordinates: [ring] }, { kind: 'earth' })],
     roads: [

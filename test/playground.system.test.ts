@@ -13,6 +13,7 @@ import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
+import { square } from './shapes'
 
 /**
  * Tests of the playground and of its drawings, on the running service, in a real browser (needs chromium).
@@ -26,18 +27,6 @@ beforeAll(async () => {
 const at = (longitude: number, latitude: number): Geometry => ({
   type: 'Point',
   coordinates: [longitude, latitude],
-})
-const square = (west: number, south: number, size = 1): Polygon => ({
-  type: 'Polygon',
-  coordinates: [
-    [
-      [west, south],
-      [west + size, south],
-      [west + size, south + size],
-      [west, south + size],
-      [west, south],
-    ],
-  ],
 })
 const ROUND_THE_POLE: Polygon = {
   type: 'Polygon',

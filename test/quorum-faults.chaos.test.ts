@@ -8,6 +8,7 @@ import { QUORUM_ABI } from '../src/eas'
 import { quorumBehind, startOperators, THRESHOLD, type OperatorsWorld } from './operators'
 import { claimsOf, lied, LIES, RPC_FAULTS, type Exchange, type Known, type LieName } from './quorum-faults'
 import { hunt } from './seed'
+import { box, polygon } from './shapes'
 import { inOneBlock } from './world'
 
 /**
@@ -188,7 +189,7 @@ class Atlas {
         known: known(truth, [from.uid, to.uid], `within:${radius * 100}`, !truth),
       }
     }
-    const polygon = square(inside ? from : { lng: -from.lng / 2 + 80, lat: from.lat })
+    const polygon = squareAround(inside ? from : { lng: -from.lng / 2 + 80, lat: from.lat })
     const truth = inside || Math.abs(-from.lng / 2 + 80 - from.lng) < 0.5
     return {
       question:
@@ -201,18 +202,8 @@ class Atlas {
     }
   }
 }
-const square = ({ lng, lat }: Pick<Place, 'lng' | 'lat'>) => ({
-  type: 'Polygon' as const,
-  coordinates: [
-    [
-      [lng - 0.5, lat - 0.5],
-      [lng + 0.5, lat - 0.5],
-      [lng + 0.5, lat + 0.5],
-      [lng - 0.5, lat + 0.5],
-      [lng - 0.5, lat - 0.5],
-    ],
-  ],
-})
+const squareAround = ({ lng, lat }: Pick<Place, 'lng' | 'lat'>) =>
+  polygon(box(lng - 0.5, lat - 0.5, lng + 0.5, lat + 0.5))
 const geodesic = (a: Place, b: Place) => Geodesic.WGS84.Inverse(a.lat, a.lng, b.lat, b.lng).s12!
 /** Distance in metres on a sphere, by another kernel. */
 function spherical(a: Place, b: Place): number {

@@ -25,6 +25,8 @@ export const box = (west: number, south: number, east: number, north: number): P
 export const line = (...coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
 export const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoint', coordinates })
 export const polygon = (...coordinates: Position[][]): Polygon => ({ type: 'Polygon', coordinates })
+export const square = (west: number, south: number, size = 1): Polygon =>
+  polygon(box(west, south, west + size, south + size))
 /** Parts without holes. */
 export const parts = (...rings: Position[][]): Geometry => ({
   type: 'MultiPolygon',

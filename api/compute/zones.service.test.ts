@@ -10,17 +10,12 @@ import { sentence, testSentences } from '../../test/sentences'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from '../../test/world'
 import { Measurer, TimeLimitError } from './measure'
 import { positions } from '../../test/positions'
+import { box } from '../../test/shapes'
 
 /** Tests POST /compute/v0/zones with zones attested on a local chain. */
 
 type Ring = number[][]
-const square = (west: number, south: number, size = 1): Ring => [
-  [west, south],
-  [west + size, south],
-  [west + size, south + size],
-  [west, south + size],
-  [west, south],
-]
+const square = (west: number, south: number, size = 1): Ring => box(west, south, west + size, south + size)
 /** A polygon whose JSON is canonical. */
 const polygon = (...coordinates: Ring[]) => ({ coordinates, type: 'Polygon' as const })
 const point = (lng: number, lat: number) => ({ type: 'Point' as const, coordinates: [lng, lat] })

@@ -7,6 +7,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../test/data
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
+import { box } from '../../test/shapes'
 import { FILTERS } from '../query/parameters'
 
 /** Tests that any query string returns a correct response or a specified error. */
@@ -471,15 +472,7 @@ hunt(
         place = pick([
           {
             type: 'Polygon',
-            coordinates: [
-              [
-                [x, y],
-                [x + size, y],
-                [x + size, y + size],
-                [x, y + size],
-                [x, y],
-              ],
-            ],
+            coordinates: [box(x, y, x + size, y + size)],
           },
           {
             type: 'MultiPoint',

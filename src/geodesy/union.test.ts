@@ -268,22 +268,8 @@ describe('parts with T-junctions have the same results as the whole polygon if t
     const [left, right] = [heights(), heights()]
     const [before, after] = [middle === -180 ? 180 : middle, middle === 180 ? -180 : middle]
     const parts = [
-      ...left.slice(1).map((y, i) =>
-        closed([
-          [west, left[i]!],
-          [before, left[i]!],
-          [before, y],
-          [west, y],
-        ]),
-      ),
-      ...right.slice(1).map((y, i) =>
-        closed([
-          [after, right[i]!],
-          [east, right[i]!],
-          [east, y],
-          [after, y],
-        ]),
-      ),
+      ...left.slice(1).map((y, i) => box(west, left[i]!, before, y)),
+      ...right.slice(1).map((y, i) => box(after, right[i]!, east, y)),
     ]
     const top = left.at(-1)!
     const whole = closed([

@@ -25,6 +25,7 @@ import { offchain } from '../../../test/offchain'
 import { hunt } from '../../../test/seed'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
 import { positions } from '../../../test/positions'
+import { square } from '../../../test/shapes'
 
 /** Tests that the built package recomputes answers of the running service. */
 const FLOOR_SCHEMA = 'string srs,string location_type,string location,uint8 floor'
@@ -35,18 +36,6 @@ beforeAll(async () => {
 
 const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const NEAR_TOWER = { type: 'Point' as const, coordinates: [2.2946, 48.8584] }
-const square = (west: number, south: number, size: number) => ({
-  type: 'Polygon' as const,
-  coordinates: [
-    [
-      [west, south],
-      [west + size, south],
-      [west + size, south + size],
-      [west, south + size],
-      [west, south],
-    ],
-  ],
-})
 const PARIS = square(2.22, 48.81, 0.2)
 const STREET = { type: 'LineString' as const, coordinates: positions('2.3 48.86, 2.32 48.87, 2.41 48.9') }
 type Shape = typeof TOWER | typeof PARIS | typeof STREET

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: MIT
 import type { Geometry, Polygon, Position } from 'geojson'
 import { positions } from '../../../test/positions'
+import { box, polygon } from '../../../test/shapes'
 
 /** A box as a polygon, from its south-west to its north-east corner. */
-const box = ([west, south]: Position, [east, north]: Position): Polygon => ({
-  type: 'Polygon',
-  coordinates: [
-    [
-      [west!, south!],
-      [east!, south!],
-      [east!, north!],
-      [west!, north!],
-      [west!, south!],
-    ],
-  ],
-})
+const between = ([west, south]: Position, [east, north]: Position): Polygon =>
+  polygon(box(west!, south!, east!, north!))
 
 /** Raw geometries of requests. The contracts pin the tower and the zone. `parcel` is half a km2. */
 export const TYPED = {
   tower: { type: 'Point', coordinates: [2.2945, 48.8584] },
   elsewhere: { type: 'Point', coordinates: [2.2987, 48.8556] },
-  zone: box([2.22, 48.81], [2.42, 48.91]),
-  vastTyped: box([0, 45], [20, 55]),
+  zone: between([2.22, 48.81], [2.42, 48.91]),
+  vastTyped: between([0, 45], [20, 55]),
   line: { type: 'LineString', coordinates: positions('2.2945 48.8584, 2.3522 48.8566') },
-  parcel: box([2.29, 48.85], [2.297, 48.858]),
+  parcel: between([2.29, 48.85], [2.297, 48.858]),
 } satisfies Record<string, Geometry>
 
 /** Roles of the accounts that attest, or are recipients. */
@@ -48,9 +39,9 @@ export const ATTESTED = {
   nearSecond: { by: 'prover', to: 'second', geometry: { type: 'Point', coordinates: [2.2986, 48.8562] } },
   expiring: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2984, 48.8563] } },
   far: { by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [13.3777, 52.5163] } },
-  half: { by: 'prover', to: 'account', geometry: box([2.3, 48.85], [2.5, 48.87]) },
+  half: { by: 'prover', to: 'account', geometry: between([2.3, 48.85], [2.5, 48.87]) },
   claimed: { by: 'mallory', to: 'mallory', geometry: { type: 'Point', coordinates: [2.2944, 48.8584] } },
-  vast: { by: 'mallory', to: 'mallory', geometry: box([-5, 42], [20, 55]) },
+  vast: { by: 'mallory', to: 'mallory', geometry: between([-5, 42], [20, 55]) },
   stale: {
     ...{ by: 'prover', to: 'account', geometry: { type: 'Point', coordinates: [2.2987, 48.8561] } },
     observed: -400 * 86_400,
