@@ -277,20 +277,3 @@ test.each([0, 1])('the indexer keeps its head while endpoint %i of two lags far 
   }
   expect(proxies[stopped]!.met).toBeGreaterThan(0)
 })
-
-test('the indexer keeps its head while the only endpoint reports an old block as the latest', async () => {
-  const { look, agreementAge, reported } = await reader([])
-  await block()
-  const tip = await headOf(chain)
-  await reaches(look, tip)
-  const old = `0x${(tip - 60).toString(16)}`
-  proxies[0]!.misbehave(({ method, params }) =>
-    params[0] === 'latest' ? { ask: (ask) => ask(method, [old, false]) } : undefined,
-  )
-  later = 100_000
-  for (let i = 0; i < 12; i++) {
-    expect(await look()).toBe(tip)
-    expect(await reported()).toBe(tip)
-  }
-  expect(agreementAge()).toBeGreaterThan(90_000)
-})
