@@ -17,8 +17,7 @@ import { insertRecords } from './records'
 import { sentence, testSentences } from './sentences'
 
 /**
- * Tests the squid's own GraphQL, started by `npm run graphql`, with attempts to exceed the limits of its own
- * schema. The limits of all queries are tested in api/graphql/gateway.service.test.ts.
+ * Tests the squid's own GraphQL, started by `npm run graphql`, with attempts to exceed each of its limits.
  */
 
 type Json = any
@@ -132,10 +131,25 @@ test.each<[string, string]>([
     '{ locationRecordsConnection(orderBy: id_ASC, first: 1, after: "x\'; SELECT 1") { edges { cursor } } }',
   ],
   [
+    'many fields at the root',
+    `{ ${Array.from({ length: 11 }, (_, i) => `a${i}: locationRecords(limit: 1) { id }`).join(' ')} }`,
+  ],
+  [
+    'aliases',
+    `{ locationRecords(limit: 1) { ${Array.from({ length: 600 }, (_, i) => `a${i}: id`).join(' ')} } }`,
+  ],
+  ['many tokens', `{ ${'a '.repeat(2_100)} }`],
+  ['a long text', `{ a } # ${'x'.repeat(17_000)}`],
+  [
     'a filter within filters',
     `{ locationRecords(limit: 1, where: ${'{ AND: '.repeat(45)}{}${' }'.repeat(45)}) { id } }`,
   ],
+  ['a fragment that includes itself', '{ ...F } fragment F on Query { ...F }'],
+  ['the schema within the schema', '{ __schema { types { fields { type { fields { name } } } } } }'],
+  ['a mutation', 'mutation { x }'],
+  ['a subscription', 'subscription { locationRecords { id } }'],
   ["the squid's status, which is not this squid's", '{ squidStatus { height } }'],
+  ['many errors', `{ ${Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')} }`],
 ])('the squid server rejects %s', async (_, query) => {
   const { errors, data } = await ask(query)
   expect(errors.join('\n')).toEqual(sentence())
@@ -143,10 +157,27 @@ test.each<[string, string]>([
   expect(data ?? null).toBeNull()
 })
 
-test.each(['/', '/console', '/metrics', '/.well-known/apollo/server-health'])(
-  'the squid server has no path %s',
-  async (path) => expect((await fetch(url + path)).status).toBe(404),
-)
+test('the squid server rejects a batch, a large body, and other types, methods and paths', async () => {
+  expect(await post([{ query: '{ __typename }' }])).toMatchObject({
+    status: 400,
+    errors: [sentence()],
+  })
+  expect(await post({ query: '{ __typename }', variables: { x: 'y'.repeat(70_000) } })).toMatchObject({
+    status: 413,
+  })
+  const status = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).status
+  expect(
+    await status('/graphql', {
+      method: 'POST',
+      body: '{ __typename }',
+      headers: { 'content-type': 'application/graphql' },
+    }),
+  ).toBe(415)
+  expect(await status('/graphql?query={__typename}')).toBe(405)
+  expect(await status('/graphql', { method: 'DELETE' })).toBe(405)
+  for (const path of ['/', '/console', '/metrics', '/.well-known/apollo/server-health'])
+    expect([path, await status(path)]).toEqual([path, 404])
+})
 
 test('the squid server reports a database error as a server error, without its SQL', async () => {
   await rows(database.url, 'ALTER TABLE attestation_event RENAME COLUMN problem TO other')
