@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { costOf } from './candidates'
+import { Candidates, costOf, MAX_CANDIDATES } from './candidates'
 import { conditionIn } from './filter'
 
 const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter), records, 20_000)
@@ -20,3 +20,23 @@ test('the cost estimate charges each LIKE and place by its share of records, up 
   // Only records that are measured count towards the limit.
   expect(cost(place)).toBe(cost(place, 20_000))
 })
+
+test.each([MAX_CANDIDATES, MAX_CANDIDATES + 1])(
+  '%d candidates are measured up to the limit',
+  async (count) => {
+    const store = {
+      listRecords: ({ limit, from }: { limit: number; from?: { id: string } }) => {
+        const first = from ? Number(from.id.slice('celo-'.length)) + 1 : 0
+        const text = '{"timestamp":"2026-01-01T00:00:00.000Z"}'
+        const row = (i: number) => ({ text, chain: 'celo', uid: String(first + i), geometry: null })
+        return Promise.resolve(Array.from({ length: Math.min(limit, count - first) }, (_, i) => row(i)))
+      },
+    }
+    const sieve = { sift: (rows: unknown[]) => Promise.resolve({ passed: rows, failed: [] }) }
+    const candidates = new Candidates(store as never, sieve as never, {} as never)
+    const measuring = candidates.measured({}, { reach: [] } as never)
+    if (count > MAX_CANDIDATES)
+      await expect(measuring).rejects.toMatchObject({ name: 'RecordsError', status: 400 })
+    else expect((await measuring).passed.length).toBe(count)
+  },
+)

@@ -61,7 +61,7 @@ export class Candidates {
       for (const verdict of ['passed', 'failed'] as const)
         for (const { chain, uid } of chunk[verdict]) measured[verdict].push(`${chain}-${uid}`)
       measured.looked += chunk.looked
-      if (measured.looked >= MAX_CANDIDATES) throw tooManyCandidates()
+      if (measured.looked > MAX_CANDIDATES) throw tooManyCandidates()
     }
     return measured
   }

@@ -126,7 +126,7 @@ export class Search {
       offset = Math.max(0, offset - chunk.passed.length)
       looked += chunk.looked
       if (rows.length > limit || countWithin(rows, PAGE_CHARACTERS) < rows.length) break
-      if (looked >= MAX_CANDIDATES) throw tooManyCandidates()
+      if (looked > MAX_CANDIDATES) throw tooManyCandidates()
     }
     return pageOf(rows, Math.min(limit, countWithin(rows, PAGE_CHARACTERS)), sort)
   }
@@ -268,7 +268,7 @@ export class Search {
       for await (const chunk of this.candidates.sifted(filter, place)) {
         total += chunk.passed.length
         looked += chunk.looked
-        if (looked >= MAX_CANDIDATES) return { total, exact: false }
+        if (looked > MAX_CANDIDATES) return { total, exact: false }
       }
       return { total, exact: true }
     }
