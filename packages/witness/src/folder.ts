@@ -49,6 +49,9 @@ export class Folder {
   readonly #checkpoints: string
   readonly #evidence: string
   readonly #lock: string
+  readonly #id = randomUUID()
+  /** Content of the lock if this process has claimed the folder. */
+  readonly #claim = `${process.pid} ${this.#id}\n`
 
   constructor(readonly folder: string) {
     this.#checkpoints = path.join(folder, 'checkpoints')
@@ -96,16 +99,11 @@ export class Folder {
     return parseSignerKey(text.trim())
   }
 
-  /** Content of the lock of this process; undefined without one. */
-  #claim: string | undefined
-
   /** Claims the folder for this process. Returns a function that releases it. */
   async lock(): Promise<() => void> {
-    const claim = `${process.pid} ${randomUUID()}\n`
     for (let attempt = 0; ; attempt++)
       try {
-        await writeDurably(this.#lock, claim, 'wx')
-        this.#claim = claim
+        await writeDurably(this.#lock, this.#claim, 'wx')
         return () => {
           if (this.#isClaimed()) rmSync(this.#lock, { force: true })
         }
@@ -136,15 +134,17 @@ export class Folder {
   }
 
   /**
-   * Returns the last cosigned checkpoint of each origin. Throws a UsageError if a file is damaged: its
-   * checkpoint must have the cosignature of this witness.
+   * Returns the last cosigned checkpoint of each origin, for a process that has claimed the folder. Throws a
+   * UsageError if a file is damaged: its checkpoint must have the cosignature of this witness.
    */
   async checkpoints(key: VerifierKey): Promise<Map<string, Checkpoint>> {
     mkdirSync(this.#checkpoints, { recursive: true })
+    // Temporary files of processes that ended while they wrote a checkpoint, or that have lost the folder and
+    // still run. Those cannot rename a removed file, so no checkpoint changes after it was read here.
+    for (const name of await readdir(this.#checkpoints))
+      if (name.endsWith('.new')) rmSync(path.join(this.#checkpoints, name), { force: true })
     const found = new Map<string, Checkpoint>()
     for (const name of await readdir(this.#checkpoints)) {
-      // This is a temporary file of a process that ended while it wrote the file. The checkpoint in it was
-      // not cosigned, so the file is ignored.
       if (name.endsWith('.new')) continue
       const file = path.join(this.#checkpoints, name)
       try {
@@ -165,16 +165,19 @@ export class Folder {
   }
 
   /**
-   * Replaces the last checkpoint of an origin, durably and atomically. Throws an Error if another process has
-   * claimed the folder: it may not have read this checkpoint, which must then not be cosigned.
+   * Replaces the last checkpoint of an origin, durably and atomically. Throws a UsageError, and leaves the
+   * checkpoint, if another process has claimed the folder.
    */
   async write(origin: string, note: string): Promise<void> {
     const file = path.join(this.#checkpoints, nameOf(origin))
-    await writeDurably(`${file}.new`, note, 'w')
-    await rename(`${file}.new`, file)
+    const temporary = `${file}.${this.#id}.new`
+    await writeDurably(temporary, note, 'w')
+    // A process that claims the folder after this check removes the temporary file before it reads the
+    // checkpoints (`checkpoints`): it reads the new checkpoint, or the file cannot be renamed.
+    if (!this.#isClaimed())
+      throw new UsageError(`Another process has claimed ${this.folder}. Stop one of the two.`)
+    await rename(temporary, file)
     await syncFolder(this.#checkpoints)
-    if (this.#claim !== undefined && !this.#isClaimed())
-      throw new Error(`Another process has claimed ${this.folder}. Stop one of the two.`)
   }
 
   /**

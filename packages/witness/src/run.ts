@@ -32,7 +32,7 @@ export interface Surroundings {
   signal: AbortSignal
 }
 
-/** Runs the program. Resolves to its exit status: 0, or 2 for invalid usage. */
+/** Runs the program. Resolves to its exit status: 0, or 2 for invalid usage or an unusable folder. */
 export async function run(argv: readonly string[], around: Surroundings): Promise<number> {
   try {
     await execute(argv, around)
@@ -71,9 +71,14 @@ async function execute(argv: readonly string[], around: Surroundings): Promise<v
   const key = await folder.key()
   const release = await folder.lock()
   try {
-    const report = (error: unknown) => around.report(`geo-witness: ${(error as Error).stack}\n`)
-    const witness = new Witness(key, logs, folder, await folder.checkpoints(key), around.clock, report)
-    const server = serve(witness, report)
+    const loss = new AbortController()
+    const onError = (error: unknown) => {
+      // Another process has claimed the folder, and this one cannot cosign any more.
+      if (error instanceof UsageError) loss.abort(error)
+      else around.report(`geo-witness: ${(error as Error).stack}\n`)
+    }
+    const witness = new Witness(key, logs, folder, await folder.checkpoints(key), around.clock, onError)
+    const server = serve(witness, onError)
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
     const { address, port: actual } = server.address() as AddressInfo
     around.print(
@@ -84,9 +89,11 @@ async function execute(argv: readonly string[], around: Surroundings): Promise<v
         server.close(() => resolve())
         server.closeIdleConnections()
       }
-      if (around.signal.aborted) stop()
-      else around.signal.addEventListener('abort', stop, { once: true })
+      for (const signal of [around.signal, loss.signal])
+        if (signal.aborted) stop()
+        else signal.addEventListener('abort', stop, { once: true })
     })
+    loss.signal.throwIfAborted()
   } finally {
     release()
   }

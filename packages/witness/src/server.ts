@@ -9,17 +9,19 @@ const TEXT = 'text/plain; charset=utf-8'
 
 /** HTTP server of a witness: `POST /add-checkpoint`, `GET /<origin>/checkpoint`, `/metrics`, `/`. */
 export function serve(witness: Witness, onError: (error: unknown) => void): Server {
-  return createServer({ requestTimeout: 30_000 }, (request, response) => {
+  const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
     answer(witness, request)
       .catch((error: unknown): Reply => {
         onError(error)
         return { status: 500, body: 'The witness could not store the checkpoint. Nothing was cosigned.\n' }
       })
       .then(({ status, type = TEXT, body }) => {
-        if (!request.complete) response.setHeader('connection', 'close')
+        // `server.close` waits until all connections are closed.
+        if (!request.complete || !server.listening) response.setHeader('connection', 'close')
         response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(body)
       }, onError)
   })
+  return server
 }
 
 async function answer(witness: Witness, request: IncomingMessage): Promise<Reply> {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -66,7 +67,7 @@ async function serve(...logs: MemoryLog[]) {
       body: await response.text(),
     }
   }
-  return { url, addCheckpoint, end }
+  return { url, addCheckpoint, ended: ended!, end }
 }
 
 const entry = (text: string | number) => Buffer.from(`entry ${text}`)
@@ -264,9 +265,10 @@ describe('geo-witness', () => {
     const checkpoints = path.join(folder, 'w', 'checkpoints')
     const [name] = readdirSync(checkpoints)
     const text = readFileSync(path.join(checkpoints, name!), 'utf8')
-    // A partially written file of a killed process is ignored.
+    // A partially written file of a killed process is removed.
     writeFileSync(path.join(checkpoints, `${name}.new`), text.slice(0, 20))
     expect((await geoWitness(...options)).status).toBe(0)
+    expect(readdirSync(checkpoints)).toEqual([name])
     const [ownLine] = text.match(/^\u2014 witness.*\n/m)!
     for (const damaged of [
       ...['', text.slice(0, 20), text.replace('log1', 'log2'), text.replace('\n1\n', '\n2\n')],
@@ -284,17 +286,21 @@ describe('geo-witness', () => {
     await log.append(...entries(0, 4)).sign()
     expect((await log.submit(first, 0)).status).toBe(200)
     // Two containers with one volume, in which both processes have the same id.
-    const second = await serve(log)
+    let second = await serve(log)
     const forks = [log.copy(), log.copy()]
     await forks[0]!.append(entry('a')).sign()
     await forks[1]!.append(entry('b')).sign()
-    expect((await forks[0]!.submit(first, 4)).status).toBe(500)
     expect((await forks[1]!.submit(second, 4)).status).toBe(200)
     expect((await forks[0]!.submit(first, 4)).status).toBe(500)
-    expect(await first.end()).toBe(0)
+    expect(await first.ended).toBe(2)
     // The end of the first process does not release the lock of the second one.
     const lock = path.join(folder, 'w', 'lock')
     expect(readFileSync(lock, 'utf8')).toMatch(/^\d+ \S+\n$/)
+    // The second one still has its own history after a restart.
+    expect(await second.end()).toBe(0)
+    second = await serve(log)
+    const response = await fetch(`${second.url}/${encodeURIComponent(log.key.name)}/checkpoint`)
+    expect(parseCheckpoint(await response.text()).note.text).toBe(forks[1]!.note.text)
     await forks[1]!.append(entry('c')).sign()
     expect((await forks[1]!.submit(second, 5)).status).toBe(200)
   })
@@ -370,10 +376,8 @@ describe('geo-witness', () => {
     const witness = await serve(log)
     const key = await log.append(entry(0)).sign()
     // A directory with the name of the file makes every write fail.
-    const name = path.join(folder, 'w', 'checkpoints', 'x')
-    const { createHash } = await import('node:crypto')
-    const file = path.join(path.dirname(name), createHash('sha256').update(key.origin).digest('hex'))
-    mkdirSync(`${file}.new`)
+    const name = createHash('sha256').update(key.origin).digest('hex')
+    mkdirSync(path.join(folder, 'w', 'checkpoints', name))
     await expect(log.submit(witness, 0)).resolves.toMatchObject({ status: 500 })
     expect((await fetch(`${witness.url}/${encodeURIComponent(log.key.name)}/checkpoint`)).status).toBe(404)
   })
