@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { open, readdir, rename } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -32,6 +32,7 @@ async function writeDurably(file: string, text: string, flags: 'w' | 'wx', mode 
   } finally {
     await handle.close()
   }
+  await syncFolder(path.dirname(file))
 }
 
 async function syncFolder(folder: string): Promise<void> {
@@ -39,6 +40,12 @@ async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()
+}
+
+/** Creates a folder durably, unless it exists. */
+async function createFolder(folder: string, mode?: number): Promise<void> {
+  mkdirSync(folder, { recursive: true, mode })
+  await syncFolder(path.dirname(folder))
 }
 
 /**
@@ -72,7 +79,7 @@ export class Folder {
           )
         : error
     })
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 })
+    await createFolder(this.folder, 0o700)
     try {
       await writeDurably(this.#key, `${formatSignerKey(key)}\n`, 'wx', 0o600)
     } catch (error) {
@@ -81,7 +88,6 @@ export class Folder {
         `${this.#key} exists. A witness keeps its key: choose another folder for another witness.`,
       )
     }
-    await syncFolder(this.folder)
     return key
   }
 
@@ -138,7 +144,7 @@ export class Folder {
    * UsageError if a file is damaged: its checkpoint must have the cosignature of this witness.
    */
   async checkpoints(key: VerifierKey): Promise<Map<string, Checkpoint>> {
-    mkdirSync(this.#checkpoints, { recursive: true })
+    await createFolder(this.#checkpoints)
     // Temporary files of processes that ended while they wrote a checkpoint, or that have lost the folder and
     // still run. Those cannot rename a removed file, so no checkpoint changes after it was read here.
     for (const name of await readdir(this.#checkpoints))
@@ -181,17 +187,21 @@ export class Folder {
   }
 
   /**
-   * Stores a checkpoint that contradicts the last one, up to MAX_EVIDENCE for each log and kind:
+   * Stores a checkpoint that contradicts the last one. The newest MAX_EVIDENCE of each log and kind stay:
    * - `fork`: both have the same size, so that they prove the fork
    * - `proof`: the proof did not verify. Anyone can send the checkpoint of an honest log with another proof.
    */
   async keepEvidence(origin: string, kind: 'fork' | 'proof', text: string): Promise<void> {
-    mkdirSync(this.#evidence, { recursive: true })
+    await createFolder(this.#evidence)
     const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
     const prefix = `${nameOf(origin)}-${kind}-`
-    const stored = (await readdir(this.#evidence)).filter((name) => name.startsWith(prefix))
-    if (stored.length >= MAX_EVIDENCE) return
     await writeDurably(path.join(this.#evidence, `${prefix}${digest}`), text, 'w')
+    const stored = (await readdir(this.#evidence))
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => path.join(this.#evidence, name))
+      .map((file) => ({ file, time: statSync(file).mtimeMs }))
+      .sort((a, b) => b.time - a.time)
+    for (const { file } of stored.slice(MAX_EVIDENCE)) rmSync(file)
   }
 }
 

@@ -72,7 +72,7 @@ function metrics(witness: Witness): string {
     '# HELP geo_witness_size Number of entries of the last checkpoint that was cosigned.',
     '# TYPE geo_witness_size gauge',
     ...witness.sizes().map(([origin, size]) => `geo_witness_size{origin="${label(origin)}"} ${size}`),
-    '# HELP geo_witness_requests_total Requests to add-checkpoint by status; 422 is an inconsistent log.',
+    '# HELP geo_witness_requests_total Requests to add-checkpoint by status, 422 if the proof does not verify.',
     '# TYPE geo_witness_requests_total counter',
     ...[...witness.replies].map(
       ([status, count]) => `geo_witness_requests_total{status="${status}"} ${count}`,
