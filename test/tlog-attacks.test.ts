@@ -194,6 +194,13 @@ const ATTACKS: Record<string, (world: World) => Promise<void>> = {
     const last = formatNote(world.monitor.last!.checkpoint.note)
     const fault = await resumed.resume(last).then(() => undefined, faultOf)
     expect([fault?.kind, fault?.evidence]).toEqual(['rollback', [last, formatNote(old.note)]])
+    // If it cannot read the checkpoint, it finds that the tiles do not match.
+    const hidden = new LogFollower(
+      (path) =>
+        path === 'checkpoint' ? Promise.reject(new Error('HTTP 503')) : Promise.resolve(old.read(path)),
+      world.alone,
+    )
+    expect(['entries', 'format']).toContain(await hidden.resume(last).then(() => 'no fault', kindOf))
     expect(await cosigners(world, old, old.size)).toBe(0)
   },
   'restored backup': async (world) => {

@@ -213,14 +213,16 @@ export class LogFollower {
     if (fault) throw fault
   }
 
-  /** Returns the fault if the log's current checkpoint contradicts this one; otherwise undefined. */
+  /**
+   * Returns the fault if the log's current checkpoint contradicts this one; undefined if it does not, or
+   * cannot be read.
+   */
   async #contradictionOf(last: Checkpoint): Promise<LogFault | undefined> {
     try {
       const text = new TextDecoder().decode(await this.#file('checkpoint'))
       return contradiction(last, await openSigned(text, this.policy))
-    } catch (error) {
-      if (error instanceof LogFault) return undefined
-      throw error
+    } catch {
+      return undefined
     }
   }
 
