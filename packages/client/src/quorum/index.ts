@@ -93,11 +93,15 @@ const LONGEST_MS = 2 ** 31 - 1
 /** Throws an InvalidInputError unless the optional values of a quorum have the right form. */
 function checkOptions({ contract, deadlineSeconds = 1, timeout = 1 }: QuorumOptions): void {
   if (contract !== undefined && !isAddress(contract))
-    throw invalidInput(`contract: expected an address with a valid checksum, got ${String(contract)}`)
+    throw invalidInput(
+      `contract: expected an address, 0x and 40 hex digits in lower case or with a correct checksum, got ${String(contract)}`,
+    )
   if (!(Number.isSafeInteger(deadlineSeconds) && deadlineSeconds > 0))
-    throw invalidInput(`deadlineSeconds: expected a whole number of seconds, got ${deadlineSeconds}`)
+    throw invalidInput(
+      `deadlineSeconds: expected a whole number of seconds from 1 to ${Number.MAX_SAFE_INTEGER}, got ${deadlineSeconds}`,
+    )
   if (!(timeout > 0 && timeout <= LONGEST_MS && typeof timeout === 'number'))
-    throw invalidInput(`timeout: expected milliseconds up to ${LONGEST_MS}, got ${timeout}`)
+    throw invalidInput(`timeout: expected milliseconds above 0 and up to ${LONGEST_MS}, got ${timeout}`)
 }
 
 /** Returns the description of a chain by the client's service or, if that is unavailable, by any operator. */

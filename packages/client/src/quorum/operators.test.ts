@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { hunt } from '../../../../test/seed'
 import { currentEpoch, Operator, QuorumError } from './operators'
@@ -20,8 +21,8 @@ async function operatorOf(respond: (response: ServerResponse) => void): Promise<
   ends.push(() => new Promise((resolve) => void server.close(resolve).closeAllConnections()))
   return new Operator(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { url: 'http://x' })
 }
-const named = (operators: readonly Operator[], k: number, signal = AbortSignal.timeout(20_000)) =>
-  currentEpoch(operators, { operators: [], k }, 1, signal)
+const named = (operators: readonly Operator[], k: number, contract?: string) =>
+  currentEpoch(operators, { operators: [], k, contract }, 1, AbortSignal.timeout(20_000))
 
 const QUORUM = '0x00000000000000000000000000000000000000Ab'
 const ACCOUNTS = ['0x00000000000000000000000000000000000000C1', '0x00000000000000000000000000000000000000d2']
@@ -64,6 +65,33 @@ describe('the operators of a quorum', () => {
       expect([responses, result]).toEqual([responses, isEqual ? 3 : 'QuorumError'])
       for (const end of ends.splice(0)) await end()
     }
+  })
+
+  test('dissent if the contract or an account that they name is not an address', async () => {
+    const values = [null, 5, true, 'x', [], {}, [QUORUM]]
+    const responses = [
+      ...values.map((value) => [{ ...listed()[0], quorum: value }]),
+      ...values.map((value) => listed({ ...EPOCH, operators: [ACCOUNTS[0], value] })),
+    ]
+    const operators = await Promise.all(
+      responses.map((body) => operatorOf((response) => response.end(JSON.stringify(body)))),
+    )
+    for (const contract of [undefined, QUORUM]) {
+      const error = await named(operators, 1, contract).catch((failure: unknown) => failure as QuorumError)
+      expect(error).toMatchObject({ dissent: responses.map(() => ({ reason: 'wrong-epoch' })) })
+    }
+  })
+
+  test('are read by a custom fetch without web streams', async () => {
+    const custom = async (...request: Parameters<typeof fetch>) => {
+      const response = await fetch(...request)
+      return Object.defineProperty(response.clone(), 'body', {
+        value: Readable.fromWeb(response.body as never),
+      })
+    }
+    const { url } = await operatorOf((response) => response.end(JSON.stringify(listed())))
+    const operator = new Operator(url, { url, fetch: custom })
+    expect(await named([operator], 1)).toMatchObject({ quorum: QUORUM, epoch: EPOCH })
   })
 
   test('count as unreachable if their response does not end', async () => {

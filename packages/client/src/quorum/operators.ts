@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { isAddress } from 'viem'
 import type { GeoOptions } from '../context'
 import { ApiError, GeoError, invalidInput, messageOf } from '../errors'
 import { requireJson, sender, type Send } from '../http'
@@ -102,7 +103,8 @@ const MAX_RESPONSE_BYTES = 1_000_000
 
 /**
  * Returns a response whose body fails after MAX_RESPONSE_BYTES: an operator must not exhaust the memory of
- * the coordinator while other operators compute.
+ * the coordinator while other operators compute. A body that is not a web stream, as a custom `fetch` may
+ * return, is not limited.
  */
 function shortened(response: Response): Response {
   let size = 0
@@ -113,8 +115,11 @@ function shortened(response: Response): Response {
       else controller.enqueue(part)
     },
   })
-  return response.body ? new Response(response.body.pipeThrough(limit), response) : response
+  return response.body?.pipeThrough ? new Response(response.body.pipeThrough(limit), response) : response
 }
+
+/** True if a value is an address. An operator may send any JSON. */
+const isAccount = (value: unknown) => typeof value === 'string' && isAddress(value, { strict: false })
 
 /** Returns the contract and the newest valid epoch that k operators name. Throws a QuorumError. */
 export function currentEpoch(
@@ -130,16 +135,18 @@ export function currentEpoch(
     const vote = (url: string, listed: Listed[]) => {
       const now = Date.now() / 1000
       const found = listed.find(
-        (each) => each.chainId === chainId && (!contract || same(each.quorum, contract)),
+        (each) =>
+          each.chainId === chainId && isAccount(each.quorum) && (!contract || same(each.quorum, contract)),
       )
       const epoch = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil).at(-1)
-      if (!found || !epoch || !Number.isInteger(epoch.threshold) || !Array.isArray(epoch.operators)) {
+      const hasAccounts = Array.isArray(epoch?.operators) && epoch.operators.every(isAccount)
+      if (!found || !epoch || !Number.isInteger(epoch.threshold) || !hasAccounts) {
         const detail = `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
         return void dissent.push({ url, reason: 'wrong-epoch', detail })
       }
       // Operators with other versions may write the same epoch in another form.
       const { epoch: number, validFrom, validUntil, threshold, operators } = epoch
-      const accounts = (operators as readonly string[]).map((account) => account.toLowerCase())
+      const accounts = operators.map((account) => account.toLowerCase())
       const fields = [found.quorum.toLowerCase(), number, validFrom, validUntil, threshold, accounts]
       const key = JSON.stringify(fields)
       const { urls, ...named } = votes.get(key) ?? { urls: new Set(), quorum: found.quorum, epoch }
