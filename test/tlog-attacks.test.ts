@@ -454,4 +454,13 @@ describe('an honest operator of a log', () => {
     await expect(another.advance(() => {})).rejects.toMatchObject({ kind: 'entries' })
     expect(parseNote(formatNote(log.note)).text).toBe(log.note.text)
   })
+  test('has a log whose longest entries are not all kept in memory until its tree is verified', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+    await log.append(...Array.from({ length: 257 }, (_, at) => Buffer.alloc(40_000, at))).sign()
+    const reads: string[] = []
+    const files = (path: string) => (reads.push(path), Promise.resolve(log.read(path)))
+    await new LogFollower(files, policy).advance(() => {})
+    expect(reads.filter((path) => path === 'tile/entries/000')).toHaveLength(2)
+  })
 })

@@ -57,10 +57,11 @@ async function faultOf<Result>(kind: LogFaultKind, work: () => Result | Promise<
 }
 
 /**
- * Maximum number of bundles that stay in memory until the tree is verified, about 4 MB. Further bundles are
- * read a second time.
+ * Maximum number of bundles, and of bytes of their entries, that stay in memory until the tree is verified.
+ * Further bundles are read a second time.
  */
 const KEPT_BUNDLES = 64
+const KEPT_BYTES = 8_000_000
 
 /** Reads a file of the log by its path, such as `checkpoint`; undefined if there is none. */
 export type LogFiles = (path: string) => Promise<Uint8Array | undefined>
@@ -184,13 +185,15 @@ export class LogFollower {
     const start = edge.size
     const first = Math.floor(start / TILE_WIDTH)
     const bundles: { root: Uint8Array; entries: Uint8Array[] | undefined }[] = []
+    let bytes = 0
     for (let index = first; index * TILE_WIDTH < size; index++) {
       const entries = await this.#bundle(index, size)
       const leaves = entries.map(leafHash)
       for (const leaf of leaves.slice(Math.max(0, start - index * TILE_WIDTH))) edge.append(leaf)
+      bytes += entries.reduce((sum, { length }) => sum + length, 0)
       bundles.push({
         root: sha256(concat(...leaves)),
-        entries: bundles.length < KEPT_BUNDLES ? entries : undefined,
+        entries: bundles.length < KEPT_BUNDLES && bytes <= KEPT_BYTES ? entries : undefined,
       })
     }
     if (!equal(edge.root(), checkpoint.root)) throw await this.#cause(seen)

@@ -303,6 +303,8 @@ test('geo log raises no alarm for a witness whose response is not a checkpoint o
     expect([content, code, kinds]).toEqual([content, 0, []])
     expect(metrics()).toContain('geo_log_monitor_failures_total{part="witness"} 1\n')
   }
+  // The response to `geo log proof` has no end either.
+  expect((await shell.geo(['log', 'proof', 'a'.repeat(64), '--url', url])).code).toBe(4)
   // Anyone may have added a signature that is not valid to a checkpoint before the witness cosigned it.
   const forged = await signNote(`${log.note.text}x`, witness, 1)
   served = Buffer.from(formatNote({ ...log.note, signatures: [...log.note.signatures, forged] }))

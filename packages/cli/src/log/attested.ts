@@ -85,7 +85,7 @@ export async function attestedSince(
   const abi = parseAbi(CALLS)
   const newest = Number(await client.getBlockNumber({ cacheTime: 0 }))
   const first = from ?? newest
-  const next = Math.max(first, newest + 1 - OVERLAP_BLOCKS)
+  let next = Math.max(first, newest + 1 - OVERLAP_BLOCKS)
   const own = [attester, ...otherAttesters].map((each) => each.toLowerCase())
   const attesters = [...own, ...(proxy ? [proxy.address] : [])] as `0x${string}`[]
   const blocks = { ...known }
@@ -105,8 +105,6 @@ export async function attestedSince(
           address,
           functionName: 'getAttestation',
         })) as AttestedContent & { time: bigint }
-        // A node that lags behind does not have the attestation yet. The next read includes its block.
-        if (attestation.time === 0n) continue
         const proxied = proxy && attestation.attester.toLowerCase() === proxy.address.toLowerCase()
         const author = proxied
           ? String(
@@ -115,6 +113,11 @@ export async function attestedSince(
               }),
             )
           : attestation.attester
+        // A node that lags behind returns zeros. The next read includes the block.
+        if (BigInt(author) === 0n) {
+          next = Math.min(next, Number(blockNumber))
+          continue
+        }
         const time = Number(attestation.time)
         if (own.includes(author.toLowerCase()))
           found.push({

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
-import { download, withLimit } from './download'
+import { download, maximumOf, withLimit } from './download'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -31,32 +31,40 @@ test('a request ends after its time limit, while the garbage collector runs', as
 test('a request ends with the signal of its caller, before and after it began', async () => {
   const url = await serverOf(() => {})
   const stop = new AbortController()
-  const reading = download(url, stop.signal)
+  const reading = download(url, stop.signal, 9)
   const reason = new Error('stopped')
   stop.abort(reason)
   await expect(reading).rejects.toBe(reason)
-  await expect(download(url, stop.signal)).rejects.toBe(reason)
+  await expect(download(url, stop.signal, 9)).rejects.toBe(reason)
 })
 
-test('a file is read up to the size of the largest bundle of a log', async () => {
-  const largest = 256 * (2 + 65_535)
-  for (const size of [0, 1, largest]) {
-    const url = await serverOf((response) => response.end(Buffer.alloc(size, 'a')))
-    const file = await download(url, new AbortController().signal)
-    expect([size, file?.length]).toEqual([size, size])
+test('a file is read up to the size of the largest file of its kind', async () => {
+  const largest = {
+    'tile/entries/000': 256 * (2 + 65_535),
+    'tile/0/x001/000.p/3': 8_192,
+    checkpoint: 131_072,
   }
-  const url = await serverOf((response) => response.end(Buffer.alloc(largest + 1)))
-  await expect(download(url, new AbortController().signal)).rejects.toMatchObject({ kind: 'format' })
+  for (const [path, maximum] of Object.entries(largest)) {
+    for (const size of [0, 1, maximum]) {
+      const url = await serverOf((response) => response.end(Buffer.alloc(size, 'a')))
+      const file = await download(url, new AbortController().signal, maximumOf(path))
+      expect([size, file?.length]).toEqual([size, size])
+    }
+    const url = await serverOf((response) => response.end(Buffer.alloc(maximum + 1)))
+    await expect(download(url, new AbortController().signal, maximumOf(path))).rejects.toMatchObject({
+      kind: 'format',
+    })
+  }
 })
 
 test('a file is undefined for status 404, and unreachable for any other failure', async () => {
   const signal = new AbortController().signal
   const statusOf = (status: number) => serverOf((response) => response.writeHead(status).end('x'))
-  expect(await download(await statusOf(404), signal)).toBeUndefined()
+  expect(await download(await statusOf(404), signal, 9)).toBeUndefined()
   for (const url of [
     ...[await statusOf(500), await statusOf(403), 'http://127.0.0.1:1'],
     await serverOf((response) => response.destroy()),
     await serverOf((response) => response.writeHead(200, { 'content-length': '9' }).end('x')),
   ])
-    await expect(download(url, signal)).rejects.toMatchObject({ name: 'ConnectionError' })
+    await expect(download(url, signal, 9)).rejects.toMatchObject({ name: 'ConnectionError' })
 })

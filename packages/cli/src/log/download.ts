@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: MIT
 import { LogFault, MAX_ENTRY_BYTES, TILE_WIDTH } from '../../../../src/tlog'
 
-/** Time in milliseconds after which a file that is not complete counts as unreachable. */
+/** Time in milliseconds after which a response that is not complete counts as unreachable. */
 const LIMIT_MS = 60_000
-/** Number of bytes of the largest file of a log: a bundle of the longest entries, each after its length. */
-const MAX_FILE_BYTES = TILE_WIDTH * (2 + MAX_ENTRY_BYTES)
+
+/** Maximum number of bytes of files and responses. */
+export const MAX_BYTES = {
+  /** a bundle of the longest entries, each after its length */
+  bundle: TILE_WIDTH * (2 + MAX_ENTRY_BYTES),
+  /** a full tile of SHA-256 hashes */
+  hashes: TILE_WIDTH * 32,
+  /** a checkpoint with some hundred cosignatures, a description of a log, or a proof */
+  text: 131_072,
+} as const
+
+/** Returns the maximum number of bytes of a file of a log. */
+export function maximumOf(path: string): number {
+  if (path.startsWith('tile/entries/')) return MAX_BYTES.bundle
+  return path.startsWith('tile/') ? MAX_BYTES.hashes : MAX_BYTES.text
+}
 
 /**
  * Runs a request with a signal that aborts with `signal`, and after a time. AbortSignal.any is unsuitable:
@@ -30,18 +44,18 @@ export async function withLimit<Result>(
 }
 
 /**
- * Reads a file of a log or a witness over HTTP; undefined if there is none. Throws a ConnectionError, or a
- * LogFault if the file is larger than any file of a log.
+ * Sends a GET request, and reads its response with `read`. Throws a ConnectionError if the request or the
+ * reader fails, except for a LogFault of the reader.
  */
-export async function download(url: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
+export async function request<Result>(
+  url: string,
+  signal: AbortSignal,
+  read: (response: Response) => Promise<Result>,
+): Promise<Result> {
   try {
     return await withLimit(signal, LIMIT_MS, async (limited) => {
       const headers = { 'cache-control': 'no-cache' }
-      const response = await fetch(url, { signal: limited, headers })
-      if (response.ok) return contentOf(url, response)
-      await response.body?.cancel()
-      if (response.status === 404) return undefined
-      throw new Error(`HTTP ${response.status}`)
+      return read(await fetch(url, { signal: limited, headers }))
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -51,14 +65,36 @@ export async function download(url: string, signal: AbortSignal): Promise<Uint8A
   }
 }
 
-async function contentOf(url: string, { body }: Response): Promise<Uint8Array> {
+/**
+ * Reads a file of a log or a witness over HTTP; undefined if there is none. Throws a ConnectionError, or a
+ * LogFault if the file has more than `maximum` bytes.
+ */
+export async function download(
+  url: string,
+  signal: AbortSignal,
+  maximum: number,
+): Promise<Uint8Array | undefined> {
+  return request(url, signal, async (response) => {
+    if (response.ok) {
+      const content = await contentOf(response, maximum)
+      if (content) return content
+      throw new LogFault('format', `${url} has more than ${maximum} bytes.`)
+    }
+    await response.body?.cancel()
+    if (response.status === 404) return undefined
+    throw new Error(`HTTP ${response.status}`)
+  })
+}
+
+/** Reads the body of a response; undefined if it has more than `maximum` bytes. */
+export async function contentOf({ body }: Response, maximum: number): Promise<Uint8Array | undefined> {
   const parts: Uint8Array[] = []
   let size = 0
   // Leaving the loop cancels the body.
   for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
     size += part.length
-    if (size > MAX_FILE_BYTES) throw new LogFault('format', `${url} has more than ${MAX_FILE_BYTES} bytes.`)
+    if (size > maximum) return undefined
     parts.push(part)
   }
-  return Uint8Array.from(Buffer.concat(parts))
+  return Buffer.concat(parts)
 }

@@ -3,6 +3,7 @@ import { UsageError } from '../exit'
 import { parsed } from '../inputs'
 import { readAnswer } from '../land'
 import type { Session } from '../session'
+import { MAX_BYTES, contentOf, request } from './download'
 import { monitor, type MonitorFlags } from './monitor'
 
 /** Implements `geo log`: the transparency log of the service. */
@@ -25,12 +26,12 @@ async function proof(session: Session<MonitorFlags>, target: string | undefined)
   if (target === undefined)
     throw new UsageError('geo log proof: name the file of an answer, or a leaf in hex.')
   const leaf = /^[0-9a-f]{64}$/.test(target) ? target : await leafOf(session, target)
-  const { apiError, ConnectionError } = await import('@geospatial-attestation/client')
-  const response = await fetch(`${geo.url}/log/v0/proof/${leaf}`, { signal }).catch((error: unknown) => {
-    signal.throwIfAborted()
-    throw new ConnectionError(`${geo.url} does not respond: ${(error as Error).message}.`, { cause: error })
+  const { apiError } = await import('@geospatial-attestation/client')
+  const { response, text } = await request(`${geo.url}/log/v0/proof/${leaf}`, signal, async (response) => {
+    const content = await contentOf(response, MAX_BYTES.text)
+    if (!content) throw new Error(`the response has more than ${MAX_BYTES.text} bytes`)
+    return { response, text: new TextDecoder().decode(content) }
   })
-  const text = await response.text()
   if (!response.ok) {
     throw apiError(
       response.status,

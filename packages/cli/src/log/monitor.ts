@@ -17,7 +17,7 @@ import { parsed } from '../inputs'
 import type { Session } from '../session'
 import { Metrics, publish, replaceFile, sendAlarm, type Alarm } from './alarms'
 import { attestedSince, contentKey } from './attested'
-import { download } from './download'
+import { MAX_BYTES, download, maximumOf } from './download'
 import { checkEntry, type Connected } from './entries'
 import { REMEMBERED_SECONDS, prune, readState, type State } from './state'
 
@@ -44,7 +44,7 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   let text: string
   if (options.logPolicy !== undefined) text = readFileSync(at(options.logPolicy), 'utf8')
   else {
-    const description = await download(`${geo.url}/log/v0/`, signal)
+    const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
     const { key } = (parsed(new TextDecoder().decode(description)) ?? {}) as { key?: unknown }
     if (typeof key !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
     note(`Key of the log: ${key}. To pin it, pass --log-policy a file with: log ${key}`)
@@ -73,7 +73,10 @@ class Monitor {
     if (!log) throw new UsageError('The policy has no log. Add a line: log <vkey> <url>')
     this.origin = log.key.name
     const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
-    this.follower = new LogFollower((path) => download(`${base}/${path}`, session.signal), policy)
+    this.follower = new LogFollower(
+      (path) => download(`${base}/${path}`, session.signal, maximumOf(path)),
+      policy,
+    )
   }
 
   /** True once the follower is at the checkpoint of the state. */
@@ -236,7 +239,7 @@ class Monitor {
   private async cosignedBy(name: string, url: string): Promise<string | undefined> {
     const path = `${url.replace(/\/+$/, '')}/${encodeURIComponent(this.origin)}/checkpoint`
     try {
-      const note = await download(path, this.session.signal)
+      const note = await download(path, this.session.signal, MAX_BYTES.text)
       const text = note && new TextDecoder().decode(note)
       if (text !== undefined) await openSigned(text, this.policy)
       return text
