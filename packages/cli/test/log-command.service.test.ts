@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -65,12 +65,16 @@ async function startLog(name: string) {
   ends.push(stop)
   const policy = `log ${formatVerifierKey(log.key)} ${url}\nquorum none\n`
   shell.write(`${name}.policy`, policy)
+  const env: Record<string, string> = {}
   const monitor = async (...more: string[]) => {
     const state = ['--log-policy', `${name}.policy`, '--state', `${name}.json`]
-    const { code, stdout, stderr } = await shell.geo([
-      ...['log', 'monitor', '--once', '--json', '-q', ...state, '--metrics', `${name}.prom`],
-      ...['--webhook', receiver.url, ...more],
-    ])
+    const { code, stdout, stderr } = await shell.geo(
+      [
+        ...['log', 'monitor', '--once', '--json', '-q', ...state, '--metrics', `${name}.prom`],
+        ...['--webhook', receiver.url, ...more],
+      ],
+      { env },
+    )
     const alarms = stdout
       .split('\n')
       .filter(Boolean)
@@ -78,7 +82,7 @@ async function startLog(name: string) {
     return { code, stderr, alarms, kinds: alarms.map(({ kind }) => kind) }
   }
   const metrics = () => readFileSync(path.join(shell.folder, `${name}.prom`), 'utf8')
-  return { log, monitor, metrics, policy }
+  return { log, monitor, metrics, policy, env }
 }
 const calm = { code: 0, stderr: '', kinds: [] }
 
@@ -213,29 +217,17 @@ test('geo log raises an alarm with evidence for a log that forks', async () => {
 })
 
 test('geo log requires the quorum, and compares the log with the checkpoints of witnesses', async () => {
-  const { log, monitor, policy } = await startLog('quorum')
-  const seen = log.copy()
-  const server = await seen.serve()
-  ends.push(server.stop)
-  // The witness serves the checkpoint that it cosigned last.
-  seen.read = (file) =>
-    file === `${encodeURIComponent(log.key.name)}/checkpoint` ? Buffer.from(formatNote(seen.note)) : undefined
-  shell.write(
-    'quorum.policy',
-    `${policy.replace('quorum none\n', '')}witness w ${formatVerifierKey(witness)} ${server.url}\nquorum w\n`,
-  )
+  const started = await startWitnessed('quorum', 'w')
+  const { log, monitor, seen, cosign } = started
   const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
   const bytes = [1, 2, 3].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
   await log.append(bytes[0]!).sign()
   seen.note = log.note
   // A slow witness cosigns a published checkpoint up to a minute later.
-  const cosign = async (each: MemoryLog) =>
-    each.note.signatures.push(await signNote(each.note.text, witness, entry.time))
-  const later = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
-  expect((await whileWaiting(later)).kinds).toEqual(['quorum'])
+  expect((await whileWaiting(started, later)).kinds).toEqual(['quorum'])
   vi.useRealTimers()
   await log.append().sign()
-  expect(await whileWaiting(() => cosign(log))).toMatchObject(calm)
+  expect(await whileWaiting(started, () => cosign(log))).toMatchObject(calm)
   seen.note = log.note
   expect(await monitor()).toMatchObject(calm)
   // The witness saw a larger tree than the log shows, which may publish it until a minute later.
@@ -247,31 +239,134 @@ test('geo log requires the quorum, and compares the log with the checkpoints of 
     await log.append(bytes[1]!).sign()
     await cosign(log)
   }
-  expect(await whileWaiting(publish)).toMatchObject(calm)
+  expect(await whileWaiting(started, publish)).toMatchObject(calm)
   const third = log.copy()
   await third.append(bytes[2]!).sign()
   await cosign(third)
   seen.note = third.note
-  expect((await whileWaiting(later)).kinds).toEqual(['rollback'])
+  expect((await whileWaiting(started, later)).kinds).toEqual(['rollback'])
   await log.append(bytes[0]!).sign()
   await cosign(log)
   expect((await monitor()).kinds).toEqual(['fork'])
+})
 
-  /** Starts a monitor, and acts once it has read the log at least twice. */
-  async function whileWaiting(act: () => unknown) {
-    const read = log.read.bind(log)
-    let reads = 0
-    const twice = new Promise<void>((resolve) => {
-      log.read = (file) => {
-        if (file === 'checkpoint' && ++reads === 3) resolve()
-        return read(file)
-      }
-    })
-    const running = monitor('--every', '0.01')
-    await Promise.race([twice, running])
-    await act()
-    return running
+/** Starts a monitor, and acts once it has read the log at least twice. */
+async function whileWaiting({ log, monitor }: Awaited<ReturnType<typeof startLog>>, act: () => unknown) {
+  const read = log.read.bind(log)
+  let reads = 0
+  const twice = new Promise<void>((resolve) => {
+    log.read = (file) => {
+      if (file === 'checkpoint' && ++reads === 3) resolve()
+      return read(file)
+    }
+  })
+  const running = monitor('--every', '0.01')
+  await Promise.race([twice, running])
+  await act()
+  return running
+}
+/** Time after which a fault that may pass is an alarm. */
+const later = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+
+/** A log with the policy of a witness, which serves its checkpoint and cosigns trees on demand. */
+async function startWitnessed(name: string, quorum: 'w' | 'none') {
+  const started = await startLog(name)
+  const { log, policy } = started
+  const seen = log.copy()
+  const server = await seen.serve()
+  ends.push(server.stop)
+  seen.read = (file) =>
+    file === `${encodeURIComponent(log.key.name)}/checkpoint` ? Buffer.from(formatNote(seen.note)) : undefined
+  shell.write(
+    `${name}.policy`,
+    `${policy.replace('quorum none\n', '')}witness w ${formatVerifierKey(witness)} ${server.url}\nquorum ${quorum}\n`,
+  )
+  const cosign = async (each: MemoryLog) =>
+    each.note.signatures.push(await signNote(each.note.text, witness, Math.floor(Date.now() / 1000)))
+  return { ...started, seen, cosign }
+}
+
+test('geo log raises an alarm for a tree that a log hides while its checkpoint alternates', async () => {
+  const { log, monitor, seen, cosign } = await startWitnessed('hidden', 'w')
+  await log.append().sign()
+  const weak = structuredClone(log.note)
+  await cosign(log)
+  const strong = log.note
+  seen.note = strong
+  expect(await monitor()).toMatchObject(calm)
+  const other = log.copy()
+  await other.append(Buffer.from('hidden')).sign()
+  await cosign(other)
+  seen.note = other.note
+  // Only the first checkpoint that each read requests has the quorum: a witness is asked between both.
+  const [read, cosigned] = [log.read.bind(log), seen.read.bind(seen)]
+  let [isFirst, isAsked, reads] = [true, false, 0]
+  seen.read = (file) => ((isAsked = true), cosigned(file))
+  log.read = (file) => {
+    if (file !== 'checkpoint') return read(file)
+    log.note = isFirst ? strong : weak
+    if (isFirst && ++reads === 2) later()
+    ;[isFirst, isAsked] = [isAsked, false]
+    return read(file)
   }
+  expect((await monitor('--every', '0.01')).kinds).toEqual(['rollback'])
+})
+
+test('geo log compares attestations although a witness is ahead of the growing log at each read', async () => {
+  const { log, monitor, seen } = await startWitnessed('growing', 'none')
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const trees: MemoryLog[] = []
+  for (let size = 0; size < 20; size++) {
+    trees[size] = log
+      .copy(trees[size - 1]?.entries)
+      .append(encodeEntry({ ...entry, time: entry.time + size }))
+    await trees[size]!.sign()
+  }
+  // The log grows between two reads, each of which requests its checkpoint before and after the witness's.
+  let [published, witnessed, requests] = [0, 0, 0]
+  log.read = (file) => {
+    if (file === 'checkpoint' && requests++ % 2 === 0) published = witnessed
+    return trees[published]!.read(file)
+  }
+  const cosigned = seen.read.bind(seen)
+  seen.read = (file) => {
+    witnessed = Math.min(published + 1, trees.length - 1)
+    seen.note = trees[witnessed]!.note
+    return cosigned(file)
+  }
+  expect(await monitor(...from, '--every', '0.01')).toMatchObject(calm)
+  const secret = await geo().distance([2.2945, 48.6], [13.3777, 52.5163], { submission: 'proxy' })
+  shell.write('growing.answer', secret)
+  expect((await shell.geo(['land', 'growing.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  requests = 0
+  expect((await monitor(...from, '--every', '0.01')).kinds).toEqual(['unlogged'])
+  // Both runs ended while the log was still growing.
+  expect(published).toBeLessThan(trees.length - 1)
+})
+
+test('geo log raises one alarm for a log without its quorum, and none for entries that it has not read', async () => {
+  const started = await startWitnessed('weak', 'w')
+  const { log, monitor, seen, cosign } = started
+  await log.append().sign()
+  await cosign(log)
+  seen.note = log.note
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  expect(await monitor(...from)).toMatchObject(calm)
+  await nextSecond()
+  const answer = await geo().distance([2.2945, 48.7], [13.3777, 52.5163], { submission: 'proxy' })
+  shell.write('weak.answer', answer)
+  expect((await shell.geo(['land', 'weak.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  const entry = await entryOf(answer)
+  await log.append(encodeEntry(entry)).sign()
+  expect((await whileWaiting(started, later)).kinds).toEqual(['quorum'])
+  await log.append(encodeEntry({ ...entry, time: entry.time + 1 })).sign()
+  expect(await monitor()).toMatchObject({ code: 1, kinds: [] })
+  await cosign(log)
+  expect(await monitor()).toMatchObject(calm)
 })
 
 test('geo log raises no alarm for a witness whose response is not a checkpoint of the log', async () => {
@@ -326,6 +421,71 @@ test('geo log sends an alarm about the log while an RPC endpoint does not respon
   const { code, kinds } = await monitor('--chain', 'base-sepolia', '--rpc', closed.url)
   expect([code, kinds, receiver.received.length]).toEqual([1, ['fork'], 1])
   expect(metrics()).toMatch(/failures_total\{part="(chain|log)"\} 1\n/)
+})
+
+test('geo log compares a chain although the RPC endpoint of another one does not respond', async () => {
+  const { log, monitor, metrics, env } = await startLog('partly')
+  const client = createPublicClient({ transport: http(world.chain.url) })
+  const from = ['--from-block', String((await client.getBlockNumber()) + 1n)]
+  await log.append().sign()
+  await nextSecond()
+  const secret = await geo().distance([2.2945, 48.9], [13.3777, 52.5163], { submission: 'proxy' })
+  shell.write('partly.answer', secret)
+  expect((await shell.geo(['land', 'partly.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  const closed = await startReceiver(() => answers.ok)
+  closed.close()
+  const others = [...world.chains.keys()].filter((slug) => slug !== 'base-sepolia')
+  for (const slug of others) env[`GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`] = closed.url
+  shell.write('partly.json', { ...EMPTY, since: Math.floor(Date.now() / 1000) - 100 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  const { code, kinds } = await monitor(...from)
+  expect([code, kinds, others.length > 0]).toEqual([1, ['unlogged'], true])
+  const failures = [...metrics().matchAll(/failures_total\{part="(?:chain|log)"\} (\d+)/g)]
+  expect(failures.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(others.length)
+})
+
+/** State of a monitor that has read nothing. */
+const EMPTY = {
+  ...{ version: 2, blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [] },
+}
+
+test('geo log forgets entries after 8 days, whichever time they have', async () => {
+  const { log, monitor } = await startLog('forgetful')
+  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const contents = () =>
+    Object.keys(
+      (JSON.parse(readFileSync(path.join(shell.folder, 'forgetful.json'), 'utf8')) as { contents: object })
+        .contents,
+    ).length
+  const past = { ...entry, expirationTime: 1, time: entry.time - 9 * 86_400 }
+  await log.append(encodeEntry({ ...entry, time: 2 ** 50 }), encodeEntry(past)).sign()
+  await monitor('--chain', 'none')
+  expect(contents()).toBe(1)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 9 * 86_400_000 })
+  await monitor('--chain', 'none')
+  expect(contents()).toBe(0)
+  const { ino } = statSync(path.join(shell.folder, 'forgetful.json'))
+  await monitor('--chain', 'none')
+  expect(statSync(path.join(shell.folder, 'forgetful.json')).ino).toBe(ino)
+})
+
+test('geo log keeps the checkpoint of a state of version 1, and compares no earlier attestation', async () => {
+  const { log, monitor } = await startLog('migrated')
+  const [a, b] = [1, 2].map((n) => Buffer.from(`entry ${n}`))
+  await log.append(a!).sign()
+  const old = { chain: 'base-sepolia', uid: '0x1', time: Math.floor(Date.now() / 1000) - 300, key: 'a1' }
+  shell.write('migrated.json', {
+    ...{ ...EMPTY, version: 1, unmatched: [old], contents: { a2: 1 } },
+    checkpoint: formatNote(log.note),
+  })
+  await log.append(b!).sign()
+  expect((await monitor()).kinds).toEqual(['entry'])
+  const smaller = log.copy([b!])
+  await smaller.sign()
+  log.read = (file) => smaller.read(file)
+  expect((await monitor()).kinds).toEqual(['rollback'])
+  shell.write('migrated.json', { ...EMPTY, version: 3 })
+  expect((await monitor()).code).toBe(2)
 })
 
 test('geo log raises an alarm for an attestation although the log is empty or its entries are dated later', async () => {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import { createServer, type Server } from 'node:http'
-import { writeFile, rename } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Session } from '../session'
 import { withLimit } from './download'
+import type { Metrics } from './metrics'
 
-/** Alarms of a monitor, and its metrics. */
+/** Alarms of a monitor: each is raised once, printed, and sent to a webhook. */
 
 export interface Alarm {
   kind: string
@@ -16,6 +16,16 @@ export interface Alarm {
   evidence: readonly string[]
 }
 
+/** Alarms of earlier reads. */
+export interface AlarmState {
+  /** kinds and episodes of the last alarms, so that each is raised once */
+  raised: string[]
+  /** alarms that the webhook has not accepted yet */
+  unsent: Alarm[]
+  /** number of further alarms, which will not be sent */
+  omitted: number
+}
+
 /** Pauses in milliseconds before the second and third attempt to send an alarm. */
 const RETRIES_MS = [1_000, 5_000]
 
@@ -23,7 +33,7 @@ const RETRIES_MS = [1_000, 5_000]
 const LIMIT_MS = 10_000
 
 /** Sends an alarm as JSON. Resolves to false if the receiver did not accept it. */
-export async function sendAlarm(url: string, alarm: Alarm, signal: AbortSignal): Promise<boolean> {
+async function sendAlarm(url: string, alarm: Alarm, signal: AbortSignal): Promise<boolean> {
   for (const wait of [0, ...RETRIES_MS]) {
     if (wait > 0) await pause(wait, undefined, { signal })
     const headers = { 'content-type': 'application/json' }
@@ -38,76 +48,61 @@ export async function sendAlarm(url: string, alarm: Alarm, signal: AbortSignal):
   return false
 }
 
-const COUNTERS = {
-  entries: ['result', 'Entries read, by result: equal, differs, unresolved or unreadable'],
-  attestations: ['state', 'Attestations by the attester on chains, by state: logged or unlogged'],
-  alarms: ['kind', 'Alarms by kind'],
-  failures: ['part', 'Reads that failed, by part: log, witness, chain or webhook'],
-} as const
-const GAUGES = {
-  size: 'Number of entries of the last verified checkpoint',
-  last_success_seconds: 'Unix time of the last complete read',
-} as const
+/** Maximum number of alarms that wait for the webhook. Further ones are counted. */
+const MAX_UNSENT = 100
+/** Maximum number of alarms that are not raised a second time. */
+const MAX_RAISED = 1_000
 
-/** Counts of a monitor in the text format of Prometheus. */
-export class Metrics {
-  private readonly counts = new Map<string, number>()
-  private readonly values = new Map<keyof typeof GAUGES, number>()
+export class Alarms {
+  /** Number of alarms that this run has found, including those that were raised earlier. */
+  count = 0
 
-  count(name: keyof typeof COUNTERS, label: string): void {
-    const key = `geo_log_monitor_${name}_total{${COUNTERS[name][0]}="${label}"}`
-    this.counts.set(key, (this.counts.get(key) ?? 0) + 1)
+  constructor(
+    private readonly session: Session<{ webhook?: string }>,
+    private readonly origin: string,
+    private readonly state: AlarmState,
+    private readonly metrics: Metrics,
+  ) {}
+
+  /**
+   * Raises an alarm, unless one of the same kind and episode was raised before. The episode names the fault
+   * without values that differ between two reads, such as the size of the tree.
+   */
+  raise(kind: string, message: string, episode: string, evidence: readonly string[] = []): void {
+    const { session, state } = this
+    const key = `${kind}: ${episode}`
+    this.count++
+    if (state.raised.includes(key)) return
+    state.raised = [...state.raised, key].slice(-MAX_RAISED)
+    this.metrics.count('alarms', kind)
+    const alarm = this.alarmOf(kind, message, evidence)
+    if (state.unsent.length < MAX_UNSENT) state.unsent.push(alarm)
+    else state.omitted++
+    if (session.options.json) session.printJson(alarm)
+    else session.print(`${session.paint.bad(kind.padEnd(10))} ${message}`)
   }
 
-  set(name: keyof typeof GAUGES, value: number): void {
-    this.values.set(name, value)
+  private alarmOf(kind: string, message: string, evidence: readonly string[] = []): Alarm {
+    return { kind, message, origin: this.origin, time: Math.floor(Date.now() / 1000), evidence }
   }
 
-  text(): string {
-    const counters = Object.entries(COUNTERS).flatMap(([name, [, help]]) => [
-      `# HELP geo_log_monitor_${name}_total ${help}`,
-      `# TYPE geo_log_monitor_${name}_total counter`,
-      ...[...this.counts]
-        .filter(([key]) => key.startsWith(`geo_log_monitor_${name}_total{`))
-        .map(([key, count]) => `${key} ${count}`),
-    ])
-    const gauges = [...this.values].flatMap(([name, value]) => [
-      `# HELP geo_log_monitor_${name} ${GAUGES[name]}`,
-      `# TYPE geo_log_monitor_${name} gauge`,
-      `geo_log_monitor_${name} ${value}`,
-    ])
-    return `${[...counters, ...gauges].join('\n')}\n`
+  /** Sends alarms to the webhook. Those that it does not accept are sent again after the next read. */
+  async send(): Promise<void> {
+    const { session, state, metrics } = this
+    const { webhook } = session.options
+    if (webhook === undefined) {
+      state.unsent = []
+      state.omitted = 0
+    }
+    while (state.unsent.length > 0 || state.omitted > 0) {
+      const omitted = `${state.omitted} further alarms were left out. The output of geo log monitor has them.`
+      const alarm = state.unsent[0] ?? this.alarmOf('omitted', omitted)
+      if (!(await sendAlarm(webhook!, alarm, session.signal))) {
+        metrics.count('failures', 'webhook')
+        const count = state.unsent.length + state.omitted
+        return session.note(`The webhook did not accept ${count} alarms. They are sent again later.`)
+      }
+      if (state.unsent.shift() === undefined) state.omitted = 0
+    }
   }
-}
-
-/**
- * Publishes metrics at a port of this machine, or in a file. Returns a function that writes the file again,
- * and one that ends the publication.
- */
-export async function publish(
-  metrics: Metrics,
-  where: string | undefined,
-  at: (name: string) => string,
-): Promise<{ update: () => Promise<void>; end: () => void }> {
-  if (where === undefined) return { update: () => Promise.resolve(), end: () => {} }
-  if (!/^\d+$/.test(where)) return { update: () => replaceFile(at(where), metrics.text()), end: () => {} }
-  const server: Server = createServer((request, response) => {
-    const isMetrics = request.url === '/metrics'
-    response.writeHead(isMetrics ? 200 : 404, { 'content-type': 'text/plain; version=0.0.4' })
-    response.end(isMetrics ? metrics.text() : '')
-  })
-  await new Promise<void>((resolve, reject) =>
-    server.once('error', reject).listen(Number(where), '127.0.0.1', resolve),
-  )
-  const end = () => {
-    server.close()
-    server.closeAllConnections()
-  }
-  return { update: () => Promise.resolve(), end }
-}
-
-/** Replaces a file as a whole. */
-export async function replaceFile(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text)
-  await rename(`${file}.new`, file)
 }

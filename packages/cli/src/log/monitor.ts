@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { HttpTransport, PublicClient } from 'viem'
 import {
   INCLUSION_SECONDS,
   LogFault,
@@ -15,10 +14,12 @@ import {
 import { EXIT, UsageError } from '../exit'
 import { parsed } from '../inputs'
 import type { Session } from '../session'
-import { Metrics, publish, replaceFile, sendAlarm, type Alarm } from './alarms'
-import { attestedSince, contentKey } from './attested'
+import { Alarms } from './alarms'
+import { contentKey } from './attested'
+import { Chains } from './chains'
 import { MAX_BYTES, download, maximumOf } from './download'
-import { checkEntry, type Connected } from './entries'
+import { checkEntry } from './entries'
+import { Metrics, publish, replaceFile } from './metrics'
 import { REMEMBERED_SECONDS, prune, readState, type State } from './state'
 
 /** Implements `geo log monitor`: follows the transparency log, and raises an alarm for each fault. */
@@ -59,10 +60,12 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
 
 class Monitor {
   readonly metrics = new Metrics()
+  readonly alarms: Alarms
   private readonly follower: LogFollower
+  private readonly chains: Chains
   private readonly origin: string
-  /** Number of alarms that this run has raised. */
-  alarms = 0
+  /** Errors of the current read. */
+  private failures: unknown[] = []
 
   constructor(
     private readonly session: Session<MonitorFlags>,
@@ -72,6 +75,10 @@ class Monitor {
     const [log] = policy.logs
     if (!log) throw new UsageError('The policy has no log. Add a line: log <vkey> <url>')
     this.origin = log.key.name
+    this.alarms = new Alarms(session, this.origin, state, this.metrics)
+    this.chains = new Chains(session, state)
+    // A first run with --from-block also compares older attestations.
+    if (session.options.fromBlock === undefined) state.pruned ??= this.now() - REMEMBERED_SECONDS
     const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
     this.follower = new LogFollower(
       (path) => download(`${base}/${path}`, session.signal, maximumOf(path)),
@@ -88,41 +95,50 @@ class Monitor {
   }
 
   /**
-   * Reads the log, the witnesses and the chains. Alarms are sent even if one of these does not respond: the
-   * log's operator could otherwise delay them.
+   * Reads the log, the witnesses and the chains, each even if another one fails or the log contradicts
+   * itself, because they may reveal more. Returns the errors of parts that do not respond. Throws the first
+   * other error.
    */
-  async read(): Promise<void> {
-    try {
-      await this.readAll()
-    } finally {
-      if (!this.session.signal.aborted) await this.send()
-    }
-  }
-
-  private async readAll(): Promise<void> {
-    const { state } = this
-    let isRead = false
-    const log = async () => {
-      isRead = await this.watching(async () => {
+  async read(): Promise<readonly Error[]> {
+    const { state, metrics } = this
+    this.failures = []
+    const readAt = this.now()
+    const isRead = await this.attempt(() =>
+      this.watching(async () => {
         // If the log's tree has changed, the monitor stays at its last checkpoint: reading the log from the
         // start would accept the new tree.
         if (!this.isResumed && state.checkpoint !== undefined) await this.follower.resume(state.checkpoint)
         this.isResumed = true
         await this.readLog()
-      })
+      }),
+    )
+    await this.compareWitnesses()
+    for (const chain of (await this.attempt(() => this.chains.compared())) ?? [])
+      await this.attempt(() => this.chains.read(chain))
+    // Otherwise the contents are out of date.
+    if (isRead) {
+      this.raiseUnlogged(readAt)
+      prune(state, this.now())
     }
-    // Witnesses and chains are read even if the log contradicts itself, or the endpoint of a chain does not
-    // respond, because they may reveal more.
-    const failures: unknown[] = []
-    for (const step of [log, () => this.compareWitnesses(), () => this.readChains()])
-      await step().catch((error: unknown) => {
-        this.session.signal.throwIfAborted()
-        failures.push(error)
-      })
-    if (failures.length > 0) throw failures[0]
-    if (!this.isWaiting) this.raiseUnlogged()
-    prune(state, this.now())
-    if (isRead) this.metrics.set('last_success_seconds', this.now())
+    // Alarms are sent whatever failed: the log's operator could otherwise delay them.
+    await this.alarms.send()
+    if (isRead && this.failures.length === 0) metrics.set('last_success_seconds', this.now())
+    const parts = await Promise.all(this.failures.map(unreachablePart))
+    for (const part of parts) if (part !== undefined) metrics.count('failures', part)
+    const other = parts.indexOf(undefined)
+    if (other >= 0) throw this.failures[other] as Error
+    return this.failures as Error[]
+  }
+
+  /** Runs a step of a read. Collects its error, so that the read continues. */
+  private async attempt<Result>(step: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await step()
+    } catch (error) {
+      this.session.signal.throwIfAborted()
+      this.failures.push(error)
+      return undefined
+    }
   }
 
   private now(): number {
@@ -139,27 +155,18 @@ class Monitor {
       return true
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
+      // While the monitor stays at a checkpoint, the same fault may name a larger tree at each read.
+      const [, size = '0'] = this.state.checkpoint?.split('\n') ?? []
+      let episode = `after ${size} entries`
       // A log publishes checkpoints without a witness that is slow, and adds its cosignature later.
       if (error.kind === 'quorum') {
-        this.state.weakSince ??= this.now()
-        if (this.now() <= this.state.weakSince + INCLUSION_SECONDS) return false
+        const since = (this.state.weakSince ??= this.now())
+        if (this.now() <= since + INCLUSION_SECONDS) return false
+        episode = `since ${since}`
       }
-      this.raise(error.kind, error.message, error.evidence)
+      this.alarms.raise(error.kind, error.message, episode, error.evidence)
       return false
     }
-  }
-
-  private raise(kind: string, message: string, evidence: readonly string[] = []): void {
-    const { session, state, origin } = this
-    const key = `${kind}: ${message}`
-    this.alarms++
-    if (state.raised.includes(key)) return
-    state.raised.push(key)
-    this.metrics.count('alarms', kind)
-    const alarm: Alarm = { kind, message, origin, time: this.now(), evidence }
-    state.unsent.push(alarm)
-    if (session.options.json) session.printJson(alarm)
-    else session.print(`${session.paint.bad(kind.padEnd(10))} ${message}`)
   }
 
   private async readLog(): Promise<void> {
@@ -182,40 +189,24 @@ class Monitor {
 
   private async readEntry(bytes: Uint8Array, index: number): Promise<void> {
     const { session, state } = this
-    const checked = await checkEntry(bytes, session.geo, (chainId) => this.connect(chainId), session.signal)
+    const checked = await checkEntry(
+      bytes,
+      session.geo,
+      (chainId) => this.chains.connect(chainId),
+      session.signal,
+    )
     this.metrics.count('entries', checked.result)
     const { entry } = checked
-    if (checked.result === 'unreadable') this.raise('entry', `Entry ${index}: ${checked.reason}.`)
-    if (checked.result === 'differs') this.raise('differs', `Entry ${index}: ${checked.reason}`)
+    const episode = String(index)
+    if (checked.result === 'unreadable')
+      this.alarms.raise('entry', `Entry ${index}: ${checked.reason}.`, episode)
+    if (checked.result === 'differs')
+      this.alarms.raise('differs', `Entry ${index}: ${checked.reason}`, episode)
     if (!entry) return
-    state.contents[await contentKey(entry.chainId, entry)] = entry.time
+    const key = await contentKey(entry.chainId, entry)
+    const time = Math.min(entry.time, this.now())
+    if (time >= (state.pruned ?? 0)) state.contents[key] = time
     state.since = Math.min(state.since ?? Infinity, entry.time)
-  }
-
-  /** Clients of chains by id; undefined for chains without an RPC endpoint. */
-  private readonly connected = new Map<number, Promise<Connected | undefined>>()
-
-  private connect(chainId: number): Promise<Connected | undefined> {
-    const known = this.connected.get(chainId)
-    if (known) return known
-    const connecting = this.connectTo(chainId)
-    this.connected.set(chainId, connecting)
-    // If an endpoint does not respond, the next read tries it again.
-    connecting.catch(() => this.connected.delete(chainId))
-    return connecting
-  }
-
-  private async connectTo(chainId: number): Promise<Connected | undefined> {
-    const { geo, node, note, signal } = this.session
-    const chain = (await geo.info({ signal })).chains.find(({ id }) => id === chainId)
-    if (!chain) return undefined
-    try {
-      return { chain, provider: await node(chain) }
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error
-      note(`${chain.slug} is skipped: it has no RPC endpoint. ${error.message}`)
-      return { chain }
-    }
   }
 
   /**
@@ -229,9 +220,9 @@ class Monitor {
     for (const [name, { url }] of this.policy.witnesses) {
       if (url === undefined) continue
       const earlier = ahead[name]?.checkpoint
-      if (earlier !== undefined) await this.watching(() => this.compare(name, earlier))
-      const text = await this.cosignedBy(name, url)
-      if (text !== undefined) await this.watching(() => this.compare(name, text))
+      const last = await this.cosignedBy(name, url)
+      for (const text of [earlier, last])
+        if (text !== undefined) await this.attempt(() => this.watching(() => this.compare(name, text)))
     }
   }
 
@@ -259,58 +250,47 @@ class Monitor {
    */
   private async compare(name: string, text: string): Promise<void> {
     const { ahead } = this.state
-    try {
-      await this.compareOnce(text)
-    } catch (error) {
-      const kind = error instanceof LogFault ? error.kind : undefined
-      if (kind === 'rollback') {
-        ahead[name] ??= { checkpoint: text, since: this.now() }
-        if (this.now() <= ahead[name].since + INCLUSION_SECONDS) return
+    let fault = await this.contradictionOf(text)
+    if (fault?.kind === 'rollback') {
+      const { since } = (ahead[name] ??= { checkpoint: text, since: this.now() })
+      // The log may have grown since it was read. The time passes even if it cannot be read again.
+      await this.attempt(() => this.watching(() => this.readLog()))
+      fault = await this.contradictionOf(text)
+      if (fault?.kind === 'rollback') {
+        if (this.now() > since + INCLUSION_SECONDS)
+          this.alarms.raise(fault.kind, fault.message, `${name} since ${since}`, fault.evidence)
+        return
       }
-      if (kind === 'rollback' || kind === 'fork') delete ahead[name]
-      throw error
     }
-    if (ahead[name]?.checkpoint === text) delete ahead[name]
+    if (fault || ahead[name]?.checkpoint === text) delete ahead[name]
+    if (fault) this.alarms.raise(fault.kind, fault.message, name, fault.evidence)
   }
 
-  private async compareOnce(text: string): Promise<void> {
+  /** Returns the rollback or fork that a witness's checkpoint proves; undefined if the tree contains it. */
+  private async contradictionOf(text: string): Promise<LogFault | undefined> {
     try {
       await this.follower.compare(text)
+      return undefined
     } catch (error) {
-      if (!(error instanceof LogFault && error.kind === 'rollback')) throw error
-      await this.readLog()
-      await this.follower.compare(text)
+      if (error instanceof LogFault && (error.kind === 'rollback' || error.kind === 'fork')) return error
+      throw error
     }
   }
 
   /**
-   * True while there is no alarm, but the log has to include a witness's tree, or to get cosignatures, before
-   * the next alarm.
+   * Faults that may still pass: the log has to include a witness's tree, or to get cosignatures, before the
+   * next alarm.
    */
-  get isWaiting(): boolean {
+  get passing(): readonly string[] {
     const { ahead, weakSince } = this.state
-    return this.alarms === 0 && (weakSince !== undefined || Object.keys(ahead).length > 0)
+    return [
+      ...Object.entries(ahead).map(([name, { since }]) => `${name} since ${since}`),
+      ...(weakSince === undefined ? [] : [`quorum since ${weakSince}`]),
+    ]
   }
 
-  /** Reads new attestations by the service's attester. */
-  private async readChains(): Promise<void> {
-    const { session, state } = this
-    const only = session.options.chain
-    for (const { id, slug } of (await session.geo.info({ signal: session.signal })).chains) {
-      if (only !== undefined && only !== slug && only !== String(id)) continue
-      const { chain, provider } = (await this.connect(id)) ?? {}
-      if (!chain || !provider) continue
-      const from = state.blocks[slug] ?? session.options.fromBlock
-      const client = provider as PublicClient<HttpTransport>
-      const { found, next, known } = await attestedSince(client, chain, from, state.known[slug])
-      state.unmatched.push(...found)
-      state.known[slug] = known
-      state.blocks[slug] = next
-    }
-  }
-
-  /** Raises an alarm for each attestation that the log should include by now. */
-  private raiseUnlogged(): void {
+  /** Raises an alarm for each attestation that the log should include by `readAt`, when it was read. */
+  private raiseUnlogged(readAt: number): void {
     const { state, metrics, follower } = this
     const since = state.since
     if (!follower.last || since === undefined) return
@@ -323,23 +303,15 @@ class Monitor {
         return false
       }
       // The entry was committed before the answer left, and is included within this time.
-      if (this.now() <= time + INCLUSION_SECONDS) return true
+      if (readAt <= time + INCLUSION_SECONDS) return true
       metrics.count('attestations', 'unlogged')
-      this.raise('unlogged', `The attestation ${uid} on ${chain} has no entry in the log.`)
+      this.alarms.raise(
+        'unlogged',
+        `The attestation ${uid} on ${chain} has no entry in the log.`,
+        `${chain} ${uid}`,
+      )
       return false
     })
-  }
-
-  /** Sends alarms to the webhook. Those that it does not accept are sent again after the next read. */
-  private async send(): Promise<void> {
-    const { session, state, metrics } = this
-    const { webhook } = session.options
-    if (webhook === undefined) state.unsent = []
-    while (state.unsent.length > 0 && (await sendAlarm(webhook!, state.unsent[0]!, session.signal)))
-      state.unsent.shift()
-    if (state.unsent.length === 0) return
-    metrics.count('failures', 'webhook')
-    session.note(`The webhook did not accept ${state.unsent.length} alarms. They are sent again later.`)
   }
 }
 
@@ -358,37 +330,45 @@ async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefi
 export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   const { options, at, note, signal } = session
   const file = options.state === undefined ? undefined : at(options.state)
-  const state = readState(file)
+  const state = readState(file, Math.floor(Date.now() / 1000))
+  let written = JSON.stringify(state)
   const running = new Monitor(session, await policyOf(session), state)
   const published = await publish(running.metrics, options.metrics, at)
+  let first: readonly string[] | undefined
+  const save = async () => {
+    const text = JSON.stringify(state)
+    if (file !== undefined && text !== written) await replaceFile(file, text)
+    written = text
+    await published.update()
+  }
   try {
     for (;;) {
-      let failure: unknown
+      let failures: readonly Error[]
       try {
-        await running.read()
-      } catch (error) {
-        signal.throwIfAborted()
-        failure = error
+        failures = await running.read()
+      } finally {
+        if (!signal.aborted) await save()
       }
-      const part = failure === undefined ? undefined : await unreachablePart(failure)
-      if (part !== undefined) running.metrics.count('failures', part)
-      if (file !== undefined) await replaceFile(file, JSON.stringify(state))
-      await published.update()
-      if (failure !== undefined) {
+      for (const { message } of failures) note(message)
+      if (options.once) {
+        const alarms = running.alarms.count
         // An alarm determines the exit status even if a chain could not be read.
-        if (part === undefined || (options.once && running.alarms === 0)) throw failure as Error
-        note((failure as Error).message)
+        if (failures.length > 0 && alarms === 0) throw failures[0]!
+        // Later faults, such as those of a log that always grows, are for the next run.
+        first ??= running.passing
+        if (alarms > 0 || !running.passing.some((fault) => first!.includes(fault))) {
+          if (!options.json)
+            session.print(
+              `${running.size} entries verified, ${alarms || 'no'} alarm${alarms > 1 ? 's' : ''}.`,
+            )
+          return alarms > 0 ? EXIT.no : EXIT.done
+        }
       }
-      if (options.once && !running.isWaiting) {
-        const { size, alarms } = running
-        if (!options.json)
-          session.print(`${size} entries verified, ${alarms || 'no'} alarm${alarms > 1 ? 's' : ''}.`)
-        return alarms > 0 ? EXIT.no : EXIT.done
-      }
-      await pause((options.every ?? EVERY_SECONDS) * 1000, undefined, { signal })
+      const seconds = Math.min(options.every ?? EVERY_SECONDS, options.once ? EVERY_SECONDS : Infinity)
+      await pause(seconds * 1000, undefined, { signal })
     }
   } catch (error) {
-    if (signal.aborted && running.alarms > 0) return EXIT.no
+    if (signal.aborted && running.alarms.count > 0) return EXIT.no
     throw error
   } finally {
     published.end()

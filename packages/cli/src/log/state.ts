@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 import { existsSync, readFileSync } from 'node:fs'
 import { UsageError } from '../exit'
-import type { Alarm } from './alarms'
+import type { AlarmState } from './alarms'
 import type { Attested } from './attested'
 
 /** Position of a monitor, from which the next run resumes. */
-export interface State {
-  version: 1
+export interface State extends AlarmState {
+  version: 2
   /** last verified checkpoint, as a signed note; undefined before the first one */
   checkpoint?: string
   /** next block to read, by the slug of the chain */
@@ -31,10 +31,6 @@ export interface State {
   ahead: Record<string, { checkpoint: string; since: number }>
   /** Unix seconds since which the log's checkpoint lacks the quorum of witnesses; undefined if it has it */
   weakSince?: number
-  /** alarms that were raised, so that each is raised once */
-  raised: string[]
-  /** alarms that the webhook has not accepted yet */
-  unsent: Alarm[]
 }
 
 /**
@@ -43,17 +39,26 @@ export interface State {
  */
 export const REMEMBERED_SECONDS = 8 * 86_400
 
+/** State of version 1. Its keys of contents differ, so that its other attestations cannot be compared. */
+interface OldState extends Pick<State, 'checkpoint' | 'blocks'> {
+  version: 1
+}
+
 const NEW: State = {
-  version: 1,
-  ...{ blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [] },
+  version: 2,
+  ...{ blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [], omitted: 0 },
 }
 
 /** Reads the state; a new one if there is no file. Throws a UsageError if it is damaged. */
-export function readState(file: string | undefined): State {
+export function readState(file: string | undefined, now: number): State {
   if (file === undefined || !existsSync(file)) return structuredClone(NEW)
   try {
-    const state = JSON.parse(readFileSync(file, 'utf8')) as State | null
-    if (state?.version === 1 && Array.isArray(state.raised)) return { ...structuredClone(NEW), ...state }
+    const state = JSON.parse(readFileSync(file, 'utf8')) as State | OldState | null
+    if (state?.version === 2 && Array.isArray(state.raised)) return { ...structuredClone(NEW), ...state }
+    if (state?.version === 1) {
+      const { checkpoint, blocks } = state
+      return { ...structuredClone(NEW), checkpoint, blocks, since: now }
+    }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
@@ -64,7 +69,10 @@ export function readState(file: string | undefined): State {
 
 /** Forgets contents that no attestation can match any more. */
 export function prune(state: State, now: number): void {
-  state.pruned = now - REMEMBERED_SECONDS
-  for (const [key, time] of Object.entries(state.contents))
-    if (time < state.pruned) delete state.contents[key]
+  const oldest = now - REMEMBERED_SECONDS
+  for (const [key, time] of Object.entries(state.contents)) {
+    if (time >= oldest) continue
+    delete state.contents[key]
+    state.pruned = oldest
+  }
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+import { expect, test } from 'vitest'
+import { answers, startReceiver } from '../../../../test/receiver'
+import { Alarms, type Alarm, type AlarmState } from './alarms'
+import { Metrics } from './metrics'
+
+test('alarms are raised once per episode, and only the first hundred wait for the webhook', async () => {
+  const receiver = await startReceiver(() => answers.ok)
+  const state: AlarmState = { raised: [], unsent: [], omitted: 0 }
+  const printed: Alarm[] = []
+  const session = {
+    options: { json: true, webhook: receiver.url },
+    printJson: (alarm: Alarm) => printed.push(alarm),
+    signal: new AbortController().signal,
+  }
+  const alarms = new Alarms(session as never, 'log', state, new Metrics())
+  for (let at = 0; at < 2_500; at++) alarms.raise('entry', `Entry ${at}`, String(at))
+  for (const size of [7, 8, 9]) alarms.raise('quorum', `size ${size}`, 'since 5')
+  expect([alarms.count, printed.length]).toEqual([2_503, 2_501])
+  expect([state.unsent.length, state.omitted]).toEqual([100, 2_401])
+  expect(state.raised.length).toBe(1_000)
+  await alarms.send()
+  const sent = receiver.received.map(({ body }) => JSON.parse(body) as Alarm)
+  expect([sent.length, sent[99]?.message, sent[100]?.kind]).toEqual([101, 'Entry 99', 'omitted'])
+  expect(sent[100]?.message).toContain('2401')
+  expect([state.unsent.length, state.omitted]).toEqual([0, 0])
+  receiver.close()
+})
