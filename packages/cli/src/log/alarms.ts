@@ -83,7 +83,7 @@ export class Alarms {
   }
 
   private alarmOf(kind: string, message: string, evidence: readonly string[] = []): Alarm {
-    return { kind, message, origin: this.origin, time: Math.floor(Date.now() / 1000), evidence }
+    return { kind, message, origin: this.origin, time: unixSeconds(), evidence }
   }
 
   /** Sends alarms to the webhook. Those that it does not accept are sent again after the next read. */
@@ -105,4 +105,9 @@ export class Alarms {
       if (state.unsent.shift() === undefined) state.omitted = 0
     }
   }
+}
+
+/** Unix seconds of the system clock, which are compared with the times of entries and blocks. */
+export function unixSeconds(): number {
+  return Math.floor(Date.now() / 1000)
 }

@@ -14,7 +14,7 @@ import {
 import { EXIT, UsageError } from '../exit'
 import { parsed } from '../inputs'
 import type { Session } from '../session'
-import { Alarms } from './alarms'
+import { Alarms, unixSeconds } from './alarms'
 import { contentKey } from './attested'
 import { Chains } from './chains'
 import { MAX_BYTES, download, maximumOf } from './download'
@@ -78,7 +78,7 @@ class Monitor {
     this.alarms = new Alarms(session, this.origin, state, this.metrics)
     this.chains = new Chains(session, state)
     // A first run with --from-block also compares older attestations.
-    if (session.options.fromBlock === undefined) state.pruned ??= this.now() - REMEMBERED_SECONDS
+    if (session.options.fromBlock === undefined) state.pruned ??= unixSeconds() - REMEMBERED_SECONDS
     const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
     this.follower = new LogFollower(
       (path) => download(`${base}/${path}`, session.signal, maximumOf(path)),
@@ -102,7 +102,7 @@ class Monitor {
   async read(): Promise<readonly Error[]> {
     const { state, metrics } = this
     this.failures = []
-    const readAt = this.now()
+    const readAt = unixSeconds()
     const isRead = await this.attempt(() =>
       this.watching(async () => {
         // If the log's tree has changed, the monitor stays at its last checkpoint: reading the log from the
@@ -118,11 +118,11 @@ class Monitor {
     // Otherwise the contents are out of date.
     if (isRead) {
       this.raiseUnlogged(readAt)
-      prune(state, this.now())
+      prune(state, unixSeconds())
     }
     // Alarms are sent whatever failed: the log's operator could otherwise delay them.
     await this.alarms.send()
-    if (isRead && this.failures.length === 0) metrics.set('last_success_seconds', this.now())
+    if (isRead && this.failures.length === 0) metrics.set('last_success_seconds', unixSeconds())
     const parts = await Promise.all(this.failures.map(unreachablePart))
     for (const part of parts) if (part !== undefined) metrics.count('failures', part)
     const other = parts.indexOf(undefined)
@@ -141,10 +141,6 @@ class Monitor {
     }
   }
 
-  private now(): number {
-    return Math.floor(Date.now() / 1000)
-  }
-
   /**
    * Runs a step of the follower. Returns false if the step finds a fault of the log, for which it raises an
    * alarm. Too few cosignatures are a fault only after the time of `log.by`.
@@ -160,8 +156,8 @@ class Monitor {
       let episode = `after ${size} entries`
       // A log publishes checkpoints without a witness that is slow, and adds its cosignature later.
       if (error.kind === 'quorum') {
-        const since = (this.state.weakSince ??= this.now())
-        if (this.now() <= since + INCLUSION_SECONDS) return false
+        const since = (this.state.weakSince ??= unixSeconds())
+        if (unixSeconds() <= since + INCLUSION_SECONDS) return false
         episode = `since ${since}`
       }
       this.alarms.raise(error.kind, error.message, episode, error.evidence)
@@ -181,7 +177,7 @@ class Monitor {
     state.checkpoint = formatNote(checkpoint.note)
     delete state.weakSince
     // The time of an entry is not signed: it must not hide attestations after this moment.
-    state.since = Math.min(state.since ?? Infinity, this.now())
+    state.since = Math.min(state.since ?? Infinity, unixSeconds())
     metrics.set('size', checkpoint.size)
     if (checkpoint.size > before && !this.session.options.json)
       this.session.note(`${checkpoint.size} entries, ${checkpoint.size - before} of them new.`)
@@ -204,7 +200,7 @@ class Monitor {
       this.alarms.raise('differs', `Entry ${index}: ${checked.reason}`, episode)
     if (!entry) return
     const key = await contentKey(entry.chainId, entry)
-    const time = Math.min(entry.time, this.now())
+    const time = Math.min(entry.time, unixSeconds())
     if (time >= (state.pruned ?? 0)) state.contents[key] = time
     state.since = Math.min(state.since ?? Infinity, entry.time)
   }
@@ -252,12 +248,12 @@ class Monitor {
     const { ahead } = this.state
     let fault = await this.contradictionOf(text)
     if (fault?.kind === 'rollback') {
-      const { since } = (ahead[name] ??= { checkpoint: text, since: this.now() })
+      const { since } = (ahead[name] ??= { checkpoint: text, since: unixSeconds() })
       // The log may have grown since it was read. The time passes even if it cannot be read again.
       await this.attempt(() => this.watching(() => this.readLog()))
       fault = await this.contradictionOf(text)
       if (fault?.kind === 'rollback') {
-        if (this.now() > since + INCLUSION_SECONDS)
+        if (unixSeconds() > since + INCLUSION_SECONDS)
           this.alarms.raise(fault.kind, fault.message, `${name} since ${since}`, fault.evidence)
         return
       }
@@ -330,7 +326,7 @@ async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefi
 export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   const { options, at, note, signal } = session
   const file = options.state === undefined ? undefined : at(options.state)
-  const state = readState(file, Math.floor(Date.now() / 1000))
+  const state = readState(file, unixSeconds())
   let written = JSON.stringify(state)
   const running = new Monitor(session, await policyOf(session), state)
   const published = await publish(running.metrics, options.metrics, at)
