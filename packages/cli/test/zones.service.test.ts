@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain'
 import { LOCATION_SCHEMA } from '../../../src/location'
-import { positions } from '../../../test/positions'
 import { insertRecords } from '../../../test/records'
+import { square } from '../../../test/shapes'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
@@ -18,14 +18,9 @@ let revoked: string
 beforeAll(async () => {
   world = await startTestWorld()
   shell = openShell(world)
-  const square = (left: number) =>
-    locationRequest({
-      coordinates: [positions(`${left} 50, ${left + 1} 50, ${left + 1} 51, ${left} 51, ${left} 50`)],
-      type: 'Polygon',
-    })
-  west = await attest(world.chain, square(10))
-  east = await attest(world.chain, square(11))
-  revoked = await attest(world.chain, square(10))
+  west = await attest(world.chain, locationRequest(square(10, 50)))
+  east = await attest(world.chain, locationRequest(square(11, 50)))
+  revoked = await attest(world.chain, locationRequest(square(10, 50)))
   await revoke(world.chain, revoked)
   await world.caughtUp()
   shell.write('zones.txt', `${west}\n${east}, ${revoked}\n`)

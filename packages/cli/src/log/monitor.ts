@@ -217,7 +217,7 @@ class Monitor {
       if (url === undefined) continue
       const earlier = ahead[name]?.checkpoint
       const last = await this.cosignedBy(name, url)
-      for (const text of [earlier, last])
+      for (const text of new Set([earlier, last]))
         if (text !== undefined) await this.attempt(() => this.watching(() => this.compare(name, text)))
     }
   }
