@@ -324,14 +324,9 @@ test.skipIf(EFFORT < 2)(
   'the service ends slow readers of files in spatial order when another client waits for a slot',
   { tags: ['effort'] },
   async () => {
-    await insertRecords(
-      database.url,
-      Array.from({ length: 2_500 }, () => ({ memo: MEMO.repeat(4) })),
-      200_000,
-    )
-    let now = Date.now()
+    let now = 0
     const other = await startApi({
-      ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], clock: () => now },
+      ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], elapsed: () => now },
       timeouts: { request: 60_000, answer: 600_000 },
     })
     const begin = (client: string) => start('?format=flatgeobuf', client, { of: other })
@@ -353,7 +348,6 @@ test.skipIf(EFFORT < 2)(
     } finally {
       for (const response of open) response.destroy()
       await other.close()
-      await rows(database.url, 'DELETE FROM location_record WHERE length(memo) > $1', [MEMO.length])
     }
   },
 )
