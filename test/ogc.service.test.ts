@@ -489,6 +489,7 @@ describe('OGC API - Features, A.2 Core', () => {
     ...['datetime=2026-01-01T00:00:00Z/PT', 'datetime=2026-01-01T00:00:00Z/P1'],
     ...['datetime=2026-01-01T00:00:00Z/PD1', 'datetime=P1D', 'datetime=P1D/P1D', 'datetime=../P1D'],
     ...['datetime=2026-01-01/-P1D', 'datetime=2026-01-01/P99999999999Y'],
+    'datetime=2026-01-01/P1,5M',
     `datetime=${'9'.repeat(5_000)}`,
     ...[
       'cursor=',
@@ -711,6 +712,7 @@ describe('OGC API - Features, A.2 Core', () => {
     ['beyond the standard, days', '2025-12-01/2026-01-01', () => true],
     ['beyond the standard, a duration after', `${iso(10)}/PT10M`, (t) => t >= at(10) && t <= at(20)],
     ['beyond the standard, a duration before', `PT10M/${iso(20)}`, (t) => t >= at(10) && t <= at(20)],
+    ['beyond the standard, a comma', `${iso(10)}/PT0,1H`, (t) => t >= at(10) && t <= at(16)],
     ["as in the OGC's suite", '2026-01-01/P2D', () => true],
     ['midnight as GDAL writes it', '2026-01-01T', (t) => t === at(0)],
   ])('/req/core/fc-time-response: datetime selects features by %s (%s)', async (_, datetime, passes) => {

@@ -1,5 +1,7 @@
+import { DateTime, Duration } from 'luxon'
 import { expect, test } from 'vitest'
-import { instantOf } from './iso-8601'
+import { hunt } from '../../test/seed'
+import { instantOf, shiftedBy } from './iso-8601'
 
 const iso = (text: string, round: 'down' | 'up' = 'down') => {
   const instant = instantOf(text, round)
@@ -105,4 +107,49 @@ test('the time parser rounds fractions of a millisecond in the given direction',
     '2026-01-31T12:19:59.999Z',
     '2026-01-31T12:20:00.000Z',
   ])
+})
+
+const digits = (value: number, length: number) => String(value).padStart(length, '0')
+
+hunt('dates of every form are those of Luxon', 5_000, ({ random, cases }) => {
+  const whole = (from: number, to: number) => from + Math.floor(random() * (to - from + 1))
+  for (let i = 0; i < cases; i++) {
+    const year = digits(random() < 0.5 ? whole(1, 9999) : whole(1995, 2035), 4)
+    const text = [
+      `${year}-${digits(whole(0, 13), 2)}-${digits(whole(0, 32), 2)}`,
+      `${year}-${digits(whole(0, 3) * 100 + whole(0, 99), 3)}`,
+      `${year}-W${digits(random() < 0.5 ? whole(0, 54) : whole(51, 54), 2)}-${whole(0, 9)}`,
+    ][whole(0, 2)]!
+    const date = DateTime.fromISO(text, { zone: 'utc' })
+    const isWithin = date.isValid && date.year >= 1 && date.year <= 9999
+    expect([text, instantOf(text)]).toEqual([text, isWithin ? date.toMillis() : undefined])
+  }
+})
+
+hunt('durations are added and subtracted as Luxon does', 5_000, ({ random, cases }) => {
+  const whole = (to: number) => Math.floor(random() * (to + 1))
+  const part = (to: number, letter: string, decimals = 0) =>
+    random() < 0.5
+      ? ''
+      : `${whole(to)}${decimals && random() < 0.3 ? `${random() < 0.5 ? '.' : ','}${digits(whole(999), 3)}` : ''}${letter}`
+  for (let i = 0; i < cases; i++) {
+    const instant = whole(4_000_000) * 1_000_000
+    const time = `${part(99, 'H', 3)}${part(99, 'M')}${part(99, 'S', 3)}`
+    const text = `P${part(40, 'Y')}${part(30, 'M')}${part(9, 'W')}${part(99, 'D')}${time && `T${time}`}`
+    // Luxon does not support a comma.
+    const parsed = Duration.fromISO(text.replaceAll(',', '.'))
+    for (const direction of [1, -1] as const) {
+      const end = DateTime.fromMillis(instant, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed)
+      const own = shiftedBy(instant, text, direction)
+      if (text === 'P') expect(own).toBeUndefined()
+      else expect([text, instant, own]).toEqual([text, instant, Math.round(end.toMillis())])
+    }
+  }
+})
+
+test.each([
+  ...['', 'P', 'PT', 'P1', 'P1DT', 'PD1', '-P1D', 'P-1D', 'P1D2', 'P1S', 'PT1D', 'P1D1M', 'PT1S1M', 'P.5D'],
+  ...['P1.5Y', 'P0.5M', 'P1.D', 'P1e3D', ' P1D', 'P1D\n', 'P１D', 'P 1D', 'P1D/P1D'],
+])('a duration such as %j is malformed', (text) => {
+  expect(shiftedBy(0, text, 1)).toBeUndefined()
 })

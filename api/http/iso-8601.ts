@@ -1,5 +1,3 @@
-import { DateTime, type WeekdayNumbers } from 'luxon'
-
 /**
  * Pattern of a calendar date, an ordinal date or a week date, in extended or basic form; in extended form
  * also a year or a month alone.
@@ -16,6 +14,17 @@ const TIME = String.raw`(?<hour>\d\d)(?:(?::(?<minute>\d\d)(?::(?<second>\d\d))?
  */
 const ZONE = String.raw`(?<zone>z|(?<sign>[-+ \u2212])(?<zoneHour>\d\d)(?::?(?<zoneMinute>\d\d))?)`
 const INSTANT = new RegExp(`^${DATE}(?:[t ]${TIME}${ZONE}?)?$`, 'i')
+
+/** Pattern of a duration. Years and months are whole numbers, because their lengths differ. */
+const DURATION = new RegExp(
+  `^P(?=\\d|T\\d)${number('years', 'Y', '')}${number('months', 'M', '')}${number('weeks', 'W')}${number('days', 'D')}` +
+    `(?:T(?=\\d)${number('hours', 'H')}${number('minutes', 'M')}${number('seconds', 'S')})?$`,
+  'i',
+)
+/** Returns the pattern of an optional number that a letter follows. */
+function number(name: string, letter: string, fraction = '(?:[.,]\\d+)?'): string {
+  return `(?:(?<${name}>\\d+${fraction})${letter})?`
+}
 
 const [DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS] = [86_400_000, 3_600_000, 60_000, 1_000]
 const FIRST_INSTANT = -62_135_596_800_000
@@ -49,17 +58,34 @@ function dayOf(parts: Record<string, string | undefined>): number | undefined {
   const given = (...names: string[]) => names.map((name) => parts[name]).find((each) => each !== undefined)
   const number = (...names: string[]) => Number(given(...names) ?? 1)
   const year = number('year')
-  const date = given('week', 'bWeek')
-    ? {
-        weekYear: year,
-        weekNumber: number('week', 'bWeek'),
-        weekday: number('weekday', 'bWeekday') as WeekdayNumbers,
-      }
-    : given('ordinal')
-      ? { year, ordinal: number('ordinal') }
-      : { year, month: number('month', 'bMonth'), day: number('day', 'bDay') }
-  const start = DateTime.fromObject(date, { zone: 'utc' })
-  return start.isValid && year >= 1 ? start.toMillis() : undefined
+  if (year < 1) return undefined
+  if (given('week', 'bWeek'))
+    return startOfWeekday(year, number('week', 'bWeek'), number('weekday', 'bWeekday'))
+  return given('ordinal')
+    ? startOfOrdinal(year, number('ordinal'))
+    : startOfDay(year, number('month', 'bMonth'), number('day', 'bDay'))
+}
+
+/** Returns the start of a day in UTC, in Unix milliseconds; undefined if the month has no such day. */
+export function startOfDay(year: number, month: number, day: number): number | undefined {
+  const date = new Date(0).setUTCFullYear(year, month - 1, day)
+  return new Date(date).getUTCMonth() === month - 1 ? date : undefined
+}
+
+/** Returns the start of a day by its number in the year, from 1; undefined if the year has no such day. */
+function startOfOrdinal(year: number, ordinal: number): number | undefined {
+  const day = startOfDay(year, 1, 1)! + (ordinal - 1) * DAY_MS
+  return new Date(day).getUTCFullYear() === year ? day : undefined
+}
+
+/** Returns the start of a weekday, Monday being 1; undefined if the year has no such week. */
+function startOfWeekday(year: number, week: number, weekday: number): number | undefined {
+  // 4 January is in week 1, and a week belongs to the year of its Thursday.
+  const fourth = startOfDay(year, 1, 4)!
+  const monday = fourth - ((new Date(fourth).getUTCDay() + 6) % 7) * DAY_MS + (week - 1) * 7 * DAY_MS
+  return new Date(monday + 3 * DAY_MS).getUTCFullYear() === year && weekday >= 1 && weekday <= 7
+    ? monday + (weekday - 1) * DAY_MS
+    : undefined
 }
 
 function secondOf({ second, bSecond }: Record<string, string | undefined>): number {
@@ -93,4 +119,26 @@ function zoneOf({ sign, zoneHour, zoneMinute }: Record<string, string | undefine
 
 function isMonthsStart(instant: number): boolean {
   return instant % DAY_MS === 0 && new Date(instant).getUTCDate() === 1
+}
+
+/**
+ * Adds or subtracts an ISO 8601 duration in UTC: years and months first, then the rest. A day that the month
+ * does not have becomes the month's last day. Returns Unix milliseconds, with a fraction if the duration has
+ * a finer one, and NaN beyond the range of Date; undefined if the duration is malformed.
+ */
+export function shiftedBy(instant: number, duration: string, direction: 1 | -1): number | undefined {
+  const parts = DURATION.exec(duration)?.groups
+  if (!parts) return undefined
+  // One division, after products of integers, so that whole milliseconds stay whole.
+  const of = (name: string, unit: number) => {
+    const [whole, fraction = ''] = (parts[name] ?? '0').split(/[.,]/)
+    return Number(whole) * unit + (Number(fraction) * unit) / 10 ** fraction.length
+  }
+  const date = new Date(instant)
+  const month = date.getUTCMonth() + direction * (of('years', 12) + of('months', 1))
+  const lastDay = new Date(new Date(0).setUTCFullYear(date.getUTCFullYear(), month + 1, 0)).getUTCDate()
+  date.setUTCMonth(month, Math.min(date.getUTCDate(), lastDay))
+  const days = of('weeks', 7 * DAY_MS) + of('days', DAY_MS)
+  const rest = of('hours', HOUR_MS) + of('minutes', MINUTE_MS) + of('seconds', SECOND_MS)
+  return date.getTime() + direction * (days + rest)
 }

@@ -1,7 +1,7 @@
-import { DateTime, Duration } from 'luxon'
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
+import { LAST_INSTANT, shiftedBy, startOfDay } from '../http/iso-8601'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { bboxOf, numbersOf } from '../http/positions'
@@ -107,6 +107,9 @@ function readUid(text: string, name: string): string {
   return uid
 }
 
+const DAY_MS = 86_400_000
+/** The start of the year 0, in Unix milliseconds. */
+const YEAR_0 = startOfDay(0, 1, 1)!
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
 const DATETIME_HELP =
@@ -144,25 +147,23 @@ function parseTime(text: string): { from: number; to: number } {
   // GDAL writes midnight as a date followed by T.
   const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] =
     DATE_TIME.exec(text) ?? []
-  const day = DateTime.fromISO(date ?? '', { zone: 'utc' })
-  if (!day.isValid) throw invalid('datetime', DATETIME_HELP)
-  if (time === undefined) return { from: day.toMillis(), to: day.plus({ days: 1 }).toMillis() - 1 }
+  const [year, month, day] = (date ?? '').split('-').map(Number)
+  const midnight = date === undefined ? undefined : startOfDay(year!, month!, day!)
+  if (midnight === undefined) throw invalid('datetime', DATETIME_HELP)
+  if (time === undefined) return { from: midnight, to: midnight + DAY_MS - 1 }
   // An unescaped + in a query string arrives as a space. A leap second counts as the first second of the next
   // minute.
-  const minute = DateTime.fromISO(`${date}T${minutes}${offset.replace(' ', '+').toUpperCase()}`)
-  const at = minute.toMillis() + Number(seconds) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  const minute = Date.parse(`${date}T${minutes}${offset.replace(' ', '+').toUpperCase()}`)
+  const at = minute + Number(seconds) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
   return { from: /[1-9]/.test(fraction.slice(3)) ? at + 1 : at, to: at }
 }
 
+/** Returns the other end of an interval, within the years 0 to 9999. */
 function shifted(from: number, duration: string, direction: 1 | -1): number {
-  const parsed = Duration.fromISO(duration.toUpperCase())
-  // Luxon would accept an empty duration, and negative numbers.
-  const end =
-    parsed.isValid && /^P[^-]*\d[^-]*$/i.test(duration)
-      ? DateTime.fromMillis(from, { zone: 'utc' })[direction === 1 ? 'plus' : 'minus'](parsed)
-      : undefined
-  if (!end?.isValid || end.year < 0 || end.year > 9999) throw invalid('datetime', DATETIME_HELP)
-  return end.toMillis()
+  const end = shiftedBy(from, duration, direction) ?? NaN
+  const whole = direction === 1 ? Math.floor(end) : Math.ceil(end)
+  if (!(whole >= YEAR_0 && whole <= LAST_INSTANT)) throw invalid('datetime', DATETIME_HELP)
+  return whole
 }
 
 // --- Parameters ---
