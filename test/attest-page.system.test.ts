@@ -44,59 +44,63 @@ const TWO_FEATURES = JSON.stringify({ type: 'FeatureCollection', features: [POIN
 const CROSSED = '{"type":"Polygon","coordinates":[[[0,0],[2,2],[2,0],[0,2],[0,0]]]}'
 
 describe.skipIf(!CHROMIUM)('the attest page', () => {
-  test('attests a drawn polygon with memo, time and media by a wallet on another chain, and shows it on the map', async () => {
-    const wallet = new StandIn(world.chain, { chainId: 1 })
-    await using browser = await open({}, { wallet, viewport: { width: 1280, height: 1000 } })
-    const { page, complaints } = browser
-    await page.locator('.map[data-state=idle]').waitFor()
-    await button(browser, 'Draw a polygon as Place').click()
-    await page.locator('.maplibregl-map[data-drawing]').waitFor()
-    const canvas = page.locator('canvas.maplibregl-canvas')
-    for (const [x, y] of [
-      [200, 300],
-      [400, 300],
-      [400, 500],
-      [200, 500],
-      [200, 300],
-    ] as const)
-      // prettier-ignore
-      await canvas.click({ position: { x, y } })
-    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
-    await page.getByLabel('Memo').fill('A field <b>of</b> \u202egrain')
-    await page.getByLabel('Time').fill('2026-01-02T03:04')
-    await button(browser, 'Add a link').click()
-    await page.getByLabel('Link to file 1').fill('https://elsewhere.example/field.jpg')
-    await page.getByLabel('Type of file 1').fill('image/jpeg')
-    await page
-      .getByLabel('Add a small file')
-      .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL })
-    await page.getByText('pixel.png').waitFor()
-    expect(await browser.barriers()).toEqual([])
-    await browser.picture('attest')
+  test(
+    'attests a drawn polygon with memo, time and media by a wallet on another chain, and shows it on the map',
+    { timeout: 180_000 },
+    async () => {
+      const wallet = new StandIn(world.chain, { chainId: 1 })
+      await using browser = await open({}, { wallet, viewport: { width: 1280, height: 1000 } })
+      const { page, complaints } = browser
+      await page.locator('.map[data-state=idle]').waitFor()
+      await button(browser, 'Draw a polygon as Place').click()
+      await page.locator('.maplibregl-map[data-drawing]').waitFor()
+      const canvas = page.locator('canvas.maplibregl-canvas')
+      for (const [x, y] of [
+        [200, 300],
+        [400, 300],
+        [400, 500],
+        [200, 500],
+        [200, 300],
+      ] as const)
+        // prettier-ignore
+        await canvas.click({ position: { x, y } })
+      await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+      await page.getByLabel('Memo').fill('A field <b>of</b> \u202egrain')
+      await page.getByLabel('Time').fill('2026-01-02T03:04')
+      await button(browser, 'Add a link').click()
+      await page.getByLabel('Link to file 1').fill('https://elsewhere.example/field.jpg')
+      await page.getByLabel('Type of file 1').fill('image/jpeg')
+      await page
+        .getByLabel('Add a small file')
+        .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL })
+      await page.getByText('pixel.png').waitFor()
+      expect(await browser.barriers()).toEqual([])
+      await browser.picture('attest')
 
-    await button(browser, 'Attest place with Stand-in').click()
-    const uid = await shown(browser)
-    expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
-    const place = JSON.parse(await page.getByLabel('Place', { exact: true }).inputValue()) as Polygon
-    expect(place.coordinates[0]).toHaveLength(5)
-    const local = await page.evaluate<number>(`new Date('2026-01-02T03:04').getTime()`)
-    expect(await recordOf(uid)).toMatchObject({
-      ...{ prover: wallet.account, memo: 'A field <b>of</b> \u202egrain' },
-      location_type: 'geojson-polygon',
-      event_timestamp: new Date(local).toISOString(),
-      media_types: ['image/jpeg', 'image/png'],
-      media_data: ['https://elsewhere.example/field.jpg', PIXEL.toString('base64')],
-    })
-    expect((await world.get(`/api/v0/location-records/${uid}?format=geojson`)).body.geometry).toEqual(place)
-    await browser.picture('attested')
-    expect(others(complaints)).toEqual([])
+      await button(browser, 'Attest place with Stand-in').click()
+      const uid = await shown(browser)
+      expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
+      const place = JSON.parse(await page.getByLabel('Place', { exact: true }).inputValue()) as Polygon
+      expect(place.coordinates[0]).toHaveLength(5)
+      const local = await page.evaluate<number>(`new Date('2026-01-02T03:04').getTime()`)
+      expect(await recordOf(uid)).toMatchObject({
+        ...{ prover: wallet.account, memo: 'A field <b>of</b> \u202egrain' },
+        location_type: 'geojson-polygon',
+        event_timestamp: new Date(local).toISOString(),
+        media_types: ['image/jpeg', 'image/png'],
+        media_data: ['https://elsewhere.example/field.jpg', PIXEL.toString('base64')],
+      })
+      expect((await world.get(`/api/v0/location-records/${uid}?format=geojson`)).body.geometry).toEqual(place)
+      await browser.picture('attested')
+      expect(others(complaints)).toEqual([])
 
-    await page.getByRole('link', { name: 'open it in the explorer' }).click()
-    await page.locator('.card').getByText('A field <b>of</b>').first().waitFor()
-    await page.locator('.card img').waitFor()
-    await page.locator('.map[data-state=idle]').waitFor()
-    await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
-  })
+      await page.getByRole('link', { name: 'open it in the explorer' }).click()
+      await page.locator('.card').getByText('A field <b>of</b>').first().waitFor()
+      await page.locator('.card img').waitFor()
+      await page.locator('.map[data-state=idle]').waitFor()
+      await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
+    },
+  )
 
   test('shows the first field at the top in a narrow window', async () => {
     await using browser = await open({}, { viewport: { width: 390, height: 800 } })

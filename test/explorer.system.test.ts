@@ -184,46 +184,50 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
 
   /** More records than a list counts, and as many as the embedded database writes in a minute. */
   const MANY = 20_000
-  test(`counts ${MANY} more places on the map and in the list, and still moves the map`, async () => {
-    const uidsBefore = (
-      await rows<{ uid: string }>(world.databaseUrl, 'SELECT uid FROM location_record')
-    ).map(({ uid }) => uid)
-    await insertRecords(
-      world.databaseUrl,
-      Array.from({ length: MANY }, (_, i) => ({
-        chain: 'base-sepolia',
-        geometry: {
-          type: 'Point',
-          coordinates: [((i * 0.75487766) % 1) * 360 - 180, ((i * 0.56984029) % 1) * 140 - 60],
-        },
-      })),
-      1_000_000,
-    )
-    try {
-      await using browser = await openPage()
-      const page = await opened(browser)
-      await title(page, 'More than 10,000 places in view')
-      await expect
-        .poll(async () => Number(await page.locator('[data-places]').getAttribute('data-places')))
-        .toBeGreaterThan(MANY / 2)
-      await browser.picture('explorer-many')
-      const frames = page.evaluate<number>(`new Promise((resolve) => {
+  test(
+    `counts ${MANY} more places on the map and in the list, and still moves the map`,
+    { timeout: 180_000 },
+    async () => {
+      const uidsBefore = (
+        await rows<{ uid: string }>(world.databaseUrl, 'SELECT uid FROM location_record')
+      ).map(({ uid }) => uid)
+      await insertRecords(
+        world.databaseUrl,
+        Array.from({ length: MANY }, (_, i) => ({
+          chain: 'base-sepolia',
+          geometry: {
+            type: 'Point',
+            coordinates: [((i * 0.75487766) % 1) * 360 - 180, ((i * 0.56984029) % 1) * 140 - 60],
+          },
+        })),
+        1_000_000,
+      )
+      try {
+        await using browser = await openPage()
+        const page = await opened(browser)
+        await title(page, 'More than 10,000 places in view')
+        await expect
+          .poll(async () => Number(await page.locator('[data-places]').getAttribute('data-places')))
+          .toBeGreaterThan(MANY / 2)
+        await browser.picture('explorer-many')
+        const frames = page.evaluate<number>(`new Promise((resolve) => {
         const start = performance.now()
         let count = 0
         const next = () => performance.now() - start > 3_000 ? resolve(count / 3) : (count++, requestAnimationFrame(next))
         requestAnimationFrame(next)
       })`)
-      await page.mouse.move(500, 400)
-      await page.mouse.down()
-      for (let step = 0; step < 60; step++) await page.mouse.move(500 + 5 * (step % 30), 400 + step)
-      await page.mouse.up()
-      console.log(`frames a second while the map is dragged: ${Math.round(await frames)}`)
-      await idle(page)
-      expect(browser.complaints).toEqual([])
-    } finally {
-      await rows(world.databaseUrl, 'DELETE FROM location_record WHERE NOT uid = ANY($1)', [uidsBefore])
-    }
-  })
+        await page.mouse.move(500, 400)
+        await page.mouse.down()
+        for (let step = 0; step < 60; step++) await page.mouse.move(500 + 5 * (step % 30), 400 + step)
+        await page.mouse.up()
+        console.log(`frames a second while the map is dragged: ${Math.round(await frames)}`)
+        await idle(page)
+        expect(browser.complaints).toEqual([])
+      } finally {
+        await rows(world.databaseUrl, 'DELETE FROM location_record WHERE NOT uid = ANY($1)', [uidsBefore])
+      }
+    },
+  )
 
   test('opens a card from the map and from the list by keyboard, and restores it from the address', async () => {
     await using browser = await openPage()
@@ -436,7 +440,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('reports that the service restarts, and recovers by itself', async () => {
+  test('reports that the service restarts, and recovers by itself', { timeout: 180_000 }, async () => {
     const port = await freePort()
     const start = async () => {
       const environment = {

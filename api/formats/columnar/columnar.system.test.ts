@@ -598,6 +598,7 @@ describe('an export to a temporary file,', () => {
     })
   test.skipIf(process.platform !== 'linux').each(['geoparquet', 'flatgeobuf'])(
     '%s leaves no file when a client disconnects, and frees its slots',
+    { timeout: 180_000 },
     async (format) => {
       for (let i = 0; i < 4; i++) {
         const client = `192.0.2.${i}`

@@ -87,30 +87,34 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     expect(await forge(['test'], { ANSWERS })).toMatch(/\d+ tests passed, 0 failed, 0 skipped/)
   })
 
-  test('include a template that forge builds and tests, in its folder and as a copy', async () => {
-    const folder = temporaryFolder()
-    try {
-      const kit = path.resolve('packages/contracts')
-      cpSync(path.join(kit, 'template'), folder, {
-        recursive: true,
-        filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
-      })
-      // Packages that are available only from the registry are removed, because no test needs them.
-      await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
-      const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
-      await run('npm', ['install', ...quiet, kit], { cwd: folder })
-      for (const root of [path.join(kit, 'template'), folder]) {
-        expect(await forge(['build', '--force', '--root', root])).not.toMatch(MESSAGE)
-        const tested = await forge(['test', '--root', root])
-        expect(tested).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
-        expect(tested).not.toMatch(MESSAGE)
-        await forge(['fmt', '--check', '--root', root])
-        await forge(['lint', '--deny', 'warnings', '--root', root])
+  test(
+    'include a template that forge builds and tests, in its folder and as a copy',
+    { timeout: 300_000 },
+    async () => {
+      const folder = temporaryFolder()
+      try {
+        const kit = path.resolve('packages/contracts')
+        cpSync(path.join(kit, 'template'), folder, {
+          recursive: true,
+          filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
+        })
+        // Packages that are available only from the registry are removed, because no test needs them.
+        await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
+        const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
+        await run('npm', ['install', ...quiet, kit], { cwd: folder })
+        for (const root of [path.join(kit, 'template'), folder]) {
+          expect(await forge(['build', '--force', '--root', root])).not.toMatch(MESSAGE)
+          const tested = await forge(['test', '--root', root])
+          expect(tested).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
+          expect(tested).not.toMatch(MESSAGE)
+          await forge(['fmt', '--check', '--root', root])
+          await forge(['lint', '--deny', 'warnings', '--root', root])
+        }
+      } finally {
+        removeFolder(folder)
       }
-    } finally {
-      removeFolder(folder)
-    }
-  })
+    },
+  )
 
   describe.each(SLUGS)('on %s', (slug) => {
     /** Attests a location that is observed now, by default; `observed` seconds from now otherwise. */
@@ -160,7 +164,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     })
   })
 
-  test('run the examples of docs/guide/contracts.md', async () => {
+  test('run the examples of docs/guide/contracts.md', { timeout: 300_000 }, async () => {
     // The program of the page waits for the next block.
     for (const chain of world.chains.values()) mineOn(chain)
     const page = 'docs/guide/contracts.md'
