@@ -884,6 +884,8 @@ describe('the examples of the OpenAPI document', () => {
     expect(page.body).toContain('<a href="docs/distance">POST /compute/v0/distance</a>')
     const { body: operation } = await other.inject(get('/docs/distance'))
     expect(operation).toContain('https://other.example:8443/geo/compute/v0/distance')
+    const address = 'https://other.example:8443/geo/manual/reference/record-formats'
+    expect((await other.inject(get('/docs/listLocationRecords'))).body).toContain(`<a href="${address}">`)
   })
 })
 

@@ -45,7 +45,10 @@ interface Entry extends Operation {
 const MOST_CHARACTERS = 200
 const CACHE = 'public, max-age=3600'
 const marked = new Marked()
-const markdown = (text = ''): Html => trusted(marked.parse(text, { async: false }))
+const PAGE_OF_MANUAL = /\bdocs\/([\w-]+\/[\w-]+)\.md\b/g
+/** Renders Markdown. A file of the documentation becomes a link to its page of the manual. */
+const markdown = ({ servers }: Reference, text = ''): Html =>
+  trusted(marked.parse(text.replace(PAGE_OF_MANUAL, `[$&](${servers[0]!.url}/manual/$1)`), { async: false }))
 
 /**
  * Serves `GET /docs?q=` and `GET /docs/<operationId>`. `read` returns the document when all routes are
@@ -89,7 +92,8 @@ function form(action: string, text: string): Html {
   return html`<form role="search" action="${action}"><label>Search the API <input type="search" name="q" value="${text}" maxlength="${MOST_CHARACTERS}" accesskey="s"></label> <button>Search</button></form>`
 }
 
-function listPage({ info, tags }: Reference, entries: readonly Entry[], text: string): Page {
+function listPage(document: Reference, entries: readonly Entry[], text: string): Page {
+  const { info, tags } = document
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const found = entries.filter((entry) => words.every((word) => entry.text.includes(word)))
   const groups = tags
@@ -101,10 +105,10 @@ function listPage({ info, tags }: Reference, entries: readonly Entry[], text: st
     .filter(({ items }) => items.length > 0)
     .map(
       ({ name, description, items }) =>
-        html`<section><h2>${name}</h2>${words.length === 0 && markdown(description)}<table><thead><tr><th>Request</th><th>Purpose</th></tr></thead><tbody>${items.map(row)}</tbody></table></section>`,
+        html`<section><h2>${name}</h2>${words.length === 0 && markdown(document, description)}<table><thead><tr><th>Request</th><th>Purpose</th></tr></thead><tbody>${items.map(row)}</tbody></table></section>`,
     )
   const count = html`<p role="status">${found.length} of ${entries.length} operations match “${text.trim()}”. ${anchor('docs', 'All operations')}</p>`
-  const start = html`${markdown(info.description)}<p>${joined([anchor('openapi.json', 'OpenAPI document'), anchor('manual', 'Manual'), anchor('graphql', 'GraphQL'), anchor('llms.txt', 'llms.txt')], ' · ')}</p>`
+  const start = html`${markdown(document, info.description)}<p>${joined([anchor('openapi.json', 'OpenAPI document'), anchor('manual', 'Manual'), anchor('graphql', 'GraphQL'), anchor('llms.txt', 'llms.txt')], ' · ')}</p>`
   return page('API', [], html`${form('docs', text)}${words.length > 0 ? count : start}${groups}`)
 }
 
@@ -115,9 +119,9 @@ function row({ operationId, method, path, summary }: Entry): Html {
 function operationPage(document: Reference, entry: Entry): Page {
   const { method, path, summary, description, parameters = [], requestBody, responses } = entry
   const url = document.servers[0]!.url + path
-  const body = html`${form('../docs', '')}<p><code class="request"><b>${method}</b> ${url}</code></p>${markdown(description)}
+  const body = html`${form('../docs', '')}<p><code class="request"><b>${method}</b> ${url}</code></p>${markdown(document, description)}
 ${parameters.length > 0 && html`<h2>Parameters</h2>${table(parameters.map((each) => parameterRow(document, each)))}`}
-${requestBody && html`<h2>Request</h2>${markdown(requestBody.description)}${contentParts(document, requestBody.content)}`}
+${requestBody && html`<h2>Request</h2>${markdown(document, requestBody.description)}${contentParts(document, requestBody.content)}`}
 <h2>Example</h2>${exampleRequest(url, entry)}
 <h2>Responses</h2>${Object.entries(responses).map(([status, { description: text, content }]) => html`<details${status === '200' && trusted(' open')}><summary><b>${status}</b> ${text}</summary>${contentParts(document, content ?? {})}</details>`)}`
   return page(summary ?? `${method} ${path}`, [{ href: '../docs', title: 'API' }], body)
@@ -146,11 +150,17 @@ function parameterRow(
   { name, in: where, required = false, description, schema }: Parameter,
 ): Html {
   const type = typeText(schema, document.components.schemas)
-  return fieldRow(name, `${type}, in the ${where}`, required, description)
+  return fieldRow(document, name, `${type}, in the ${where}`, required, description)
 }
 
-function fieldRow(name: string, type: string, required: boolean, description = ''): Html {
-  return html`<tr><td><code>${name}</code>${required && html` <b class="note">required</b>`}</td><td class="note">${type}</td><td>${markdown(description)}</td></tr>`
+function fieldRow(
+  document: Reference,
+  name: string,
+  type: string,
+  required: boolean,
+  description?: string,
+): Html {
+  return html`<tr><td><code>${name}</code>${required && html` <b class="note">required</b>`}</td><td class="note">${type}</td><td>${markdown(document, description)}</td></tr>`
 }
 
 function table(rows: readonly Html[]): Html {
@@ -160,12 +170,12 @@ function table(rows: readonly Html[]): Html {
 function contentParts(document: Reference, content: Content): Html {
   return html`${Object.entries(content).map(([type, { schema, examples = {} }]) => {
     const rows = fieldsOf(schema ?? {}, document.components.schemas).map(
-      ({ name, type: of, required, description }) => fieldRow(name, of, required, description),
+      ({ name, type: of, required, description }) => fieldRow(document, name, of, required, description),
     )
     const shown = Object.values(examples).map(
       ({ summary = 'Example', value }) =>
         html`<details><summary>${summary}</summary><pre tabindex="0">${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre></details>`,
     )
-    return html`<h3><code>${type}</code></h3>${rows.length > 0 && table(rows)}${shown}`
+    return html`<h3><code>${type}</code></h3>${rows.length > 0 ? table(rows) : markdown(document, schema?.description)}${shown}`
   })}`
 }
