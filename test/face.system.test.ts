@@ -89,6 +89,10 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
       for (const name of TRANSLATED) {
         await opened(page, pages[name]!)
         expect(await page.evaluate('document.dir')).toBe(direction)
+        // Each message is in brackets. Titles of shortened values show the whole value.
+        const labels = await page.evaluate<string[]>(`['aria-label', 'title', 'placeholder'].flatMap((name) =>
+          [...document.querySelectorAll('#app [' + name + ']')].map((each) => each.getAttribute(name)))`)
+        for (const label of labels) if (!/\[.*\]|^0x/.test(label)) found.push(`${name}: ${label}`)
         for (const size of SIZES) {
           await page.setViewportSize(size)
           await drawn(page)

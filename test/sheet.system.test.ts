@@ -136,6 +136,21 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('shows the scale of the map in the chosen units', async () => {
+    await using browser = await opened(uids.park)
+    const { page } = browser
+    const scale = page.locator('.maplibregl-ctrl-scale')
+    for (const [system, symbol] of [
+      ['imperial', 'mi'],
+      ['nautical', 'nmi'],
+      ['metric', 'km'],
+    ] as const) {
+      await sheet(page).getByLabel('Units').selectOption(system)
+      expect(await scale.textContent()).toMatch(new RegExp(`^\\d+\\s?${symbol}$`))
+    }
+    expect(browser.complaints).toEqual([])
+  })
+
   test("names the attester, and links to the attester's other places", async () => {
     await using browser = await opened(uids.tower, WITHOUT_MAP)
     const { page } = browser

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import 'maplibre-gl/dist/maplibre-gl.css'
 import { say } from '../messages'
+import { units } from '../units'
 import { addStreets, basemapStyle, hasStreets, STREET_ZOOM, type Streets } from './basemap'
 import { StreetNote } from './street-note'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
@@ -53,6 +54,7 @@ export function WorldMap({
     const map = new Map({
       container: element.current,
       style: basemapStyle(),
+      locale: say.map.parts,
       center: [view.longitude, view.latitude],
       zoom: view.zoom,
       attributionControl: false,
@@ -94,7 +96,7 @@ export function WorldMap({
   }, [failed])
   return (
     <>
-      <div class="map" role="region" aria-label={say.map.name} data-state={failed ? 'idle' : state}>
+      <div class="map" data-state={failed ? 'idle' : state}>
         {failed ? fallback() : <div ref={element} />}
         {streetless && <StreetNote {...streetless} />}
       </div>
@@ -128,9 +130,12 @@ function addControls(map: Map, foot: HTMLElement | null): () => void {
   map.addControl(new NavigationControl({ visualizePitch: true }), corner)
   map.addControl(new GlobeControl(), corner)
   // Added to the map as controls, they would cover its buttons and places.
-  const below = [new ScaleControl(), new AttributionControl({ compact: false })]
+  const scale = new ScaleControl()
+  const below = [scale, new AttributionControl({ compact: false })]
   foot?.append(...below.map((control) => control.onAdd(map)))
+  const unsubscribe = units.subscribe((unit) => scale.setUnit(unit))
   return () => {
+    unsubscribe()
     for (const control of below) control.onRemove()
   }
 }

@@ -37,7 +37,22 @@ export const explorer = {
     mapUnavailable: 'Part of the map is missing: the service does not respond.',
   },
   map: {
-    name: 'Map',
+    /** Labels of MapLibre's parts, by its names. */
+    parts: {
+      'AttributionControl.ToggleAttribution': 'Sources of the map',
+      'Map.Title': 'Map',
+      'Marker.Title': 'Marker',
+      'NavigationControl.ZoomIn': 'Zoom in',
+      'NavigationControl.ZoomOut': 'Zoom out',
+      'NavigationControl.ResetBearing': 'Drag to rotate the map, click to turn north up',
+      'GlobeControl.Enable': 'Show a globe',
+      'GlobeControl.Disable': 'Show a flat map',
+      'ScaleControl.Feet': 'ft',
+      'ScaleControl.Meters': 'm',
+      'ScaleControl.Kilometers': 'km',
+      'ScaleControl.Miles': 'mi',
+      'ScaleControl.NauticalMiles': 'nmi',
+    },
     plainName: 'Map of the places in the list',
     noStreets: 'No streets on this map.',
     openStreetMap: 'See this view on OpenStreetMap',
