@@ -255,7 +255,7 @@ interface Asked {
 function requestOf({ path, method, parameters, examples }: Operation, changes: Changes): Asked {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => {
     const { schema } = parameters.find((each) => each.in === 'path' && each.name === name)
-    return encodeURIComponent(changes.parameter(schema)) || 'x'
+    return encodeURIComponent(changes.parameter(schema).replace(/[\p{Surrogate}\p{Cc}]/gu, '\ufffd')) || 'x'
   })
   const query = new URLSearchParams()
   for (const { name, schema } of parameters.filter((each) => each.in === 'query'))

@@ -4,7 +4,7 @@ import { integer, object, ref, text, type Schema } from '../http/openapi-compone
 /** OpenAPI 3.1 description of /mcp. The protocol describes messages, and tools/list the tools. */
 
 const VERSION = { const: '2.0', description: 'Of JSON-RPC.' }
-const ID = { type: ['string', 'integer', 'null'], description: 'ID of the message that is answered.' }
+const ID = { type: ['string', 'number', 'null'], description: 'ID of the message that is answered.' }
 const ANY = { type: 'object', additionalProperties: true }
 
 export const MCP_COMPONENTS: Record<string, Schema> = {
