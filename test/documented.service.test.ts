@@ -273,9 +273,17 @@ function requestOf({ path, method, parameters, examples }: Operation, changes: C
   let body = JSON.stringify(value) ?? ''
   headers['content-type'] = changes.happens(0.05) ? changes.pick(CONTENT_TYPES) : 'application/json'
   if (changes.happens(0.1)) body = changes.text(body)
-  else asked.json = value
+  asked.json = parsed(body)
   asked.init.body = body
   return asked
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 hunt('every response to a changed request is documented', 1_000, async ({ random, cases, report }) => {
