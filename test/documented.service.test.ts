@@ -53,7 +53,7 @@ function operationsOf(openapi: Json): Operation[] {
     const examples = Object.values<Json>(media).map(({ value }) => value)
     return {
       ...{ path, method: method.toUpperCase(), parameters, examples },
-      // GraphQL over HTTP and JSON-RPC allow further members of a request, and verify() explains malformed ones.
+      // GraphQL over HTTP and JSON-RPC allow further members, and verify() explains malformed requests.
       problem: (exchange) =>
         checker.check(
           /^\/compute\/(?!v0\/verify)/.test(path) ? exchange : { ...exchange, request: examples[0] },
@@ -211,9 +211,10 @@ class Changes {
       const key = this.pick(keys)
       const copy = Array.isArray(value) ? [...value] : { ...value }
       const change = this.random()
-      if (change < 0.1) Array.isArray(copy) ? copy.splice(Number(key), 1) : delete copy[key]
-      else if (change < 0.2)
-        Array.isArray(copy) ? copy.push(copy[Number(key)]) : (copy[this.text(key)] = copy[key])
+      if (Array.isArray(copy) && change < 0.1) copy.splice(Number(key), 1)
+      else if (Array.isArray(copy) && change < 0.2) copy.push(copy[Number(key)])
+      else if (change < 0.1) delete copy[key]
+      else if (change < 0.2) copy[this.text(key)] = copy[key]
       else copy[key as never] = this.json(copy[key as never])
       return copy
     }
@@ -248,7 +249,7 @@ class Changes {
 
 interface Asked {
   url: string
-  init: RequestInit & { headers: Record<string, string> }
+  init: { method: string; headers: Record<string, string>; body?: string }
   json?: Json
 }
 
@@ -266,7 +267,10 @@ function requestOf({ path, method, parameters, examples }: Operation, changes: C
     if (changes.happens(0.3)) headers[name] = changes.parameter(schema).replace(/[^\x20-\x7e]/g, '') || 'x'
   if (changes.happens(0.3)) headers.accept = changes.pick(ACCEPTS)
   if (path.startsWith('/admin/') && changes.happens(0.95)) headers.authorization = `Bearer ${ADMIN_KEY}`
-  const asked: Asked = { url: `${filled}${query.size ? `?${query}` : ''}`, init: { method, headers } }
+  const asked: Asked = {
+    url: `${filled}${query.size ? `?${query.toString()}` : ''}`,
+    init: { method, headers },
+  }
   if (examples.length === 0) return asked
   let value = changes.pick(examples)
   for (let n = changes.below(4); n > 0; n--) value = changes.json(value)
@@ -293,7 +297,7 @@ hunt('every response to a changed request is documented', 1_000, async ({ random
   for (let i = 0; i < cases; i++) {
     const operation = changes.pick(operations)
     const { url, init, json } = requestOf(operation, changes)
-    const at = `${init.method} ${url.slice(0, 300)} ${JSON.stringify(init.headers)} ${String(init.body ?? '').slice(0, 600)}`
+    const at = `${init.method} ${url.slice(0, 300)} ${JSON.stringify(init.headers)} ${(init.body ?? '').slice(0, 600)}`
     const response = await fetch(world.url + url, {
       ...init,
       redirect: 'manual',
@@ -308,7 +312,7 @@ hunt('every response to a changed request is documented', 1_000, async ({ random
       const problem = isBare
         ? undefined
         : operation.problem({
-            ...{ method: init.method!, path: url, request: json, status, type },
+            ...{ method: init.method, path: url, request: json, status, type },
             response: /[/+]json\b/.test(type) ? JSON.parse(text) : text,
           })
       expect([status < 500, problem]).toEqual([true, undefined])
