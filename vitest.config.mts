@@ -5,7 +5,8 @@ import { defineConfig } from 'vitest/config'
 const cores = availableParallelism()
 /**
  * Number of test files that run at once. Service tests mostly wait for blocks, databases and timers: on two
- * cores, 6 files at once take 191 s, 4 take 229 s. A worker and an embedded database take some 1.5 GB.
+ * cores, all of them take 191 s with 6 files at once, 229 s with 4. A worker and an embedded database take
+ * some 1.5 GB.
  */
 const workers = (waiting: number) => Math.max(1, Math.min(cores + waiting, Math.floor(totalmem() / 2e9)))
 
@@ -27,6 +28,10 @@ export default defineConfig({
     tags: [
       { name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' },
       { name: 'effort', description: 'other tests that do more at the effort of `npm run test:all`' },
+      {
+        ...{ name: 'slow', timeout: 240_000 },
+        description: 'service tests that take seconds, which `npm test` leaves out',
+      },
     ],
     // Compiled test files and sources stay between runs, by the hash of their text and of this configuration.
     experimental: { fsModuleCache: true, fsModuleCachePath: 'node_modules/.cache/vitest' },

@@ -24,6 +24,7 @@ async function comparison() {
 // The case of rare letters depends on the database's C library. That of the embedded database is older.
 test.skipIf(!TEST_DATABASE_URL)(
   'Postgres finds the words of the code for each character, alone and next to a letter with a mark',
+  { tags: ['slow'] },
   async () => {
     const differences = await comparison()
     for (let from = 1; from < 0x110000; from += 0x4000) {

@@ -240,64 +240,68 @@ describe('OGC API - Features, Part 3 (OGC 19-079r2)', () => {
     for (const [name, { title, description }] of Object.entries<Json>(json.properties))
       expect([name, typeof title, typeof description]).toEqual([name, 'string', 'string'])
   })
-  test('CQL2, conf/basic-cql2, advanced-comparison-operators, basic-spatial-functions: each expression of the abstract tests is evaluated', async () => {
-    const { properties } = (await ask(QUERYABLES)).json
-    const literal = ({ type, format }: Json): string =>
-      format === 'date-time'
-        ? "TIMESTAMP('2022-04-14T14:48:46Z')"
-        : ({ string: "'foo'", boolean: 'true', number: '3.14' } as Json)[type]
-    // Uses a quarter of the records, so that the test's roughly 150 responses take less time.
-    const found = async (filter: string) => {
-      const { status, json } = await items(`limit=1000&chain=celo&filter=${encodeURIComponent(filter)}`)
-      expect([filter, status]).toEqual([filter, 200])
-      return new Set(idsOf(json.features))
-    }
-    const disjoint = async (...filters: [string, string]) => {
-      const [one, other] = [await found(filters[0]), await found(filters[1])]
-      expect([filters, [...one].filter((id) => other.has(id))]).toEqual([filters, []])
-    }
-    for (const [name, schema] of Object.entries<Json>(properties)) {
-      await disjoint(`"${name}" IS NULL`, `"${name}" is not null`)
-      if (name === 'geometry') continue
-      const value = literal(schema)
-      for (const [one, other] of [
-        ['=', '<>'],
-        ['>', '<='],
-        ['<', '>='],
-      ])
-        await disjoint(`${name} ${one!} ${value}`, `${name} ${other!} ${value}`)
-      await found(`${name} in (${value}, ${value})`)
-      if (schema.format === 'date-time')
-        await found(`${name} in ('2022-04-14T14:52:56Z', '2022-04-14T15:52:56Z')`)
-      else if (schema.type === 'string') {
-        await disjoint(`${name} like '_%'`, `${name} like ''`)
-        expect(await found(`${name} LIKE '%'`)).toEqual(await found(`${name} like '%%'`))
-        await found(`${name} like '\\%\\_'`)
-        await found(`${name} like '\\\\%\\\\_'`)
-      } else if (schema.type === 'number') {
-        await found(`${name} BETWEEN 0 AND 100`)
-        await found(`${name} between 100.0 and 1.0`)
+  test(
+    'CQL2, conf/basic-cql2, advanced-comparison-operators, basic-spatial-functions: each expression of the abstract tests is evaluated',
+    { tags: ['slow'] },
+    async () => {
+      const { properties } = (await ask(QUERYABLES)).json
+      const literal = ({ type, format }: Json): string =>
+        format === 'date-time'
+          ? "TIMESTAMP('2022-04-14T14:48:46Z')"
+          : ({ string: "'foo'", boolean: 'true', number: '3.14' } as Json)[type]
+      // Uses a quarter of the records, so that the test's roughly 150 responses take less time.
+      const found = async (filter: string) => {
+        const { status, json } = await items(`limit=1000&chain=celo&filter=${encodeURIComponent(filter)}`)
+        expect([filter, status]).toEqual([filter, 200])
+        return new Set(idsOf(json.features))
       }
-    }
-    expect((await found('false')).size).toBe(0)
-    expect((await found('true')).size).toBe(275)
-    for (const filter of [
-      'S_INTERSECTS(geometry,BBOX(-180,-90,180,90))',
-      'S_INTERSECTS(geometry,POINT(7.02 49.92))',
-      'S_INTERSECTS(geometry,BBOX(-180,-90,-90,90)) AND S_INTERSECTS(geometry,BBOX(90,-90,180,90))',
-      "(NOT chain='celo' AND revoked=true) OR (memo>'foo' and NOT S_INTERSECTS(geometry,BBOX(0,0,9,9))) or not (uid IS NULL AND longitude<3)",
-    ])
-      await found(filter)
-    // The conformance class basic-spatial-functions-plus is not declared, because one of its literals has
-    // ambiguous edges: this one.
-    const { status, json } = await items(
-      `filter=${encodeURIComponent('S_INTERSECTS(geometry,POLYGON((-180 -90, -90 -90, -90 90, -180 90, -180 -90)))')}`,
-    )
-    expect([status, json.detail]).toEqual([
-      400,
-      expect.stringMatching(/antipodal, so no unique shortest path/),
-    ])
-  })
+      const disjoint = async (...filters: [string, string]) => {
+        const [one, other] = [await found(filters[0]), await found(filters[1])]
+        expect([filters, [...one].filter((id) => other.has(id))]).toEqual([filters, []])
+      }
+      for (const [name, schema] of Object.entries<Json>(properties)) {
+        await disjoint(`"${name}" IS NULL`, `"${name}" is not null`)
+        if (name === 'geometry') continue
+        const value = literal(schema)
+        for (const [one, other] of [
+          ['=', '<>'],
+          ['>', '<='],
+          ['<', '>='],
+        ])
+          await disjoint(`${name} ${one!} ${value}`, `${name} ${other!} ${value}`)
+        await found(`${name} in (${value}, ${value})`)
+        if (schema.format === 'date-time')
+          await found(`${name} in ('2022-04-14T14:52:56Z', '2022-04-14T15:52:56Z')`)
+        else if (schema.type === 'string') {
+          await disjoint(`${name} like '_%'`, `${name} like ''`)
+          expect(await found(`${name} LIKE '%'`)).toEqual(await found(`${name} like '%%'`))
+          await found(`${name} like '\\%\\_'`)
+          await found(`${name} like '\\\\%\\\\_'`)
+        } else if (schema.type === 'number') {
+          await found(`${name} BETWEEN 0 AND 100`)
+          await found(`${name} between 100.0 and 1.0`)
+        }
+      }
+      expect((await found('false')).size).toBe(0)
+      expect((await found('true')).size).toBe(275)
+      for (const filter of [
+        'S_INTERSECTS(geometry,BBOX(-180,-90,180,90))',
+        'S_INTERSECTS(geometry,POINT(7.02 49.92))',
+        'S_INTERSECTS(geometry,BBOX(-180,-90,-90,90)) AND S_INTERSECTS(geometry,BBOX(90,-90,180,90))',
+        "(NOT chain='celo' AND revoked=true) OR (memo>'foo' and NOT S_INTERSECTS(geometry,BBOX(0,0,9,9))) or not (uid IS NULL AND longitude<3)",
+      ])
+        await found(filter)
+      // The conformance class basic-spatial-functions-plus is not declared, because one of its literals has
+      // ambiguous edges: this one.
+      const { status, json } = await items(
+        `filter=${encodeURIComponent('S_INTERSECTS(geometry,POLYGON((-180 -90, -90 -90, -90 90, -180 90, -180 -90)))')}`,
+      )
+      expect([status, json.detail]).toEqual([
+        400,
+        expect.stringMatching(/antipodal, so no unique shortest path/),
+      ])
+    },
+  )
   /**
    * Requests of QGIS 3.44 for a layer with a filter, following its QgsOapifCql2TextExpressionCompiler and
    * QgsOapifFeatureDownloader. QGIS percent-encodes the compiled filter, but not the name of the language.
@@ -815,27 +819,31 @@ describe('OGC API - Features, A.2 Core', () => {
     await served.close()
     await changing.drop()
   })
-  test('/req/core/fc-numberMatched: a page omits numberMatched above the limit of the count', async () => {
-    const more = await createMigratedDatabase()
-    await insertRecords(
-      more.url,
-      Array.from({ length: 10_002 }, (_, i) => ({
-        uid: uidOf(i),
-        timestamp: i * 1000,
-        geometry: { type: 'Point', coordinates: [0, 0] },
-      })),
-    )
-    const large = await startApi({ databaseUrl: more.url, publicBaseUrl: BASE })
-    const matched = async (query: string) =>
-      ((await (await fetch(`${large.url}${ITEMS}?limit=1&${query}`)).json()) as { numberMatched?: number })
-        .numberMatched
-    expect(await matched('')).toBe(10_002)
-    expect(await matched('revoked=false')).toBe(10_002)
-    expect(await matched('bbox=-1,-1,1,1')).toBeUndefined()
-    expect(await matched('bbox=-1,-1,1,1&datetime=1970-01-01T00:00:00Z/1970-01-01T02:46:39Z')).toBe(10_000)
-    await large.close()
-    await more.drop()
-  })
+  test(
+    '/req/core/fc-numberMatched: a page omits numberMatched above the limit of the count',
+    { tags: ['slow'] },
+    async () => {
+      const more = await createMigratedDatabase()
+      await insertRecords(
+        more.url,
+        Array.from({ length: 10_002 }, (_, i) => ({
+          uid: uidOf(i),
+          timestamp: i * 1000,
+          geometry: { type: 'Point', coordinates: [0, 0] },
+        })),
+      )
+      const large = await startApi({ databaseUrl: more.url, publicBaseUrl: BASE })
+      const matched = async (query: string) =>
+        ((await (await fetch(`${large.url}${ITEMS}?limit=1&${query}`)).json()) as { numberMatched?: number })
+          .numberMatched
+      expect(await matched('')).toBe(10_002)
+      expect(await matched('revoked=false')).toBe(10_002)
+      expect(await matched('bbox=-1,-1,1,1')).toBeUndefined()
+      expect(await matched('bbox=-1,-1,1,1&datetime=1970-01-01T00:00:00Z/1970-01-01T02:46:39Z')).toBe(10_000)
+      await large.close()
+      await more.drop()
+    },
+  )
   test('/req/core/f-op, /req/core/f-success: every feature by its ID equals its entry in the list', async () => {
     for (const feature of (await items('limit=40')).json.features) {
       const { status, type, json } = await ask(`${ITEMS}/${feature.id}`)

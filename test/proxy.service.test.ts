@@ -286,20 +286,24 @@ describe('npm run deploy-proxy', () => {
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
   })
 
-  test('shows the cost and sends nothing with --dry-run, or without a terminal to ask', async () => {
-    const chain = local('base-sepolia')
-    const sent = await chain.provider.getTransactionCount(OURS)
-    const dry = await run(settings(), '--chain', 'base-sepolia', '--dry-run')
-    expect(dry).toEqual({
-      code: 0,
-      output: expect.stringMatching(/Cost {7}at most [\d.]+ of .* gas at .* gwei[^]*Dry run/),
-    })
-    expect(await run(settings(), '--chain', 'base-sepolia')).toEqual({
-      code: 2,
-      output: expect.stringContaining('Add --yes to send it'),
-    })
-    expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
-  })
+  test(
+    'shows the cost and sends nothing with --dry-run, or without a terminal to ask',
+    { tags: ['slow'] },
+    async () => {
+      const chain = local('base-sepolia')
+      const sent = await chain.provider.getTransactionCount(OURS)
+      const dry = await run(settings(), '--chain', 'base-sepolia', '--dry-run')
+      expect(dry).toEqual({
+        code: 0,
+        output: expect.stringMatching(/Cost {7}at most [\d.]+ of .* gas at .* gwei[^]*Dry run/),
+      })
+      expect(await run(settings(), '--chain', 'base-sepolia')).toEqual({
+        code: 2,
+        output: expect.stringContaining('Add --yes to send it'),
+      })
+      expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
+    },
+  )
   test('deploys a proxy that the service accepts, and prints its setting', async () => {
     const { code, output } = await run(
       settings(),
@@ -327,7 +331,7 @@ describe('npm run deploy-proxy', () => {
       output: expect.stringContaining(`already names a working proxy, ${proxy}`),
     })
   })
-  test('reports problems of its arguments, the chain and the balance', async () => {
+  test('reports problems of its arguments, the chain and the balance', { tags: ['slow'] }, async () => {
     for (const [args, key, expected] of [
       [[], undefined, '--chain: missing; one of base-sepolia'],
       [['--chain', 'base-sepolia', '--fast'], undefined, "Unknown option '--fast'"],

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { Contract, Wallet, concat } from 'ethers'
 import { describe, expect, test } from 'vitest'
 import { deployQuorum, mined } from '../dev/chain'

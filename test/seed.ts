@@ -37,10 +37,16 @@ const patternOf = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').
 /**
  * Defines a randomised test that tries a number of cases at effort 1. A failure prints the command that
  * repeats it. `npm run hunt` finds hunts by their tag, and their files by the calls of this function.
+ * `npm test` leaves out hunts with the tag `slow`.
  */
-export function hunt(name: string, casesAtEffort1: number, body: (hunt: Hunt) => unknown): void {
+export function hunt(
+  name: string,
+  casesAtEffort1: number,
+  body: (hunt: Hunt) => unknown,
+  tags: readonly 'slow'[] = [],
+): void {
   // A limit in minutes that ends hanging tests on a busy machine.
-  test(name, { tags: ['hunt'], timeout: 60_000 * (5 + EFFORT) }, async (context) => {
+  test(name, { tags: ['hunt', ...tags], timeout: 60_000 * (5 + EFFORT) }, async (context) => {
     const { task, onTestFailed } = context
     onTestFailed(() =>
       console.error(

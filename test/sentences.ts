@@ -85,23 +85,56 @@ function add(line: string, kind: string): void {
   places.set(about, (places.get(about) ?? new Set()).add(name))
 }
 
-/** Registers the test of the file's sentences as its last test, because it reads what the others recorded. */
+/**
+ * Registers the test of the file's sentences as its last test, because it reads what the others recorded. It has the
+ * tag `effort`, so that CI also compares the sentences of slow tests.
+ */
 export function testSentences(): void {
-  test('each sentence is the one in test/sentences', async ({ task, skip }) => {
-    const states = (tasks: typeof task.file.tasks): unknown[] =>
+  test('each sentence is the one in test/sentences', { tags: ['effort'] }, async ({ task, skip }) => {
+    type Task = typeof task
+    const testsIn = (tasks: typeof task.file.tasks): Task[] =>
       tasks.flatMap((other) =>
-        other.type === 'suite' ? states(other.tasks) : other === task ? [] : [other.result?.state],
+        other.type === 'suite' ? testsIn(other.tasks) : other.id === task.id ? [] : [other as Task],
       )
-    const others = states(task.file.tasks)
-    skip(others.includes('fail'), 'a test of this file failed')
+    const others = testsIn(task.file.tasks)
+    const namesOf = (passed: boolean) =>
+      new Set(
+        others
+          .filter(({ result }) => (result?.state === 'pass') === passed)
+          .map(({ name }) => shortName(name)),
+      )
+    skip(
+      others.some(({ result }) => result?.state === 'fail'),
+      'a test of this file failed',
+    )
     const name = path.relative(ROOT, task.file.filepath).replace(/\.test\.ts$/, '.txt')
     const file = path.join(ROOT, 'test/sentences', name)
-    if (others.every((state) => state === 'pass')) return expect(page()).toMatchFileSnapshot(file)
-    // Some tests were skipped, so the sentences of the others must be a part of the file.
+    const rest = namesOf(false)
+    if (rest.size === 0) return expect(page()).toMatchFileSnapshot(file)
+    // Some tests were skipped, so the sentences of the others must be a part of the file, and these tests must have
+    // seen the sentences that the file lists with their names.
     const known = readFileSync(file, 'utf8').split('\n')
-    expect([...seenHere().keys()].map(printable).filter((words) => !known.includes(words))).toEqual([])
+    const seen = new Map([...seenHere()].map(([words, places]) => [printable(words), places]))
+    expect([...seen.keys()].filter((words) => !known.includes(words))).toEqual([])
+    const passed = [...namesOf(true)].filter((name) => !rest.has(name))
+    const stale = known.flatMap((line, i) => {
+      if (!line.startsWith(INDENT)) return []
+      const words = known.slice(0, i).findLast((each) => !each.startsWith(INDENT))!
+      const listed = ` | ${line.trim().replace(/^.*? <- /, '')} | `
+      const tests = new Set(
+        [...(seen.get(words)?.values() ?? [])].flatMap((each) => [...each].map(shortName)),
+      )
+      return passed
+        .filter((name) => listed.includes(` | ${printable(name)} | `) && !tests.has(name))
+        .map((name) => [words, name])
+    })
+    expect(stale).toEqual([])
   })
 }
+
+const INDENT = '    '
+/** Name of a test as a file of sentences shows it. */
+const shortName = (name: string) => masked(name, VOLATILE).replace(/\s+/g, ' ').slice(0, 80)
 
 /** Each sentence with its kind, field and rejected value, and with the first three tests that saw it. */
 function page(): string {
@@ -109,9 +142,9 @@ function page(): string {
   return sorted(seenHere())
     .map(([words, places]) => {
       const lines = sorted(places).map(([about, tests]) => {
-        const names = [...tests].map((name) => masked(name, VOLATILE).replace(/\s+/g, ' ').slice(0, 80))
+        const names = [...tests].map(shortName)
         const first = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3} more`] : names
-        return `    ${[about, first.join(' | ')].filter(Boolean).join(' <- ')}\n`
+        return `${INDENT}${[about, first.join(' | ')].filter(Boolean).join(' <- ')}\n`
       })
       return `${words}\n${lines.join('')}`
     })

@@ -67,31 +67,35 @@ test.each<[string, Omit<AnswerQuery, 'limit'>, string]>([
   expect(Math.max(...read)).toBeLessThanOrEqual(1_000)
 })
 
-test('an export has all matching answers in the order of the list, up to the limit', async () => {
-  const api = await startApi({ databaseUrl: database.url })
-  const ask = async (query: string, init?: RequestInit) => fetch(`${api.url}/api/v0/answers?${query}`, init)
-  const { data, next_cursor } = (await (await ask('limit=3')).json()) as {
-    data: Record<string, unknown>[]
-    next_cursor: string
-  }
-  const whole = await ask('format=ndjson')
-  expect(whole.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
-  expect(whole.headers.get('content-disposition')).toBe('attachment; filename="answers.ndjson"')
-  const lines = (await whole.text()).trimEnd().split('\n')
-  const answers = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-  expect(answers.slice(0, 3)).toEqual(data)
-  expect(answers.map(({ block_number }) => block_number)).toEqual(
-    Array.from({ length: COUNT }, (_, i) => COUNT - i),
-  )
-  const few = await (await ask(`format=csv&limit=2&sort=timestamp&operation=area`)).text()
-  const [header, ...cells] = parseCsv(few)
-  expect(header).toEqual(Object.keys(data[0]!))
-  expect(cells.map((row) => row[header!.indexOf('operation')])).toEqual(['area', 'area'])
-  expect(JSON.parse(cells[0]![header!.indexOf('input_refs')]!)).toEqual([hex(100, 64), hex(15, 64)])
-  const accepted = await ask(`cursor=${next_cursor}&limit=1001`, {
-    headers: { accept: 'application/x-ndjson' },
-  })
-  expect((await accepted.text()).trimEnd().split('\n')).toEqual(lines.slice(3, 1_004))
-  expect((await ask('format=csv', { method: 'HEAD' })).headers.get('content-type')).toContain('text/csv')
-  expect((await ask('format=geojson')).status).toBe(400)
-})
+test(
+  'an export has all matching answers in the order of the list, up to the limit',
+  { tags: ['slow'] },
+  async () => {
+    const api = await startApi({ databaseUrl: database.url })
+    const ask = async (query: string, init?: RequestInit) => fetch(`${api.url}/api/v0/answers?${query}`, init)
+    const { data, next_cursor } = (await (await ask('limit=3')).json()) as {
+      data: Record<string, unknown>[]
+      next_cursor: string
+    }
+    const whole = await ask('format=ndjson')
+    expect(whole.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+    expect(whole.headers.get('content-disposition')).toBe('attachment; filename="answers.ndjson"')
+    const lines = (await whole.text()).trimEnd().split('\n')
+    const answers = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(answers.slice(0, 3)).toEqual(data)
+    expect(answers.map(({ block_number }) => block_number)).toEqual(
+      Array.from({ length: COUNT }, (_, i) => COUNT - i),
+    )
+    const few = await (await ask(`format=csv&limit=2&sort=timestamp&operation=area`)).text()
+    const [header, ...cells] = parseCsv(few)
+    expect(header).toEqual(Object.keys(data[0]!))
+    expect(cells.map((row) => row[header!.indexOf('operation')])).toEqual(['area', 'area'])
+    expect(JSON.parse(cells[0]![header!.indexOf('input_refs')]!)).toEqual([hex(100, 64), hex(15, 64)])
+    const accepted = await ask(`cursor=${next_cursor}&limit=1001`, {
+      headers: { accept: 'application/x-ndjson' },
+    })
+    expect((await accepted.text()).trimEnd().split('\n')).toEqual(lines.slice(3, 1_004))
+    expect((await ask('format=csv', { method: 'HEAD' })).headers.get('content-type')).toContain('text/csv')
+    expect((await ask('format=geojson')).status).toBe(400)
+  },
+)

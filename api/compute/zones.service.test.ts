@@ -292,6 +292,7 @@ describe('POST /compute/v0/zones', () => {
         }
       }
     },
+    ['slow'],
   )
 })
 

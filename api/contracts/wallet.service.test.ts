@@ -503,48 +503,52 @@ for (const [where, redisUrl] of [
   })
 
 describe.skipIf(!TEST_REDIS_URL)('nonces in Redis (need TEST_REDIS_URL)', () => {
-  test('are required for signed requests during a Redis failure, and used nonces stay used', async () => {
-    const proxy = await startRedisProxy(TEST_REDIS_URL!)
-    closing.push(() => proxy.close())
-    // The first request without a response from Redis waits for this timeout. The others do not wait.
-    const redisTimeoutMs = 2_000
-    const api = await serve({ redisUrl: proxy.url, redisTimeoutMs, rateLimitPerHour: 100 })
-    const wallet = newWallet()
-    const used = await sign(wallet)
-    expect(await send(api, used)).toMatchObject(LET_IN)
-    const check = async () => {
-      const started = performance.now()
-      for (const sent of [await sign(wallet), used])
-        expect(await send(api, sent)).toMatchObject({
-          ...{ status: 500, slug: 'computation-error', retryAfter: '5' },
-          detail: sentence(),
-        })
-      expect(
-        await send(api, {
-          method: 'POST',
-          path: '/compute/v0/distance',
-          body: '{}',
-          headers: { 'content-type': 'application/json', 'x-forwarded-for': client('d1') },
-        }),
-      ).toMatchObject(LET_IN)
-      expect(performance.now() - started).toBeLessThan(2 * redisTimeoutMs)
-    }
-    const isBack = async () => {
-      while ((await api.redis!.count('test:ready', 1)) === undefined)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    proxy.freeze()
-    await check()
-    proxy.thaw()
-    await isBack()
-    expect(await send(api, used)).toMatchObject({ status: 401 })
-    await proxy.cut()
-    await check()
-    await proxy.restore()
-    await isBack()
-    expect(await send(api, used)).toMatchObject({ status: 401 })
-    expect(await send(api, await sign(wallet))).toMatchObject(LET_IN)
-  })
+  test(
+    'are required for signed requests during a Redis failure, and used nonces stay used',
+    { tags: ['slow'] },
+    async () => {
+      const proxy = await startRedisProxy(TEST_REDIS_URL!)
+      closing.push(() => proxy.close())
+      // The first request without a response from Redis waits for this timeout. The others do not wait.
+      const redisTimeoutMs = 2_000
+      const api = await serve({ redisUrl: proxy.url, redisTimeoutMs, rateLimitPerHour: 100 })
+      const wallet = newWallet()
+      const used = await sign(wallet)
+      expect(await send(api, used)).toMatchObject(LET_IN)
+      const check = async () => {
+        const started = performance.now()
+        for (const sent of [await sign(wallet), used])
+          expect(await send(api, sent)).toMatchObject({
+            ...{ status: 500, slug: 'computation-error', retryAfter: '5' },
+            detail: sentence(),
+          })
+        expect(
+          await send(api, {
+            method: 'POST',
+            path: '/compute/v0/distance',
+            body: '{}',
+            headers: { 'content-type': 'application/json', 'x-forwarded-for': client('d1') },
+          }),
+        ).toMatchObject(LET_IN)
+        expect(performance.now() - started).toBeLessThan(2 * redisTimeoutMs)
+      }
+      const isBack = async () => {
+        while ((await api.redis!.count('test:ready', 1)) === undefined)
+          await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      proxy.freeze()
+      await check()
+      proxy.thaw()
+      await isBack()
+      expect(await send(api, used)).toMatchObject({ status: 401 })
+      await proxy.cut()
+      await check()
+      await proxy.restore()
+      await isBack()
+      expect(await send(api, used)).toMatchObject({ status: 401 })
+      expect(await send(api, await sign(wallet))).toMatchObject(LET_IN)
+    },
+  )
   test('expire after the time for which their timestamps are accepted', async () => {
     const api = await serve({ redisUrl: TEST_REDIS_URL!, wallet: { maxSkewSeconds: 20 } })
     const wallet = newWallet()

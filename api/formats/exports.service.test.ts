@@ -16,7 +16,6 @@ import {
   type TestDatabase,
 } from '../../test/database'
 import { insertRecords } from '../../test/records'
-import { EFFORT } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
 import { OWN_WORK, beginWork } from '../http/work'
 import { ColumnarFiles } from './columnar/file'
@@ -112,30 +111,38 @@ async function freed(client: string, of = api): Promise<void> {
   }
 }
 
-test('the service sends a slow client the whole export, beyond the timeout of other responses', async () => {
-  const response = await start('?format=geojson', undefined, { of: hasty })
-  const started = performance.now()
-  const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
-  expect(performance.now() - started).toBeGreaterThan(ANSWER_MS)
-  expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
-})
+test(
+  'the service sends a slow client the whole export, beyond the timeout of other responses',
+  { tags: ['slow'] },
+  async () => {
+    const response = await start('?format=geojson', undefined, { of: hasty })
+    const started = performance.now()
+    const { features } = JSON.parse(await textOf(response, 15)) as { features: { id: string }[] }
+    expect(performance.now() - started).toBeGreaterThan(ANSWER_MS)
+    expect(new Set(features.map(({ id }) => id)).size).toBe(COUNT)
+  },
+)
 
-test('the service uses one page and no connection for a client that stops reading, and disconnects it', async () => {
-  const before = process.memoryUsage()
-  const response = await start('?format=ndjson', undefined, { of: hasty })
-  response.pause()
-  await settled()
-  expect(await busyConnections()).toBe(0)
-  expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
-  const ended = new Promise((resolve) => response.once('close', resolve))
-  // Waits longer than the timeout of an idle connection, or than twice that, because Node checks whether any
-  // data was sent in between.
-  await expect.poll(() => hasty.connections()).toBe(0)
-  response.resume()
-  response.on('error', () => {})
-  await ended
-  expect(response.complete).toBe(false)
-})
+test(
+  'the service uses one page and no connection for a client that stops reading, and disconnects it',
+  { tags: ['slow'] },
+  async () => {
+    const before = process.memoryUsage()
+    const response = await start('?format=ndjson', undefined, { of: hasty })
+    response.pause()
+    await settled()
+    expect(await busyConnections()).toBe(0)
+    expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
+    const ended = new Promise((resolve) => response.once('close', resolve))
+    // Waits longer than the timeout of an idle connection, or than twice that, because Node checks whether any
+    // data was sent in between.
+    await expect.poll(() => hasty.connections()).toBe(0)
+    response.resume()
+    response.on('error', () => {})
+    await ended
+    expect(response.complete).toBe(false)
+  },
+)
 
 describe('a failure during an export, which must not look complete, breaks the connection', () => {
   test.each(['geojson', 'ndjson', 'csv'])('in the format %s', async (format) => {
@@ -173,28 +180,32 @@ test('the service reports a failure before the first record as an ordinary error
   await freed('192.0.2.3')
 })
 
-test('the service returns 503 for an export without a first record in time, and frees its slot', async () => {
-  const client = new Client({ connectionString: database.url })
-  await client.connect()
-  await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
-  const [a, b] = await Promise.all(
-    ['csv', 'geojson'].map((format) => start(`?format=${format}`, '192.0.2.8', { of: hasty })),
-  )
-  await client.query('ROLLBACK')
-  await client.end()
-  for (const response of [a!, b!]) {
-    expect([response.statusCode, response.headers['content-type'], response.headers['retry-after']]).toEqual([
-      503,
-      'application/json; charset=utf-8',
-      '5',
-    ])
-    expect(await jsonOf(response)).toMatchObject({
-      message: 'Temporarily unavailable',
-      detail: sentence(),
-    })
-  }
-  await freed('192.0.2.8', hasty)
-})
+test(
+  'the service returns 503 for an export without a first record in time, and frees its slot',
+  { tags: ['slow'] },
+  async () => {
+    const client = new Client({ connectionString: database.url })
+    await client.connect()
+    await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
+    const [a, b] = await Promise.all(
+      ['csv', 'geojson'].map((format) => start(`?format=${format}`, '192.0.2.8', { of: hasty })),
+    )
+    await client.query('ROLLBACK')
+    await client.end()
+    for (const response of [a!, b!]) {
+      expect([
+        response.statusCode,
+        response.headers['content-type'],
+        response.headers['retry-after'],
+      ]).toEqual([503, 'application/json; charset=utf-8', '5'])
+      expect(await jsonOf(response)).toMatchObject({
+        message: 'Temporarily unavailable',
+        detail: sentence(),
+      })
+    }
+    await freed('192.0.2.8', hasty)
+  },
+)
 
 test('the service stops the export after a disconnect, and frees its slot', async () => {
   const client = '192.0.2.4'
@@ -251,9 +262,9 @@ test('the service returns 503 for too many exports at once, and still serves pag
   }
 })
 
-test.skipIf(EFFORT < 2)(
+test(
   'the service disconnects slow readers, or after an hour, when other clients wait',
-  { tags: ['effort'] },
+  { tags: ['slow'] },
   async () => {
     // Buffers hold at most 10 MB: for a client that has read 30 of 50 MB, the server has read more, but not
     // all.
@@ -320,9 +331,9 @@ test.skipIf(EFFORT < 2)(
   },
 )
 
-test.skipIf(EFFORT < 2)(
+test(
   'the service ends slow readers of files in spatial order when another client waits for a slot',
-  { tags: ['effort'] },
+  { tags: ['slow'] },
   async () => {
     let now = 0
     const other = await startApi({
@@ -431,7 +442,7 @@ test.skipIf(process.platform !== 'linux')(
 )
 
 describe('a short file in spatial order', () => {
-  test('does not wait for the workers of long files', async () => {
+  test('does not wait for the workers of long files', { tags: ['slow'] }, async () => {
     const folder = temporaryFolder()
     const stuck = path.join(folder, 'worker.js')
     // Pages of long files are never sorted.

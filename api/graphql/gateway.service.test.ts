@@ -1046,7 +1046,7 @@ describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessio
     expect(await ask(SLOW)).toMatchObject({ status: 200, errors: [] })
   })
 
-  test('cancels the statements of a request after 5 seconds in total', async () => {
+  test('cancels the statements of a request after 5 seconds in total', { tags: ['slow'] }, async () => {
     const views = new PublishedViews(database.url, () => {}, false)
     await views.open()
     const sleeps = await views.read(new AbortController().signal, (runner) =>
@@ -1059,7 +1059,7 @@ describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessio
     await views.close()
   })
 
-  test('times out a request, cancels its statement, and releases its slot', async () => {
+  test('times out a request, cancels its statement, and releases its slot', { tags: ['slow'] }, async () => {
     const hasty = await serve({ answerMs: 800 })
     await lock()
     const first = ask(SLOW, undefined, { to: hasty })
@@ -1113,7 +1113,7 @@ describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessio
     run.mockRestore()
   })
 
-  test('starts no further statements after a client disconnects', async () => {
+  test('starts no further statements after a client disconnects', { tags: ['slow'] }, async () => {
     const own = await serve()
     await own.listen({ port: 0, host: '127.0.0.1' })
     const { port } = own.server.address() as { port: number }

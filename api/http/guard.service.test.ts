@@ -222,10 +222,14 @@ describe('incomplete requests', () => {
       { status: 'error', message: 'Invalid request', detail: REASON },
     ])
   })
-  test('are refused for a head that arrives too slowly, and for a silent connection', async () => {
-    await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON, 400, hasty)
-    await expectProblem('', REASON, 400, hasty)
-  })
+  test(
+    'are refused for a head that arrives too slowly, and for a silent connection',
+    { tags: ['slow'] },
+    async () => {
+      await expectProblem('POST /compute/v0/distance HTTP/1.1\r\nhost: x', REASON, 400, hasty)
+      await expectProblem('', REASON, 400, hasty)
+    },
+  )
   test('get no second response on their connection, which the server closes', async () => {
     const started = performance.now()
     const got = await ask(
@@ -268,33 +272,37 @@ describe('pipelined requests', () => {
       [400, problem(sentence())],
     ])
   })
-  test('get the error for invalid HTTP only after a slow response to an earlier request', async () => {
-    const silent = createServer(() => {})
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    const slow = await startApi({
-      rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`,
-      timeouts: { request: 60_000, answer: 800 },
-    })
-    const sent = withBody(JSON.stringify({ chainId: 84532 }))
-    const got = await ask(Buffer.concat([sent, Buffer.from('GARBAGE\r\n\r\n')]), slow, NEVER_MS)
-    expect(got.map(({ status }) => status)).toEqual([500, 400])
-    // A request that takes too long gets status 500 with Retry-After.
-    expect(got[0]!.headers).toMatchObject({
-      'content-type': 'application/problem+json; charset=utf-8',
-      'retry-after': '5',
-    })
-    expect(JSON.parse(got[0]!.body)).toMatchObject({
-      ...problem(sentence()),
-      type: 'https://x.example/errors/computation-error',
-      title: 'Computation Error',
-      status: 500,
-    })
-    await slow.close()
-    silent.close()
-  })
+  test(
+    'get the error for invalid HTTP only after a slow response to an earlier request',
+    { tags: ['slow'] },
+    async () => {
+      const silent = createServer(() => {})
+      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+      const slow = await startApi({
+        rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`,
+        timeouts: { request: 60_000, answer: 800 },
+      })
+      const sent = withBody(JSON.stringify({ chainId: 84532 }))
+      const got = await ask(Buffer.concat([sent, Buffer.from('GARBAGE\r\n\r\n')]), slow, NEVER_MS)
+      expect(got.map(({ status }) => status)).toEqual([500, 400])
+      // A request that takes too long gets status 500 with Retry-After.
+      expect(got[0]!.headers).toMatchObject({
+        'content-type': 'application/problem+json; charset=utf-8',
+        'retry-after': '5',
+      })
+      expect(JSON.parse(got[0]!.body)).toMatchObject({
+        ...problem(sentence()),
+        type: 'https://x.example/errors/computation-error',
+        title: 'Computation Error',
+        status: 500,
+      })
+      await slow.close()
+      silent.close()
+    },
+  )
 })
 
-test('are answered during a stop in the form of their API', async () => {
+test('are answered during a stop in the form of their API', { tags: ['slow'] }, async () => {
   const silent = createServer(() => {})
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const slow = await startApi({
@@ -452,7 +460,7 @@ describe('request bodies', () => {
       UNDERSTOOD,
     )
   })
-  test('are refused only to the client whose bodies occupy 100 MiB', async () => {
+  test('are refused only to the client whose bodies occupy 100 MiB', { tags: ['slow'] }, async () => {
     const { url, close } = await startApi({
       ...{ trustProxy: ['127.0.0.1'], timeouts: { request: 60_000, answer: 60_000 } },
     })

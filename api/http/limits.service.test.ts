@@ -436,15 +436,19 @@ describe.skipIf(!TEST_REDIS_URL)('rate limits through Redis (need TEST_REDIS_URL
     expect((await counter.count(key, 60_000)).current).toBe(207)
     expect((await redis.count(key, 60_000))!.current).toBe(7)
   })
-  test('replace a dead Redis connection, and keep a healthy idle connection', async () => {
-    const { proxy, redis } = await flaky()
-    await pause(4_000)
-    expect(proxy.connections()).toBe(1)
-    proxy.strand()
-    expect(await redis.count(newKey(), 60_000)).toBeUndefined()
-    while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
-    expect(proxy.connections()).toBe(2)
-  })
+  test(
+    'replace a dead Redis connection, and keep a healthy idle connection',
+    { tags: ['slow'] },
+    async () => {
+      const { proxy, redis } = await flaky()
+      await pause(4_000)
+      expect(proxy.connections()).toBe(1)
+      proxy.strand()
+      expect(await redis.count(newKey(), 60_000)).toBeUndefined()
+      while ((await redis.count('test:ready', 1)) === undefined) await pause(20)
+      expect(proxy.connections()).toBe(2)
+    },
+  )
   test('delay no request while Redis hangs during connecting', async () => {
     const { proxy, redis } = await flaky()
     proxy.freeze()

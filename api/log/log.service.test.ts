@@ -291,35 +291,44 @@ describe.runIf(TEST_DATABASE_URL)('log readers whose statements do not end', () 
       )
     ).rows[0]!.count
 
-  test('delay neither signatures nor readiness checks, and stop when their clients disconnect', async () => {
-    const { log } = processOf()
-    const { leaf } = await log.append(entryOf(0))
-    await publishedWith(1)
-    const { app } = await serverOf(log)
-    await app.listen({ host: '127.0.0.1', port: 0 })
-    const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-    const holder = new Client({ connectionString: database.url })
-    await holder.connect()
-    try {
-      await holder.query('BEGIN; LOCK TABLE log_tile IN ACCESS EXCLUSIVE MODE')
-      const abort = new AbortController()
-      const paths = [`proof/${leaf}`, `proof/${'0'.repeat(64)}`, 'tile/0/000.p/1', `proof/${'1'.repeat(64)}`]
-      const asked = paths.map((path) => fetch(`${url}/log/v0/${path}`, { signal: abort.signal }))
-      // Only two of the four requests run, which is the share of a client whose pace is unknown.
-      await expect.poll(waiting).toBe(2)
-      await log.append(entryOf(1))
-      expect(await (await fetch(`${url}/log/v0`)).json()).toMatchObject({ open: true })
-      expect((await fetch(`${url}/ready`)).status).not.toBe(500)
-      abort.abort()
-      await Promise.allSettled(asked)
-      // The one statement is that of the sequencer, for the new entry.
-      await expect.poll(waiting).toBe(1)
-    } finally {
-      await holder.query('ROLLBACK')
-      await holder.end()
-    }
-    await publishedWith(2)
-  })
+  test(
+    'delay neither signatures nor readiness checks, and stop when their clients disconnect',
+    { tags: ['slow'] },
+    async () => {
+      const { log } = processOf()
+      const { leaf } = await log.append(entryOf(0))
+      await publishedWith(1)
+      const { app } = await serverOf(log)
+      await app.listen({ host: '127.0.0.1', port: 0 })
+      const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+      const holder = new Client({ connectionString: database.url })
+      await holder.connect()
+      try {
+        await holder.query('BEGIN; LOCK TABLE log_tile IN ACCESS EXCLUSIVE MODE')
+        const abort = new AbortController()
+        const paths = [
+          `proof/${leaf}`,
+          `proof/${'0'.repeat(64)}`,
+          'tile/0/000.p/1',
+          `proof/${'1'.repeat(64)}`,
+        ]
+        const asked = paths.map((path) => fetch(`${url}/log/v0/${path}`, { signal: abort.signal }))
+        // Only two of the four requests run, which is the share of a client whose pace is unknown.
+        await expect.poll(waiting).toBe(2)
+        await log.append(entryOf(1))
+        expect(await (await fetch(`${url}/log/v0`)).json()).toMatchObject({ open: true })
+        expect((await fetch(`${url}/ready`)).status).not.toBe(500)
+        abort.abort()
+        await Promise.allSettled(asked)
+        // The one statement is that of the sequencer, for the new entry.
+        await expect.poll(waiting).toBe(1)
+      } finally {
+        await holder.query('ROLLBACK')
+        await holder.end()
+      }
+      await publishedWith(2)
+    },
+  )
 })
 
 describe('several sequencers of one log', () => {

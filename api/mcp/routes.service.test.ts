@@ -163,60 +163,68 @@ describe('an invalid MCP message', () => {
     const head = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${10 * 1024 ** 2}\r\n\r\n`
     expect(await exchange(api.url, `${head}{"jsonrpc"`)).toMatch(/^HTTP\/1\.1 413 [^]*The maximum is 64 KiB/)
   })
-  test('does not disturb other clients if it is cut off, even if many are cut off at once', async () => {
-    const logged: string[] = []
-    const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
-    const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: chain.url, logger })
-    closing.push(close)
-    const { hostname, port } = new URL(url)
-    const text = JSON.stringify(AREA)
-    const whole = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
-    await Promise.all(
-      Array.from({ length: 30 }, (_, i) => {
-        const socket = connect(Number(port), hostname)
-        return new Promise<void>((resolve) => {
-          socket.on('error', () => {}).on('close', () => resolve())
-          // Some clients disconnect while their message is under way, others while it is processed.
-          socket.on('connect', () =>
-            socket.write(i % 2 ? whole.slice(0, -20) : whole, () => setTimeout(() => socket.destroy(), i)),
-          )
-        })
-      }),
-    )
-    const all = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => post({ ...(i % 2 ? AREA : LIST), id: i }, {}, url)),
-    )
-    expect(all.map(({ status, body }) => [status, body!.id, body!.error])).toEqual(
-      all.map((_, i) => [200, i, undefined]),
-    )
-    expect(logged).toEqual([])
-  })
+  test(
+    'does not disturb other clients if it is cut off, even if many are cut off at once',
+    { tags: ['slow'] },
+    async () => {
+      const logged: string[] = []
+      const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
+      const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: chain.url, logger })
+      closing.push(close)
+      const { hostname, port } = new URL(url)
+      const text = JSON.stringify(AREA)
+      const whole = `POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+      await Promise.all(
+        Array.from({ length: 30 }, (_, i) => {
+          const socket = connect(Number(port), hostname)
+          return new Promise<void>((resolve) => {
+            socket.on('error', () => {}).on('close', () => resolve())
+            // Some clients disconnect while their message is under way, others while it is processed.
+            socket.on('connect', () =>
+              socket.write(i % 2 ? whole.slice(0, -20) : whole, () => setTimeout(() => socket.destroy(), i)),
+            )
+          })
+        }),
+      )
+      const all = await Promise.all(
+        Array.from({ length: 100 }, (_, i) => post({ ...(i % 2 ? AREA : LIST), id: i }, {}, url)),
+      )
+      expect(all.map(({ status, body }) => [status, body!.id, body!.error])).toEqual(
+        all.map((_, i) => [200, i, undefined]),
+      )
+      expect(logged).toEqual([])
+    },
+  )
 })
 
-test('the MCP endpoint ends pending requests of a disconnected client silently', async () => {
-  const logged: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line) => void logged.push(line) })
-  const proxy = await startRpcProxy(chain.url, () => undefined)
-  const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: proxy.url, logger })
-  closing.push(close, () => proxy.close())
-  expect((await post(AREA, {}, url)).status).toBe(200)
-  const calls = proxy.calls.length
-  proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
-  const leaving = new AbortController()
-  const asked = fetch(`${url}/mcp`, {
-    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
-    ...{ body: JSON.stringify(AREA), signal: leaving.signal },
-  })
-  await expect.poll(() => proxy.calls.length).toBeGreaterThan(calls)
-  leaving.abort()
-  await expect(asked).rejects.toThrow()
-  const lines = () => logged.map((line) => JSON.parse(line))
-  const ended = () =>
-    lines().flatMap(({ route, status }) => (route === undefined ? [] : [`${route} ${status}`]))
-  // The endpoint's call of its node times out.
-  await expect.poll(ended).toContainEqual('/compute/v0/area 500')
-  expect(lines().filter(({ level }) => level > 40)).toEqual([])
-})
+test(
+  'the MCP endpoint ends pending requests of a disconnected client silently',
+  { tags: ['slow'] },
+  async () => {
+    const logged: string[] = []
+    const logger = pino({ level: 'info' }, { write: (line) => void logged.push(line) })
+    const proxy = await startRpcProxy(chain.url, () => undefined)
+    const { url, close } = await startApi({ databaseUrl: database.url, rpcUrl: proxy.url, logger })
+    closing.push(close, () => proxy.close())
+    expect((await post(AREA, {}, url)).status).toBe(200)
+    const calls = proxy.calls.length
+    proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
+    const leaving = new AbortController()
+    const asked = fetch(`${url}/mcp`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      ...{ body: JSON.stringify(AREA), signal: leaving.signal },
+    })
+    await expect.poll(() => proxy.calls.length).toBeGreaterThan(calls)
+    leaving.abort()
+    await expect(asked).rejects.toThrow()
+    const lines = () => logged.map((line) => JSON.parse(line))
+    const ended = () =>
+      lines().flatMap(({ route, status }) => (route === undefined ? [] : [`${route} ${status}`]))
+    // The endpoint's call of its node times out.
+    await expect.poll(ended).toContainEqual('/compute/v0/area 500')
+    expect(lines().filter(({ level }) => level > 40)).toEqual([])
+  },
+)
 
 describe('rate limits of MCP', () => {
   test('count messages, and requests of tools, for the client that sends them', async () => {

@@ -640,24 +640,28 @@ describe('a connection of the fetcher after the check of its address', () => {
 })
 
 describe('concurrency limits of the fetcher', () => {
-  test('allow two fetches per client, and count a refused fetch until its response', async () => {
-    let known = 0
-    const { fetcher } = makeFetcher({ refusalMs: 6_000, onKnown: () => known++ })
-    const refused = serve(answer('', {}, '404 Not Found'))
-    const two = [fetcher.fetch(url(refused), 'a'), fetcher.fetch(url(refused), 'a')].map((fetched) =>
-      fetched.catch((error: Error) => error.message),
-    )
-    while (known < 2) await pause(5)
-    await expect(fetcher.fetch(url(refused), 'a')).rejects.toMatchObject({
-      slug: 'rate-limited',
-      retryAfter: expect.any(Number),
-      message: sentence('uri'),
-    })
-    expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'b')).toBe(DOCUMENT)
-    await Promise.all(two)
-    expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
-    expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
-  })
+  test(
+    'allow two fetches per client, and count a refused fetch until its response',
+    { tags: ['slow'] },
+    async () => {
+      let known = 0
+      const { fetcher } = makeFetcher({ refusalMs: 6_000, onKnown: () => known++ })
+      const refused = serve(answer('', {}, '404 Not Found'))
+      const two = [fetcher.fetch(url(refused), 'a'), fetcher.fetch(url(refused), 'a')].map((fetched) =>
+        fetched.catch((error: Error) => error.message),
+      )
+      while (known < 2) await pause(5)
+      await expect(fetcher.fetch(url(refused), 'a')).rejects.toMatchObject({
+        slug: 'rate-limited',
+        retryAfter: expect.any(Number),
+        message: sentence('uri'),
+      })
+      expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'b')).toBe(DOCUMENT)
+      await Promise.all(two)
+      expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
+      expect(await fetcher.fetch(url(serve(answer(DOCUMENT))), 'a')).toBe(DOCUMENT)
+    },
+  )
   test('allow 64 fetches in total', async () => {
     const { fetcher } = makeFetcher({ resolve: async () => [], refusalMs: 500 })
     const all = Array.from({ length: 64 }, (_, index) =>
@@ -682,20 +686,24 @@ describe('decompression bombs', () => {
     deflate: () => squeeze(createDeflate(), 96),
     br: () => squeeze(createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }), 96),
   }
-  test.each(Object.entries(bombs))('need little memory and event-loop time: %s', async (name, make) => {
-    const bomb = await make()
-    expect(bomb.length).toBeLessThan(KIB_256)
-    const path = serve(answer(bomb, { 'content-encoding': name.split(',')[0]! }))
-    const before = process.memoryUsage()
-    let peak = 0
-    const longestStall = watchStalls()
-    const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
-    const { reason } = await run(url(path), { refusalMs: 5_000 })
-    clearInterval(watch)
-    expect(reason).toMatch(/larger than 262144/)
-    expect((peak - before.rss) / 1_048_576).toBeLessThan(48)
-    expect(longestStall()).toBeLessThan(STALL_MS)
-  })
+  test.each(Object.entries(bombs))(
+    'need little memory and event-loop time: %s',
+    { tags: ['slow'] },
+    async (name, make) => {
+      const bomb = await make()
+      expect(bomb.length).toBeLessThan(KIB_256)
+      const path = serve(answer(bomb, { 'content-encoding': name.split(',')[0]! }))
+      const before = process.memoryUsage()
+      let peak = 0
+      const longestStall = watchStalls()
+      const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
+      const { reason } = await run(url(path), { refusalMs: 5_000 })
+      clearInterval(watch)
+      expect(reason).toMatch(/larger than 262144/)
+      expect((peak - before.rss) / 1_048_576).toBeLessThan(48)
+      expect(longestStall()).toBeLessThan(STALL_MS)
+    },
+  )
 })
 
 describe('DNS look-ups of the fetcher', () => {
@@ -949,44 +957,48 @@ describe('the IPFS fetcher', () => {
       const root = file(halves.map((to) => ({ to, size: KIB_256 / 2 })))
       expect((await get(store(root, [root, ...halves]))).text).toHaveLength(KIB_256)
     })
-    test('come from the next gateway if a gateway fails, misbehaves, redirects, or hangs', async () => {
-      const document = rawBlock(bytes(DOCUMENT))
-      const uri = store(document, [document])
-      const car = carOf(document, [document])
-      let followed = 0
-      const failing = await startGateway((_request, response) => response.writeHead(500).end())
-      const lying = await startGateway((_request, response) =>
-        response
-          .writeHead(200, { 'content-type': 'application/vnd.ipld.car' })
-          .end(carOf(document, [{ ...document, bytes: bytes('{}') }])),
-      )
-      const redirecting = await startGateway((request, response) =>
-        request.url!.startsWith('/ipfs')
-          ? response.writeHead(302, { location: '/elsewhere' }).end()
-          : (followed++, response.writeHead(200, { 'content-type': 'application/vnd.ipld.car' }).end(car)),
-      )
-      const hanging = await startGateway(() => {})
-      const ipfsGateways = [
-        failing,
-        lying,
-        'http://127.0.0.1:1',
-        redirecting,
-        hanging,
-        `https://127.0.0.1:${silentPort}`,
-        gateway,
-      ]
-      expect((await get(uri, { ipfsGateways, fetchMs: 8_000, refusalMs: 9_000 })).text).toBe(DOCUMENT)
-      expect(followed).toBe(0)
-      const { reason, error } = await get(uri, {
-        ipfsGateways: ipfsGateways.slice(0, -1),
-        fetchMs: 6_000,
-        refusalMs: 7_000,
-      })
-      expect(reason).toMatch(
-        /^127\.0\.0\.1:\d+: status 500; .*ECONNREFUSED.*; .*status 302; .*timeout; .*timeout/,
-      )
-      expect(error!.message).toEqual(sentence('uri'))
-    })
+    test(
+      'come from the next gateway if a gateway fails, misbehaves, redirects, or hangs',
+      { tags: ['slow'] },
+      async () => {
+        const document = rawBlock(bytes(DOCUMENT))
+        const uri = store(document, [document])
+        const car = carOf(document, [document])
+        let followed = 0
+        const failing = await startGateway((_request, response) => response.writeHead(500).end())
+        const lying = await startGateway((_request, response) =>
+          response
+            .writeHead(200, { 'content-type': 'application/vnd.ipld.car' })
+            .end(carOf(document, [{ ...document, bytes: bytes('{}') }])),
+        )
+        const redirecting = await startGateway((request, response) =>
+          request.url!.startsWith('/ipfs')
+            ? response.writeHead(302, { location: '/elsewhere' }).end()
+            : (followed++, response.writeHead(200, { 'content-type': 'application/vnd.ipld.car' }).end(car)),
+        )
+        const hanging = await startGateway(() => {})
+        const ipfsGateways = [
+          failing,
+          lying,
+          'http://127.0.0.1:1',
+          redirecting,
+          hanging,
+          `https://127.0.0.1:${silentPort}`,
+          gateway,
+        ]
+        expect((await get(uri, { ipfsGateways, fetchMs: 8_000, refusalMs: 9_000 })).text).toBe(DOCUMENT)
+        expect(followed).toBe(0)
+        const { reason, error } = await get(uri, {
+          ipfsGateways: ipfsGateways.slice(0, -1),
+          fetchMs: 6_000,
+          refusalMs: 7_000,
+        })
+        expect(reason).toMatch(
+          /^127\.0\.0\.1:\d+: status 500; .*ECONNREFUSED.*; .*status 302; .*timeout; .*timeout/,
+        )
+        expect(error!.message).toEqual(sentence('uri'))
+      },
+    )
   })
 
   describe('malformed URIs', () => {

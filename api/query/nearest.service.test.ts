@@ -180,34 +180,38 @@ test('the nearest search finds fifty records thousands of kilometres away by geo
   expect(listed(await ask(query))).toEqual(byDistance(at, placed, 50))
 })
 
-test('the nearest search finishes if a dense town is inside the box but outside the circle', async () => {
-  const own = await createMigratedDatabase()
-  const of = await startApi({ databaseUrl: own.url })
-  try {
-    const towns = [
-      [70, 52, 4_400],
-      [-45, 10, 60],
-      [170, -60, 3_000],
-    ] as const
-    const given = towns.flatMap(([lng, lat, count]) =>
-      Array.from({ length: count }, () => ({
-        chain: 'celo',
-        prover: ADDRESSES[0]!,
-        geometry: { type: 'Point' as const, coordinates: [lng + spread(1), lat + spread(1)] },
-      })),
-    )
-    const stored = await insertRecords(own.url, given)
-    await rows(own.url, 'ANALYZE location_record')
-    const all = placedOf(stored)
-    for (const lng of [0, 0.1, 1, 1.7, 3, 12]) {
-      const query = { near: `${lng},50`, sort: 'distance', limit: '50' }
-      expect([lng, listed(await ask(query, of))]).toEqual([lng, byDistance([lng, 50], all, 50)])
+test(
+  'the nearest search finishes if a dense town is inside the box but outside the circle',
+  { tags: ['slow'] },
+  async () => {
+    const own = await createMigratedDatabase()
+    const of = await startApi({ databaseUrl: own.url })
+    try {
+      const towns = [
+        [70, 52, 4_400],
+        [-45, 10, 60],
+        [170, -60, 3_000],
+      ] as const
+      const given = towns.flatMap(([lng, lat, count]) =>
+        Array.from({ length: count }, () => ({
+          chain: 'celo',
+          prover: ADDRESSES[0]!,
+          geometry: { type: 'Point' as const, coordinates: [lng + spread(1), lat + spread(1)] },
+        })),
+      )
+      const stored = await insertRecords(own.url, given)
+      await rows(own.url, 'ANALYZE location_record')
+      const all = placedOf(stored)
+      for (const lng of [0, 0.1, 1, 1.7, 3, 12]) {
+        const query = { near: `${lng},50`, sort: 'distance', limit: '50' }
+        expect([lng, listed(await ask(query, of))]).toEqual([lng, byDistance([lng, 50], all, 50)])
+      }
+    } finally {
+      await of.close()
+      await own.drop()
     }
-  } finally {
-    await of.close()
-    await own.drop()
-  }
-})
+  },
+)
 
 hunt(
   'the nearest search finds the nearest records for random places, filters and radii',
@@ -371,7 +375,7 @@ describe('a nearest search that one statement cannot answer', () => {
     return { type: 'Polygon', coordinates: [[at, [lng + 0.01, lat], [lng, lat + 0.01], at]] }
   }
 
-  test.skipIf(EFFORT < 2)('does not scan all polygons to find few points', async () => {
+  test('does not scan all polygons to find few points', { tags: ['slow'] }, async () => {
     const polygons = Array.from({ length: 2_500 }, (_, i) => triangle((i % 50) - 25, Math.floor(i / 50) - 25))
     const point: Geometry = { type: 'Point', coordinates: [0.02, 0.02] }
     const answer = await nearestOf(
@@ -382,7 +386,7 @@ describe('a nearest search that one statement cannot answer', () => {
     expect(answer.rowsRead).toBeLessThan(100)
   })
 
-  test.skipIf(EFFORT < 2)('does not read the texts of large polygons among few points', async () => {
+  test('does not read the texts of large polygons among few points', { tags: ['slow'] }, async () => {
     const circle = (radius: number): Geometry => {
       const at = (i: number) => [
         radius * Math.cos((i * Math.PI) / 2_000),

@@ -775,21 +775,25 @@ describe('the formats of records', () => {
       expect(await names(query)).toEqual(await names(at('180')[i]!))
     for (const query of at('181')) expect((await ask(query)).body.detail).toEqual(sentence())
   })
-  test('include CSV with a byte order mark if requested, as a page and as a file', async () => {
-    const bytes = async (query: string) => {
-      const response = await fetch(`${api.url}${LIST}?${query}`)
-      return Buffer.from(await response.arrayBuffer())
-    }
-    const mark = Buffer.from([0xef, 0xbb, 0xbf])
-    for (const query of ['format=csv&limit=5', 'format=csv'])
-      expect(await bytes(`${query}&bom=true`)).toEqual(Buffer.concat([mark, await bytes(query)]))
-    expect(await bytes('format=csv&limit=1&bom=false')).toEqual(await bytes('format=csv&limit=1'))
-    for (const other of ['json', 'geojson', 'ndjson', 'geoparquet'])
-      expect((await ask(`?format=${other}&bom=true`)).body).toMatchObject({
-        message: 'Invalid bom parameter',
-        detail: sentence(),
-      })
-  })
+  test(
+    'include CSV with a byte order mark if requested, as a page and as a file',
+    { tags: ['slow'] },
+    async () => {
+      const bytes = async (query: string) => {
+        const response = await fetch(`${api.url}${LIST}?${query}`)
+        return Buffer.from(await response.arrayBuffer())
+      }
+      const mark = Buffer.from([0xef, 0xbb, 0xbf])
+      for (const query of ['format=csv&limit=5', 'format=csv'])
+        expect(await bytes(`${query}&bom=true`)).toEqual(Buffer.concat([mark, await bytes(query)]))
+      expect(await bytes('format=csv&limit=1&bom=false')).toEqual(await bytes('format=csv&limit=1'))
+      for (const other of ['json', 'geojson', 'ndjson', 'geoparquet'])
+        expect((await ask(`?format=${other}&bom=true`)).body).toMatchObject({
+          message: 'Invalid bom parameter',
+          detail: sentence(),
+        })
+    },
+  )
   test('state the reason why a record has no geometry', async () => {
     const { uid, id } = named.nowhere!
     const problem = named.nowhere!.problem!
@@ -1024,100 +1028,105 @@ describe('the Records API over HTTP', () => {
 })
 
 describe('large records', () => {
-  test('end a page early, and the next page starts after its last record, in every format', async () => {
-    const own = await createMigratedDatabase()
-    // With 120,000 characters each, 33 records have about four million characters, without their other
-    // fields.
-    const large = await insertRecords(
-      own.url,
-      Array.from({ length: 70 }, (_, i): GivenRecord => ({
-        geometry: point(i, 0),
-        chain: 'celo',
-        memo: 'x'.repeat(120_000),
-      })),
-    )
-    const huge = await insertRecords(
-      own.url,
-      [{ geometry: point(170, 0), chain: 'celo', memo: 'y'.repeat(4_100_000) }],
-      1_000,
-    )
-    const newestFirst = sorted([...large, ...huge]).map(({ uid }) => uid)
-    const other = await startApi({ databaseUrl: own.url, publicBaseUrl: BASE })
-    const get = async (path: string) => {
-      const response = await fetch(path.replace(BASE, other.url))
-      expect(response.status).toBe(200)
-      return {
-        text: await response.text(),
-        next: /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1],
-      }
-    }
-    const uidsIn = (text: string) => [...text.matchAll(/"?uid"?:"(0x[0-9a-f]{64})"/g)].map(([, uid]) => uid!)
-    try {
-      for (const path of [
-        `${LIST}?limit=1000`,
-        `${LIST}?limit=1000&format=geojson`,
-        `${LIST}?limit=1000&format=ndjson`,
-        `${LIST}?limit=1000&near=85,0&radius=15000000`,
-        '/ogc/collections/location-records/items?limit=1000',
-      ]) {
-        const pages: string[][] = []
-        for (let next: string | undefined = BASE + path; next;) {
-          const page = await get(next)
-          pages.push(uidsIn(page.text))
-          next = page.next
+  test(
+    'end a page early, and the next page starts after its last record, in every format',
+    { tags: ['slow'] },
+    async () => {
+      const own = await createMigratedDatabase()
+      // With 120,000 characters each, 33 records have about four million characters, without their other
+      // fields.
+      const large = await insertRecords(
+        own.url,
+        Array.from({ length: 70 }, (_, i): GivenRecord => ({
+          geometry: point(i, 0),
+          chain: 'celo',
+          memo: 'x'.repeat(120_000),
+        })),
+      )
+      const huge = await insertRecords(
+        own.url,
+        [{ geometry: point(170, 0), chain: 'celo', memo: 'y'.repeat(4_100_000) }],
+        1_000,
+      )
+      const newestFirst = sorted([...large, ...huge]).map(({ uid }) => uid)
+      const other = await startApi({ databaseUrl: own.url, publicBaseUrl: BASE })
+      const get = async (path: string) => {
+        const response = await fetch(path.replace(BASE, other.url))
+        expect(response.status).toBe(200)
+        return {
+          text: await response.text(),
+          next: /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1],
         }
+      }
+      const uidsIn = (text: string) =>
+        [...text.matchAll(/"?uid"?:"(0x[0-9a-f]{64})"/g)].map(([, uid]) => uid!)
+      try {
+        for (const path of [
+          `${LIST}?limit=1000`,
+          `${LIST}?limit=1000&format=geojson`,
+          `${LIST}?limit=1000&format=ndjson`,
+          `${LIST}?limit=1000&near=85,0&radius=15000000`,
+          '/ogc/collections/location-records/items?limit=1000',
+        ]) {
+          const pages: string[][] = []
+          for (let next: string | undefined = BASE + path; next;) {
+            const page = await get(next)
+            pages.push(uidsIn(page.text))
+            next = page.next
+          }
+          expect(
+            pages.map(({ length }) => length),
+            path,
+          ).toEqual([1, 33, 33, 4])
+          expect(pages.flat(), path).toEqual(newestFirst)
+        }
+        const { text } = await get(`${BASE}${LIST}?limit=1000&offset=1`)
+        const first = JSON.parse(text) as {
+          count: number
+          limit: number
+          offset: number
+          next_cursor: string | null
+        }
+        expect([first.count, first.limit, first.offset, first.next_cursor !== null]).toEqual([
+          33,
+          1000,
+          1,
+          true,
+        ])
         expect(
-          pages.map(({ length }) => length),
-          path,
-        ).toEqual([1, 33, 33, 4])
-        expect(pages.flat(), path).toEqual(newestFirst)
-      }
-      const { text } = await get(`${BASE}${LIST}?limit=1000&offset=1`)
-      const first = JSON.parse(text) as {
-        count: number
-        limit: number
-        offset: number
-        next_cursor: string | null
-      }
-      expect([first.count, first.limit, first.offset, first.next_cursor !== null]).toEqual([
-        33,
-        1000,
-        1,
-        true,
-      ])
-      expect(
-        uidsIn((await get(`${BASE}${LIST}?limit=1000&offset=${first.offset + first.count}`)).text),
-      ).toEqual(newestFirst.slice(34, 67))
-      expect(
-        JSON.parse((await get(`${BASE}/ogc/collections/location-records/items?limit=1000`)).text) as {
-          numberReturned: number
-          numberMatched: number
-        },
-      ).toMatchObject({ numberReturned: 1, numberMatched: 71 })
-      // If Link has no room for the next page, a short page would look like the last one.
-      const around = JSON.stringify({
-        type: 'Polygon',
-        coordinates: [
-          [
-            ...Array.from({ length: 300 }, (_, i) => [-1 + i / 2, -5 - (i % 2)]),
-            [175, -5],
-            [175, 5],
-            [-1, 5],
-            [-1, -5],
+          uidsIn((await get(`${BASE}${LIST}?limit=1000&offset=${first.offset + first.count}`)).text),
+        ).toEqual(newestFirst.slice(34, 67))
+        expect(
+          JSON.parse((await get(`${BASE}/ogc/collections/location-records/items?limit=1000`)).text) as {
+            numberReturned: number
+            numberMatched: number
+          },
+        ).toMatchObject({ numberReturned: 1, numberMatched: 71 })
+        // If Link has no room for the next page, a short page would look like the last one.
+        const around = JSON.stringify({
+          type: 'Polygon',
+          coordinates: [
+            [
+              ...Array.from({ length: 300 }, (_, i) => [-1 + i / 2, -5 - (i % 2)]),
+              [175, -5],
+              [175, 5],
+              [-1, 5],
+              [-1, -5],
+            ],
           ],
-        ],
-      })
-      const query = `${LIST}?chain=celo&limit=1000&intersects=${encodeURIComponent(around)}`
-      const cut = await fetch(`${other.url}${query}&format=csv`)
-      expect([cut.status, ((await cut.json()) as { detail: string }).detail]).toEqual([400, sentence()])
-      expect(
-        (JSON.parse((await get(`${BASE}${query}`)).text) as { next_cursor: string | null }).next_cursor,
-      ).not.toBeNull()
-    } finally {
-      await other.close()
-      await own.drop()
-    }
-  })
+        })
+        const query = `${LIST}?chain=celo&limit=1000&intersects=${encodeURIComponent(around)}`
+        const cut = await fetch(`${other.url}${query}&format=csv`)
+        expect([cut.status, ((await cut.json()) as { detail: string }).detail]).toEqual([400, sentence()])
+        expect(
+          (JSON.parse((await get(`${BASE}${query}`)).text) as { next_cursor: string | null }).next_cursor,
+        ).not.toBeNull()
+      } finally {
+        await other.close()
+        await own.drop()
+      }
+    },
+  )
 })
 
 testSentences()

@@ -166,6 +166,7 @@ const numberOf = ({ text }: RecordResult) => Number((JSON.parse(text) as { memo:
 
 onLarge(
   'the store finds the same records in boxes as a full scan, window by window and in pages',
+  { tags: ['slow'] },
   async () => {
     for (const [bbox, atLeast] of [
       [boxRound(cities[0]!, 0.2), 3_000],
@@ -253,6 +254,7 @@ onLarge('the store estimates no fewer than a hundredth of the records in a box',
 // An embedded database has only one session.
 test.skipIf(!TEST_DATABASE_URL)(
   'the store leaves connections for other queries while endless lists time out with advice',
+  { tags: ['slow'] },
   async () => {
     const locker = new Client({ connectionString: database.url })
     await locker.connect()

@@ -181,7 +181,7 @@ describe('the live stream', () => {
     await listener.until(() => listener.comments > 3 && listener.lastEventId.includes('celo.'))
     expect(listener.events).toEqual([])
   })
-  test('stays open beyond the timeouts of requests', async () => {
+  test('stays open beyond the timeouts of requests', { tags: ['slow'] }, async () => {
     // This also sets the timeout of idle connections, which is two seconds longer than that of a response.
     const api = await start({ timeouts: { request: 1_000, answer: 1_000 } })
     const listener = await follow(api)
@@ -610,7 +610,7 @@ describe('concurrent clients of a stream', () => {
       [429, '0'],
     ])
   })
-  test('are not delayed by a client that does not read and is disconnected', async () => {
+  test('are not delayed by a client that does not read and is disconnected', { tags: ['slow'] }, async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const api = await start({ live: { patienceMs: 5_000 } })
     await insert({ chain: 'celo', n: 0 })
@@ -632,7 +632,7 @@ describe('concurrent clients of a stream', () => {
     await back.count(200 - slow.events.length)
     expect([...told(slow), ...told(back)]).toEqual(told(reader))
   })
-  test('stay connected after a short pause, and miss no event', async () => {
+  test('stay connected after a short pause, and miss no event', { tags: ['slow'] }, async () => {
     const api = await start({ live: { patienceMs: 600_000 } })
     const slow = await follow(api)
     const memo = 'x'.repeat(100_000)
@@ -691,7 +691,7 @@ describe('a stream during an outage', () => {
   })
 })
 
-test('the statistics equal a full scan at any moment', async () => {
+test('the statistics equal a full scan at any moment', { tags: ['slow'] }, async () => {
   const random = seededRandom(3)
   const at = () => Date.UTC(2026, 0, 1) + Math.floor(random() * 45 * 86_400_000)
   const edges = [0, 1, 999, 3_599_999].map((ms) => Date.UTC(2026, 0, 20) + ms)

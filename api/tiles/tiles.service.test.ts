@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { VectorTile } from '@mapbox/vector-tile'
 import { PbfReader } from 'pbf'
 import { Client } from 'pg'
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
 import { SIEVE_WORKER, startApi, type TestApi, type TestApiOptions } from '../../test/api'
@@ -127,78 +127,76 @@ function someRecords(count: number, seed: number): GivenRecord[] {
 const firstOf = ({ geometry }: GivenRecord) =>
   (geometry!.coordinates as number[]).flat(3).slice(0, 2) as [number, number]
 
-test.each([
-  // A shape may lie on both sides of the border between a tile that counts it and a tile that draws it.
-  ['points', [0, EFFORT < 2 ? 1 : 2], 1],
-  ['points, lines and areas', [0], 2],
-])(
-  'the tile service shows every matching record once in the tiles of a zoom, drawn or counted: %s',
-  { tags: ['effort'] },
-  async (_, zooms, seed) => {
-    const given = someRecords(2_400, seed)
-    const stored = await insertRecords(
-      database.url,
-      seed === 1 ? given.map((each) => ({ ...each, geometry: point(...firstOf(each)) })) : given,
-    )
-    await insertRecords(database.url, [{ geometry: null }, { geometry: null }], 10_000)
-    const api = await start()
-    const day = new Date(stored[1_200]!.timestamp).toISOString()
-    for (const query of [
-      '',
-      'chain=celo',
-      'revoked=true',
-      'revoked=false',
-      'chain=sepolia&revoked=true',
-      `prover=${ADDRESSES[1]}`,
-      `subject=${ADDRESSES[2]}`,
-      `schema=${LOCATION_PROTOCOL_SCHEMA.uid}`,
-      'location_type=geojson-point',
-      `fromTimestamp=${day}`,
-      `toTimestamp=${day}`,
-      `chain=celo&fromTimestamp=${day}&location_type=h3`,
-      'bbox=0,0,90,80',
-      'bbox=170,-80,-20,80',
-      'near=13.45,52.55&radius=5000',
-      `intersects=${encodeURIComponent('POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5))')}`,
-    ]) {
-      const expected = (await total(api, query)) - (query === '' ? 2 : 0)
-      // Filters that records without a geometry never match are left out.
-      const nowhere = /bbox|near|intersects/.test(query) || query === '' ? 0 : await nowhereCount(query, day)
-      expect(expected, query).toBeGreaterThan(10)
-      for (const z of zooms)
-        expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
-    }
-    if (seed === 1) for (const z of EFFORT < 2 ? [3] : [3, 4]) expect(await countAt(api, z)).toBe(2_400)
-    // The records in Berlin are counted at low zooms, and drawn at high zooms.
-    const far = await show(api, tileAt(5, ...BERLIN))
-    expect(new Set(far.map(({ layer }) => layer))).toEqual(new Set(['clusters']))
-    for (const { properties } of far) {
-      const { point_count, revoked_count, ...chains } = properties as Record<string, number>
-      expect(Object.values(chains).reduce((sum, each) => sum + each)).toBe(point_count)
-      expect(revoked_count).toBeLessThanOrEqual(point_count!)
-    }
-    const near = await show(api, tileAt(15, BERLIN[0] + 0.05, BERLIN[1] + 0.05))
-    expect(near.every(({ layer }) => layer === 'records')).toBe(true)
+async function expectEveryRecord(zooms: readonly number[], seed: number): Promise<void> {
+  const given = someRecords(2_400, seed)
+  const stored = await insertRecords(
+    database.url,
+    seed === 1 ? given.map((each) => ({ ...each, geometry: point(...firstOf(each)) })) : given,
+  )
+  await insertRecords(database.url, [{ geometry: null }, { geometry: null }], 10_000)
+  const api = await start()
+  const day = new Date(stored[1_200]!.timestamp).toISOString()
+  for (const query of [
+    '',
+    'chain=celo',
+    'revoked=true',
+    'revoked=false',
+    'chain=sepolia&revoked=true',
+    `prover=${ADDRESSES[1]}`,
+    `subject=${ADDRESSES[2]}`,
+    `schema=${LOCATION_PROTOCOL_SCHEMA.uid}`,
+    'location_type=geojson-point',
+    `fromTimestamp=${day}`,
+    `toTimestamp=${day}`,
+    `chain=celo&fromTimestamp=${day}&location_type=h3`,
+    'bbox=0,0,90,80',
+    'bbox=170,-80,-20,80',
+    'near=13.45,52.55&radius=5000',
+    `intersects=${encodeURIComponent('POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5))')}`,
+  ]) {
+    const expected = (await total(api, query)) - (query === '' ? 2 : 0)
+    // Filters that records without a geometry never match are left out.
+    const nowhere = /bbox|near|intersects/.test(query) || query === '' ? 0 : await nowhereCount(query, day)
+    expect(expected, query).toBeGreaterThan(10)
+    for (const z of zooms)
+      expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
+  }
+  if (seed === 1) for (const z of EFFORT < 2 ? [3] : [3, 4]) expect(await countAt(api, z)).toBe(2_400)
+  // The records in Berlin are counted at low zooms, and drawn at high zooms.
+  const far = await show(api, tileAt(5, ...BERLIN))
+  expect(new Set(far.map(({ layer }) => layer))).toEqual(new Set(['clusters']))
+  for (const { properties } of far) {
+    const { point_count, revoked_count, ...chains } = properties as Record<string, number>
+    expect(Object.values(chains).reduce((sum, each) => sum + each)).toBe(point_count)
+    expect(revoked_count).toBeLessThanOrEqual(point_count!)
+  }
+  const near = await show(api, tileAt(15, BERLIN[0] + 0.05, BERLIN[1] + 0.05))
+  expect(near.every(({ layer }) => layer === 'records')).toBe(true)
 
-    async function nowhereCount(query: string, day: string): Promise<number> {
-      const asked = new URLSearchParams(query)
-      const given = await rows<{ n: number }>(
-        database.url,
-        `SELECT count(*)::int AS n FROM location_record WHERE geom IS NULL AND ($1::text IS NULL OR chain = $1) AND ($2::boolean IS NULL OR revoked = $2)
+  async function nowhereCount(query: string, day: string): Promise<number> {
+    const asked = new URLSearchParams(query)
+    const given = await rows<{ n: number }>(
+      database.url,
+      `SELECT count(*)::int AS n FROM location_record WHERE geom IS NULL AND ($1::text IS NULL OR chain = $1) AND ($2::boolean IS NULL OR revoked = $2)
          AND ($3::text IS NULL OR prover = $3) AND ($4::text IS NULL OR subject = $4) AND ($5::text IS NULL OR schema_uid = $5)
          AND ($6::text IS NULL OR lower(location_type) = lower($6)) AND ($7::timestamptz IS NULL OR timestamp > $7) AND ($8::timestamptz IS NULL OR timestamp < $8)`,
-        [
-          ...['chain', 'revoked', 'prover', 'subject', 'schema', 'location_type'].map((name) =>
-            asked.get(name),
-          ),
-          asked.has('fromTimestamp') ? day : null,
-          asked.has('toTimestamp') ? day : null,
-        ],
-      )
-      return given[0]!.n
-    }
-  },
-)
+      [
+        ...['chain', 'revoked', 'prover', 'subject', 'schema', 'location_type'].map((name) =>
+          asked.get(name),
+        ),
+        asked.has('fromTimestamp') ? day : null,
+        asked.has('toTimestamp') ? day : null,
+      ],
+    )
+    return given[0]!.n
+  }
+}
+
+describe('the tile service shows every matching record once in the tiles of a zoom, drawn or counted:', () => {
+  // A shape may lie on both sides of the border between a tile that counts it and a tile that draws it.
+  test('points', { tags: ['effort'] }, () => expectEveryRecord([0, EFFORT < 2 ? 1 : 2], 1))
+  test('points, lines and areas', { tags: ['slow'] }, () => expectEveryRecord([0], 2))
+})
 
 test('the tile service updates the counts by cell as records are added, changed and removed', async () => {
   await insertRecords(database.url, someRecords(300, 2))
@@ -339,20 +337,24 @@ test('the tile service changes only the tiles that a revocation affects', async 
     expect(await isKnown(restarted, tile, etags.get(pathOf(tile))!)).toBe(true)
 })
 
-test('the tile service notices records that are rewritten without a change in the log', async () => {
-  const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
-  const api = await start()
-  const tile = tileAt(12, ...BERLIN)
-  const { etag } = await ask(api, tile)
-  await client.query(`UPDATE location_record SET memo = 'replayed' WHERE id = $1`, [stored!.id])
-  await expect.poll(async () => (await show(api, tile))[0]!.properties.memo).toBe('replayed')
-  expect(await isKnown(api, tile, etag)).toBe(false)
-  await client.query('TRUNCATE location_record')
-  await expect.poll(() => show(api, tile)).toEqual([])
-  // One read has more changes than are processed individually.
-  await insertRecords(database.url, someRecords(3_000, 4))
-  await expect.poll(() => countAt(api, 1)).toBe(3_000)
-})
+test(
+  'the tile service notices records that are rewritten without a change in the log',
+  { tags: ['slow'] },
+  async () => {
+    const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }])
+    const api = await start()
+    const tile = tileAt(12, ...BERLIN)
+    const { etag } = await ask(api, tile)
+    await client.query(`UPDATE location_record SET memo = 'replayed' WHERE id = $1`, [stored!.id])
+    await expect.poll(async () => (await show(api, tile))[0]!.properties.memo).toBe('replayed')
+    expect(await isKnown(api, tile, etag)).toBe(false)
+    await client.query('TRUNCATE location_record')
+    await expect.poll(() => show(api, tile)).toEqual([])
+    // One read has more changes than are processed individually.
+    await insertRecords(database.url, someRecords(3_000, 4))
+    await expect.poll(() => countAt(api, 1)).toBe(3_000)
+  },
+)
 
 /** Creates tiles without a server, which share no reads of changes. */
 const makeTiles = (cacheBytes: number, url = database.url) => {
@@ -399,7 +401,7 @@ test('the tile service never returns an older tile after a newer tile', async ()
   expect(Math.min(...(await Promise.all(readers)))).toBeGreaterThan(5)
 })
 
-test('the tile service bounds the bytes of cached tiles', async () => {
+test('the tile service bounds the bytes of cached tiles', { tags: ['slow'] }, async () => {
   await insertRecords(database.url, someRecords(1_000, 5))
   const tiles = makeTiles(20_000)
   let made = 0

@@ -123,26 +123,30 @@ test('the deliverer sends messages in order, signed by both secrets during a rot
   ])
 })
 
-test('the deliverer applies the filters of the stream, for a thousand subscriptions', async () => {
-  const target = await receiver()
-  await deliver(
-    range(0, 1_000).map((i) =>
-      subscription(`${target.url}/${i}`, {
-        id: `s${i}`,
-        filter: i % 2 ? { bbox: '0.5,-1,1.5,1' } : i % 4 ? { chain: 'sepolia' } : {},
-      }),
-    ),
-    { pollMs: 100, ...KEPT },
-  )
-  await insert(1, 2)
-  await target.until(() => target.received.length >= 500 + 2 * 250)
-  await pause(200)
-  const of = (rest: number) => target.received.filter(({ path }) => Number(path.slice(1)) % 4 === rest)
-  expect([of(0).length, of(1).length, of(2).length, of(3).length]).toEqual([500, 250, 0, 250])
-  expect(new Set(told(of(1)))).toEqual(new Set(['record.new 1']))
-  const bodies = await client.query<{ count: number }>('SELECT count(*)::int FROM webhook_message')
-  expect(bodies.rows[0]!.count).toBe(2)
-})
+test(
+  'the deliverer applies the filters of the stream, for a thousand subscriptions',
+  { tags: ['slow'] },
+  async () => {
+    const target = await receiver()
+    await deliver(
+      range(0, 1_000).map((i) =>
+        subscription(`${target.url}/${i}`, {
+          id: `s${i}`,
+          filter: i % 2 ? { bbox: '0.5,-1,1.5,1' } : i % 4 ? { chain: 'sepolia' } : {},
+        }),
+      ),
+      { pollMs: 100, ...KEPT },
+    )
+    await insert(1, 2)
+    await target.until(() => target.received.length >= 500 + 2 * 250)
+    await pause(200)
+    const of = (rest: number) => target.received.filter(({ path }) => Number(path.slice(1)) % 4 === rest)
+    expect([of(0).length, of(1).length, of(2).length, of(3).length]).toEqual([500, 250, 0, 250])
+    expect(new Set(told(of(1)))).toEqual(new Set(['record.new 1']))
+    const bodies = await client.query<{ count: number }>('SELECT count(*)::int FROM webhook_message')
+    expect(bodies.rows[0]!.count).toBe(2)
+  },
+)
 
 hunt(
   'the deliverer loses and reorders no message while receivers and deliverers fail',
@@ -227,27 +231,31 @@ const wantLetter = () =>
      VALUES ('one', 'msg_dead', '{}', 3, 'the receiver returned 503', now())`,
   )
 
-test('the deliverer of a subscription is replaced by a second deliverer if it is cut off', async () => {
-  const target = await receiver()
-  const { cut } = await deliverUntilCut(
-    range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
-    // After this time, the second deliverer takes over the subscriptions of the first one.
-    { leaseMs: 10_000 },
-  )
-  await deliver(undefined, { leaseMs: 10_000 })
-  await insert(1)
-  await target.until(() => target.received.length >= 20)
-  await pause(100)
-  expect(target.received.length).toBe(20)
-  cut()
-  await insert(2)
-  await target.until(() => distinct(target.received).length >= 40)
-  for (const i of range(0, 20))
-    expect(told(distinct(target.received.filter(({ path }) => path === `/${i}`)))).toEqual([
-      'record.new 1',
-      'record.new 2',
-    ])
-})
+test(
+  'the deliverer of a subscription is replaced by a second deliverer if it is cut off',
+  { tags: ['slow'] },
+  async () => {
+    const target = await receiver()
+    const { cut } = await deliverUntilCut(
+      range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
+      // After this time, the second deliverer takes over the subscriptions of the first one.
+      { leaseMs: 10_000 },
+    )
+    await deliver(undefined, { leaseMs: 10_000 })
+    await insert(1)
+    await target.until(() => target.received.length >= 20)
+    await pause(100)
+    expect(target.received.length).toBe(20)
+    cut()
+    await insert(2)
+    await target.until(() => distinct(target.received).length >= 40)
+    for (const i of range(0, 20))
+      expect(told(distinct(target.received.filter(({ path }) => path === `/${i}`)))).toEqual([
+        'record.new 1',
+        'record.new 2',
+      ])
+  },
+)
 
 test('the deliverer aborts a request when the lease ends, before another process sends it', async () => {
   const events: string[] = []
@@ -530,7 +538,7 @@ describe('failures of a delivery', () => {
     await target.until(() => target.received.length >= 2)
     expect(target.received[1]!.at - target.received[0]!.at).toBeGreaterThanOrEqual(1_990)
   })
-  test('do not delay other receivers while some receivers hang', async () => {
+  test('do not delay other receivers while some receivers hang', { tags: ['slow'] }, async () => {
     const hanging = await receiver(() => answers.hang)
     const target = await receiver()
     await deliver(

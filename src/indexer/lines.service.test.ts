@@ -117,7 +117,7 @@ test('the service returns the same responses before, during and after the fill o
   expect(await readingOf(database.query, CHAIN)).toEqual({ reading: READING, replayed: undefined })
 })
 
-test('the indexer fills in lines while batches add and revoke records', async () => {
+test('the indexer fills in lines while batches add and revoke records', { tags: ['slow'] }, async () => {
   await forget()
   let added = OLD
   const batches = async () => {
@@ -148,13 +148,17 @@ test('attestations that were not final when the process ended are replayed by th
   expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
 })
 
-test('the next version ignores a position of another version, and begins at the first record', async () => {
-  await forget()
-  const position = { reading: READING + 1, after: place(600).event.uid, height }
-  await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
-  await follow()
-  expect(await unfilled()).toBe(0)
-})
+test(
+  'the next version ignores a position of another version, and begins at the first record',
+  { tags: ['slow'] },
+  async () => {
+    await forget()
+    const position = { reading: READING + 1, after: place(600).event.uid, height }
+    await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
+    await follow()
+    expect(await unfilled()).toBe(0)
+  },
+)
 
 test('a replay finds a line that differs from its record, and repairs it with a new state of the data', async () => {
   const before = await answered()

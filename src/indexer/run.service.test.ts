@@ -91,35 +91,39 @@ test('the indexer fails before it queries an endpoint if the database is unavail
   expect([own.state, states.size]).toEqual(['failed', 0])
 })
 
-test('the indexer counts the age of its agreement while the machine is suspended', async () => {
-  const node = await startTestChain({ port: await freePort() })
-  const proxy = await startRpcProxy(node.url)
-  let frozenAt: number | undefined
-  const own = (indexer = startIndexer(
-    { chain: node.chain, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 60_000 },
-    settings,
-    { ...MONOTONIC, now: () => frozenAt ?? MONOTONIC.now() },
-  ))
-  try {
-    const age = async () =>
-      (
-        await rows<{ age: number | null }>(
-          shared.url,
-          'SELECT extract(epoch FROM clock_timestamp() - agreed_at)::float8 AS age FROM chain_status WHERE chain = $1',
-          [node.chain.slug],
-        )
-      )[0]?.age ?? Infinity
-    await expect.poll(age, { timeout: 30_000 }).toBeLessThan(5)
-    proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
-    frozenAt = MONOTONIC.now()
-    // Otherwise, each report would store an age measured by the clock that stands still.
-    await expect.poll(age, { timeout: 30_000 }).toBeGreaterThan(6)
-  } finally {
-    await own.stop()
-    await proxy.close()
-    await node.stop()
-  }
-})
+test(
+  'the indexer counts the age of its agreement while the machine is suspended',
+  { tags: ['slow'] },
+  async () => {
+    const node = await startTestChain({ port: await freePort() })
+    const proxy = await startRpcProxy(node.url)
+    let frozenAt: number | undefined
+    const own = (indexer = startIndexer(
+      { chain: node.chain, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 60_000 },
+      settings,
+      { ...MONOTONIC, now: () => frozenAt ?? MONOTONIC.now() },
+    ))
+    try {
+      const age = async () =>
+        (
+          await rows<{ age: number | null }>(
+            shared.url,
+            'SELECT extract(epoch FROM clock_timestamp() - agreed_at)::float8 AS age FROM chain_status WHERE chain = $1',
+            [node.chain.slug],
+          )
+        )[0]?.age ?? Infinity
+      await expect.poll(age, { timeout: 30_000 }).toBeLessThan(5)
+      proxy.misbehave(() => ({ ask: () => new Promise(() => {}) }))
+      frozenAt = MONOTONIC.now()
+      // Otherwise, each report would store an age measured by the clock that stands still.
+      await expect.poll(age, { timeout: 30_000 }).toBeGreaterThan(6)
+    } finally {
+      await own.stop()
+      await proxy.close()
+      await node.stop()
+    }
+  },
+)
 
 test('the indexer reports a doubt about unproven blocks, and about a chain without its EAS contract', async () => {
   const node = await startTestChain({ port: await freePort() })

@@ -88,40 +88,44 @@ describe('the answers of geo batch', () => {
     })
   })
 
-  test('are requested 20 at a time, resumed after a failure, and not requested again once complete', async () => {
-    const service = await door()
-    const name = batches.questions(distances(90))
-    const run = ({ url } = service) =>
-      shell.geo(['batch', `${name}.ndjson`, '-o', `${name}.out`, '--url', url, '--chain', '84532'])
-    // The first run has its own proxy, since one of its requests may still arrive after it has stopped.
-    const first = await door()
-    first.shutAfter = 2
-    const stopped = await run(first)
-    expect(stopped).toMatchObject({ code: 4, stdout: '' })
-    expect(stopped.stderr).toMatch(
-      /^Stopped after 40 of 90 lines: run the command again to resume\.\ngeo: .* does not respond/,
-    )
-    expect(batches.rowsOf(`${name}.out`)).toHaveLength(40)
-    const before = batches.rowsOf(`${name}.out`)
-    expect(await run()).toMatchObject({ code: 0, stderr: `90 answered, 0 refused, in ${name}.out\n` })
-    expect(service.batches).toBe(3)
-    const answers = batches.rowsOf(`${name}.out`)
-    expect(answers.map(({ line }) => line)).toEqual(Array.from({ length: 90 }, (_, i) => i + 1))
-    expect(answers.slice(0, 40)).toEqual(before)
-    expect(await run()).toMatchObject({ code: 0 })
-    expect([service.batches, batches.rowsOf(`${name}.out`)]).toEqual([3, answers])
-    // A new line is asked wherever it is inserted. The other lines keep their answers.
-    const more = [{ operation: 'distance', from: '9,9', to: '1,2' }, ...distances(90)]
-    shell.write(`${name}.ndjson`, more.map((line) => JSON.stringify(line)).join('\n'))
-    expect(await run()).toMatchObject({ code: 0 })
-    expect(service.batches).toBe(4)
-    expect(
-      batches
-        .rowsOf(`${name}.out`)
-        .slice(1)
-        .map(({ answer }) => answer),
-    ).toEqual(answers.map(({ answer }) => answer))
-  })
+  test(
+    'are requested 20 at a time, resumed after a failure, and not requested again once complete',
+    { tags: ['slow'] },
+    async () => {
+      const service = await door()
+      const name = batches.questions(distances(90))
+      const run = ({ url } = service) =>
+        shell.geo(['batch', `${name}.ndjson`, '-o', `${name}.out`, '--url', url, '--chain', '84532'])
+      // The first run has its own proxy, since one of its requests may still arrive after it has stopped.
+      const first = await door()
+      first.shutAfter = 2
+      const stopped = await run(first)
+      expect(stopped).toMatchObject({ code: 4, stdout: '' })
+      expect(stopped.stderr).toMatch(
+        /^Stopped after 40 of 90 lines: run the command again to resume\.\ngeo: .* does not respond/,
+      )
+      expect(batches.rowsOf(`${name}.out`)).toHaveLength(40)
+      const before = batches.rowsOf(`${name}.out`)
+      expect(await run()).toMatchObject({ code: 0, stderr: `90 answered, 0 refused, in ${name}.out\n` })
+      expect(service.batches).toBe(3)
+      const answers = batches.rowsOf(`${name}.out`)
+      expect(answers.map(({ line }) => line)).toEqual(Array.from({ length: 90 }, (_, i) => i + 1))
+      expect(answers.slice(0, 40)).toEqual(before)
+      expect(await run()).toMatchObject({ code: 0 })
+      expect([service.batches, batches.rowsOf(`${name}.out`)]).toEqual([3, answers])
+      // A new line is asked wherever it is inserted. The other lines keep their answers.
+      const more = [{ operation: 'distance', from: '9,9', to: '1,2' }, ...distances(90)]
+      shell.write(`${name}.ndjson`, more.map((line) => JSON.stringify(line)).join('\n'))
+      expect(await run()).toMatchObject({ code: 0 })
+      expect(service.batches).toBe(4)
+      expect(
+        batches
+          .rowsOf(`${name}.out`)
+          .slice(1)
+          .map(({ answer }) => answer),
+      ).toEqual(answers.map(({ answer }) => answer))
+    },
+  )
 
   test('are resumed after Ctrl-C', async () => {
     const service = Object.assign(await door(), { shutAfter: 2, holds: true })

@@ -369,43 +369,47 @@ test('geo log raises one alarm for a log without its quorum, and none for entrie
   expect(await monitor()).toMatchObject(calm)
 })
 
-test('geo log raises no alarm for a witness whose response is not a checkpoint of the log', async () => {
-  const { log, monitor, metrics, policy } = await startLog('garbage')
-  let served: Buffer | undefined
-  const server = createServer((_, response) => {
-    if (served) return void response.end(served)
-    // A response without an end.
-    const page = Buffer.alloc(65_536, '1\n')
-    const more = () => void response.write(page, () => response.destroyed || more())
-    more()
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  ends.push(() => new Promise((resolve) => void server.close(() => resolve()).closeAllConnections()))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  shell.write('garbage.policy', `${policy}witness w ${formatVerifierKey(witness)} ${url}\n`)
-  await log
-    .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
-    .sign()
-  const note = formatNote(log.note)
-  const impostor = new MemoryLog(await seededKey(log.key.name, 'ed25519', 2))
-  await impostor.append(...log.entries).sign()
-  for (const content of [
-    ...['', '<html>', note.slice(0, -20), note.replace('\n1\n', '\n2\n'), formatNote(impostor.note)],
-    undefined,
-  ]) {
-    served = content === undefined ? undefined : Buffer.from(content)
-    const { code, kinds } = await monitor()
-    expect([content, code, kinds]).toEqual([content, 0, []])
-    expect(metrics()).toContain('geo_log_monitor_failures_total{part="witness"} 1\n')
-  }
-  // The response to `geo log proof` has no end either.
-  expect((await shell.geo(['log', 'proof', 'a'.repeat(64), '--url', url])).code).toBe(4)
-  // Anyone may have added a signature that is not valid to a checkpoint before the witness cosigned it.
-  const forged = await signNote(`${log.note.text}x`, witness, 1)
-  served = Buffer.from(formatNote({ ...log.note, signatures: [...log.note.signatures, forged] }))
-  expect(await monitor()).toMatchObject(calm)
-  expect(metrics()).not.toContain('failures_total{')
-})
+test(
+  'geo log raises no alarm for a witness whose response is not a checkpoint of the log',
+  { tags: ['slow'] },
+  async () => {
+    const { log, monitor, metrics, policy } = await startLog('garbage')
+    let served: Buffer | undefined
+    const server = createServer((_, response) => {
+      if (served) return void response.end(served)
+      // A response without an end.
+      const page = Buffer.alloc(65_536, '1\n')
+      const more = () => void response.write(page, () => response.destroyed || more())
+      more()
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    ends.push(() => new Promise((resolve) => void server.close(() => resolve()).closeAllConnections()))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    shell.write('garbage.policy', `${policy}witness w ${formatVerifierKey(witness)} ${url}\n`)
+    await log
+      .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
+      .sign()
+    const note = formatNote(log.note)
+    const impostor = new MemoryLog(await seededKey(log.key.name, 'ed25519', 2))
+    await impostor.append(...log.entries).sign()
+    for (const content of [
+      ...['', '<html>', note.slice(0, -20), note.replace('\n1\n', '\n2\n'), formatNote(impostor.note)],
+      undefined,
+    ]) {
+      served = content === undefined ? undefined : Buffer.from(content)
+      const { code, kinds } = await monitor()
+      expect([content, code, kinds]).toEqual([content, 0, []])
+      expect(metrics()).toContain('geo_log_monitor_failures_total{part="witness"} 1\n')
+    }
+    // The response to `geo log proof` has no end either.
+    expect((await shell.geo(['log', 'proof', 'a'.repeat(64), '--url', url])).code).toBe(4)
+    // Anyone may have added a signature that is not valid to a checkpoint before the witness cosigned it.
+    const forged = await signNote(`${log.note.text}x`, witness, 1)
+    served = Buffer.from(formatNote({ ...log.note, signatures: [...log.note.signatures, forged] }))
+    expect(await monitor()).toMatchObject(calm)
+    expect(metrics()).not.toContain('failures_total{')
+  },
+)
 
 test('geo log sends an alarm about the log while an RPC endpoint does not respond', async () => {
   const { log, monitor, metrics } = await startLog('dark')
@@ -423,26 +427,30 @@ test('geo log sends an alarm about the log while an RPC endpoint does not respon
   expect(metrics()).toMatch(/failures_total\{part="(chain|log)"\} 1\n/)
 })
 
-test('geo log compares a chain although the RPC endpoint of another one does not respond', async () => {
-  const { log, monitor, metrics, env } = await startLog('partly')
-  const client = createPublicClient({ transport: http(world.chain.url) })
-  const from = ['--from-block', String((await client.getBlockNumber()) + 1n)]
-  await log.append().sign()
-  await nextSecond()
-  const secret = await geo().distance([2.2945, 48.9], [13.3777, 52.5163], { submission: 'proxy' })
-  shell.write('partly.answer', secret)
-  expect((await shell.geo(['land', 'partly.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  const closed = await startReceiver(() => answers.ok)
-  closed.close()
-  const others = [...world.chains.keys()].filter((slug) => slug !== 'base-sepolia')
-  for (const slug of others) env[`GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`] = closed.url
-  shell.write('partly.json', { ...EMPTY, since: Math.floor(Date.now() / 1000) - 100 })
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
-  const { code, kinds } = await monitor(...from)
-  expect([code, kinds, others.length > 0]).toEqual([1, ['unlogged'], true])
-  const failures = [...metrics().matchAll(/failures_total\{part="(?:chain|log)"\} (\d+)/g)]
-  expect(failures.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(others.length)
-})
+test(
+  'geo log compares a chain although the RPC endpoint of another one does not respond',
+  { tags: ['slow'] },
+  async () => {
+    const { log, monitor, metrics, env } = await startLog('partly')
+    const client = createPublicClient({ transport: http(world.chain.url) })
+    const from = ['--from-block', String((await client.getBlockNumber()) + 1n)]
+    await log.append().sign()
+    await nextSecond()
+    const secret = await geo().distance([2.2945, 48.9], [13.3777, 52.5163], { submission: 'proxy' })
+    shell.write('partly.answer', secret)
+    expect((await shell.geo(['land', 'partly.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+    const closed = await startReceiver(() => answers.ok)
+    closed.close()
+    const others = [...world.chains.keys()].filter((slug) => slug !== 'base-sepolia')
+    for (const slug of others) env[`GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`] = closed.url
+    shell.write('partly.json', { ...EMPTY, since: Math.floor(Date.now() / 1000) - 100 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+    const { code, kinds } = await monitor(...from)
+    expect([code, kinds, others.length > 0]).toEqual([1, ['unlogged'], true])
+    const failures = [...metrics().matchAll(/failures_total\{part="(?:chain|log)"\} (\d+)/g)]
+    expect(failures.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(others.length)
+  },
+)
 
 /** State of a monitor that has read nothing. */
 const EMPTY = {

@@ -47,6 +47,7 @@ describe('geo records, to a file or stdout,', () => {
 
   test.each(['geoparquet', 'flatgeobuf'])(
     'writes %s as the service sends it, to stdout and to a file',
+    { tags: ['slow'] },
     async (format) => {
       for (const limit of [undefined, '3']) {
         const query = `format=${format}${limit ? `&limit=${limit}` : ''}`

@@ -213,7 +213,7 @@ describe('geo, for a failure of the service or an RPC endpoint,', () => {
     expect(JSON.parse(general.stdout).landed.chainId).toBe(84532)
   })
 
-  test("reports that the service's RPC endpoint or database is unavailable", async () => {
+  test("reports that the service's RPC endpoint or database is unavailable", { tags: ['slow'] }, async () => {
     const refusing = (status: number, headers: object) =>
       serve((request, response) =>
         response
@@ -228,7 +228,7 @@ describe('geo, for a failure of the service or an RPC endpoint,', () => {
     await refused(['stats', '--url', await refusing(500, {})], 3)
   })
 
-  test('names the server that did not respond within the timeout', async () => {
+  test('names the server that did not respond within the timeout', { tags: ['slow'] }, async () => {
     const silent = await serve(() => {})
     const uid = `0x${'ab'.repeat(32)}`
     for (const args of [ASK, ['stats'], ['chains']])

@@ -299,38 +299,42 @@ describe('a schema that the chain does not have', () => {
   })
 })
 
-test('the client attests many places in several transactions, each below 2^24 gas', async () => {
-  const geo = geoOf('celo')
-  const memo = 'm'.repeat(500)
-  const places = Array.from({ length: 45 }, (_, i) => ({
-    location: { type: 'Point' as const, coordinates: [i, 0] },
-    memo,
-  }))
-  const attested = await geo.attest(places, ethersOf('celo'))
-  const hashes = [...new Set(attested.map(({ transactionHash }) => transactionHash))]
-  expect(hashes.length).toBeGreaterThan(1)
-  for (const hash of hashes) {
-    const { gasUsed } = (await local('celo').provider.getTransactionReceipt(hash))!
-    expect(gasUsed).toBeLessThan(2n ** 24n)
-  }
-  const records = await Promise.all(attested.map((place) => place.indexed()))
-  expect(records.map(({ longitude }) => longitude)).toEqual(places.map((_, i) => i))
+test(
+  'the client attests many places in several transactions, each below 2^24 gas',
+  { tags: ['slow'] },
+  async () => {
+    const geo = geoOf('celo')
+    const memo = 'm'.repeat(500)
+    const places = Array.from({ length: 45 }, (_, i) => ({
+      location: { type: 'Point' as const, coordinates: [i, 0] },
+      memo,
+    }))
+    const attested = await geo.attest(places, ethersOf('celo'))
+    const hashes = [...new Set(attested.map(({ transactionHash }) => transactionHash))]
+    expect(hashes.length).toBeGreaterThan(1)
+    for (const hash of hashes) {
+      const { gasUsed } = (await local('celo').provider.getTransactionReceipt(hash))!
+      expect(gasUsed).toBeLessThan(2n ** 24n)
+    }
+    const records = await Promise.all(attested.map((place) => place.indexed()))
+    expect(records.map(({ longitude }) => longitude)).toEqual(places.map((_, i) => i))
 
-  // The wallet rejects the second transaction. The error contains the places that are attested.
-  let asked = 0
-  const signer = injected(local('celo'), testAccount(3).address, async (method) => {
-    if (method === 'eth_sendTransaction' && ++asked === 2) throw new Error('User rejected the request.')
-    return undefined
-  })
-  const error = await geo.attest(places, signer).catch((reason: unknown) => reason as PartlyAttestedError)
-  expect(error).toBeInstanceOf(PartlyAttestedError)
-  const { attested: partly, message } = error as PartlyAttestedError
-  expect(message).toEqual(sentence())
-  expect((error as PartlyAttestedError).transactionHash).toBeUndefined()
-  expect(partly.length).toBe(attested.filter(({ transactionHash }) => transactionHash === hashes[0]).length)
-})
+    // The wallet rejects the second transaction. The error contains the places that are attested.
+    let asked = 0
+    const signer = injected(local('celo'), testAccount(3).address, async (method) => {
+      if (method === 'eth_sendTransaction' && ++asked === 2) throw new Error('User rejected the request.')
+      return undefined
+    })
+    const error = await geo.attest(places, signer).catch((reason: unknown) => reason as PartlyAttestedError)
+    expect(error).toBeInstanceOf(PartlyAttestedError)
+    const { attested: partly, message } = error as PartlyAttestedError
+    expect(message).toEqual(sentence())
+    expect((error as PartlyAttestedError).transactionHash).toBeUndefined()
+    expect(partly.length).toBe(attested.filter(({ transactionHash }) => transactionHash === hashes[0]).length)
+  },
+)
 
-test('the client lands all simultaneous attestations of one signer', async () => {
+test('the client lands all simultaneous attestations of one signer', { tags: ['slow'] }, async () => {
   const geo = geoOf('base-sepolia')
   for (const kind of SIGNER_KINDS) {
     const { signer } = signerOf(kind, local('base-sepolia'))

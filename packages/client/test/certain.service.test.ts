@@ -79,6 +79,7 @@ test("the client rejects an attestation by another attester with the answer's da
 
 test.each(['direct', 'proxy'] as const)(
   'the client names the %s answers of a batch that have landed before',
+  { tags: ['slow'] },
   async (submission) => {
     const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
     const batch = await geo.batch([question(), question()], { submission })
@@ -99,65 +100,75 @@ test.each(['direct', 'proxy'] as const)(
   },
 )
 
-test('the client does not land a direct answer again after it was re-signed outside its batch', async () => {
-  const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
-  const batch = await geo.batch([question(), question()], { submission: 'direct' })
-  const [, answer] = batch.results.map((each) => ({ chainId: 84532, ...each }) as Answer)
-  const reasons: string[] = []
-  const landed = await geo.land(answer!, honest, {
-    onStep: (step) => step.step === 'signed anew' && reasons.push(step.reason),
-  })
-  expect(reasons).toEqual(['answers with lower nonces have not landed'])
-  // The original nonce is the next one now, so EAS would accept the signature.
-  const before = await sent()
-  expect(await geo.land(answer!, honest)).toEqual({ ...landed, already: true })
-  await expect(geo.land(batch, honest)).rejects.toThrow(sentence('', landed.uid))
-  // A service whose RPC endpoint lags does not know the attestation yet.
-  const behind = createGeo({
-    url: world.url,
-    chain: 'base-sepolia',
-    fetch: async (request, init) => {
-      const response = await fetch(request, init)
-      if (!(request as Request).url.endsWith('/verify')) return response
-      const said = (await response.json()) as Awaited<ReturnType<Geo['verify']>>
-      const nonce = { ...said.nonce!, current: said.nonce!.signed - 1 }
-      return Response.json({ ...said, nonce, landed: { status: 'not landed', ...NOWHERE } })
-    },
-  })
-  await expect(behind.land(answer!, honest)).rejects.toThrow(sentence())
-  // A field that the user added does not affect verification.
-  expect((await geo.land({ ...answer!, ...{ note: 'order 42' } }, honest)).already).toBe(true)
-  expect(await sent()).toBe(before)
-  // An unavailable service does not prevent landing.
-  const other = await asked('direct')
-  const away = createGeo({
-    url: world.url,
-    chain: 'base-sepolia',
-    retries: 0,
-    fetch: (request, init) =>
-      (request as Request).url.endsWith('/verify') ? Promise.reject(new Error('away')) : fetch(request, init),
-  })
-  expect((await away.land(other, honest)).already).toBe(false)
-})
-
-test('the client waits for RPC nodes that lag behind the node that reported the block', async () => {
-  let behind = 0
-  const lagging = wallet(async (call, real) => {
-    const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
-    if (call.method !== 'eth_call' || !data.startsWith(GET_ATTESTATION) || ++behind > 2) return real(call)
-    if (behind === 1) throw new Error('the node is briefly unavailable')
-    return real({
-      ...call,
-      params: [{ ...(call.params![0] as object), data: GET_ATTESTATION + '0'.repeat(64) }, 'latest'],
+test(
+  'the client does not land a direct answer again after it was re-signed outside its batch',
+  { tags: ['slow'] },
+  async () => {
+    const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
+    const batch = await geo.batch([question(), question()], { submission: 'direct' })
+    const [, answer] = batch.results.map((each) => ({ chainId: 84532, ...each }) as Answer)
+    const reasons: string[] = []
+    const landed = await geo.land(answer!, honest, {
+      onStep: (step) => step.step === 'signed anew' && reasons.push(step.reason),
     })
-  })
-  const landed = await geo.land(await asked('proxy'), lagging)
-  expect(behind).toBeGreaterThan(2)
-  expect(landed.attestation.uid).toBe(landed.uid)
-  behind = 0
-  const place = await geo.attest(TOWER, lagging)
-  expect(place.attestation.uid).toBe(place.uid)
-})
+    expect(reasons).toEqual(['answers with lower nonces have not landed'])
+    // The original nonce is the next one now, so EAS would accept the signature.
+    const before = await sent()
+    expect(await geo.land(answer!, honest)).toEqual({ ...landed, already: true })
+    await expect(geo.land(batch, honest)).rejects.toThrow(sentence('', landed.uid))
+    // A service whose RPC endpoint lags does not know the attestation yet.
+    const behind = createGeo({
+      url: world.url,
+      chain: 'base-sepolia',
+      fetch: async (request, init) => {
+        const response = await fetch(request, init)
+        if (!(request as Request).url.endsWith('/verify')) return response
+        const said = (await response.json()) as Awaited<ReturnType<Geo['verify']>>
+        const nonce = { ...said.nonce!, current: said.nonce!.signed - 1 }
+        return Response.json({ ...said, nonce, landed: { status: 'not landed', ...NOWHERE } })
+      },
+    })
+    await expect(behind.land(answer!, honest)).rejects.toThrow(sentence())
+    // A field that the user added does not affect verification.
+    expect((await geo.land({ ...answer!, ...{ note: 'order 42' } }, honest)).already).toBe(true)
+    expect(await sent()).toBe(before)
+    // An unavailable service does not prevent landing.
+    const other = await asked('direct')
+    const away = createGeo({
+      url: world.url,
+      chain: 'base-sepolia',
+      retries: 0,
+      fetch: (request, init) =>
+        (request as Request).url.endsWith('/verify')
+          ? Promise.reject(new Error('away'))
+          : fetch(request, init),
+    })
+    expect((await away.land(other, honest)).already).toBe(false)
+  },
+)
+
+test(
+  'the client waits for RPC nodes that lag behind the node that reported the block',
+  { tags: ['slow'] },
+  async () => {
+    let behind = 0
+    const lagging = wallet(async (call, real) => {
+      const [{ data = '' } = {}] = (call.params ?? []) as { data?: string }[]
+      if (call.method !== 'eth_call' || !data.startsWith(GET_ATTESTATION) || ++behind > 2) return real(call)
+      if (behind === 1) throw new Error('the node is briefly unavailable')
+      return real({
+        ...call,
+        params: [{ ...(call.params![0] as object), data: GET_ATTESTATION + '0'.repeat(64) }, 'latest'],
+      })
+    })
+    const landed = await geo.land(await asked('proxy'), lagging)
+    expect(behind).toBeGreaterThan(2)
+    expect(landed.attestation.uid).toBe(landed.uid)
+    behind = 0
+    const place = await geo.attest(TOWER, lagging)
+    expect(place.attestation.uid).toBe(place.uid)
+  },
+)
 
 test('the client does not claim that a failed wallet sent nothing, and finds the answer later', async () => {
   const failing = wallet(async (call, real) => {

@@ -102,43 +102,47 @@ describe('the client, for questions,', () => {
     for (const input of wrong) expect(await caught(geo.reference(input))).toBeInstanceOf(InvalidInputError)
   })
 
-  test('splits a batch of more than 20 questions, and names an invalid question by its index', async () => {
-    const questions = Array.from({ length: 45 }, (_, i) => ({
-      ...{ operation: 'within' as const, geometry: TOWER, target: GATE, radius: i + 1 },
-    }))
-    const operations = questions.map(({ radius }) => `within:${radius}00`)
-    const batch = await geo.batch(questions)
-    expect(batch.results.map(({ operation }) => operation)).toEqual(operations)
-    const signed = batch.multiAttestByDelegation.flatMap(({ data }) => data)
-    expect(signed.map(({ data }) => data)).toEqual(batch.results.map(({ attestation }) => attestation.data))
-    const again = await geo.resign(batch, { submission: 'proxy' })
-    expect(again.results.map(({ operation }) => operation)).toEqual(operations)
-    // Parts that were signed in different seconds have different deadlines.
-    const early = await geo.batch(questions.slice(0, 20))
-    let late = early
-    while (late.deadline === early.deadline) late = await geo.batch(questions.slice(20))
-    const both = {
-      ...early,
-      results: [...early.results, ...late.results],
-      multiAttestByDelegation: [...early.multiAttestByDelegation, ...late.multiAttestByDelegation],
-    }
-    expect((await geo.resign(both)).results.map(({ operation }) => operation)).toEqual(operations)
-    const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
-    expect(error).toBeInstanceOf(InvalidInputError)
-    expect(error!.detail).toMatch(/\boperations\[41\]/)
-    // Whatever ends the batch, the answers received so far form a batch that can land or be re-signed.
-    const { answered } = error!
-    expect(answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 40))
-    expect((await geo.resign(answered!)).results.length).toBe(40)
-    expect((await caught(geo.batch(questions.with(11, { ...questions[11]!, radius: -1 }))))!.answered).toBe(
-      undefined,
-    )
-    const altered = batch.results.map((each, i) => (i === 33 ? { ...each, result: !each.result } : each))
-    const refused = await caught(geo.resign({ ...batch, results: altered }))
-    expect(refused!.detail).toMatch(/\bresults\[33\]/)
-    expect(refused!.answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 20))
-    expect(await caught(geo.batch([]))).toBeInstanceOf(InvalidInputError)
-  })
+  test(
+    'splits a batch of more than 20 questions, and names an invalid question by its index',
+    { tags: ['slow'] },
+    async () => {
+      const questions = Array.from({ length: 45 }, (_, i) => ({
+        ...{ operation: 'within' as const, geometry: TOWER, target: GATE, radius: i + 1 },
+      }))
+      const operations = questions.map(({ radius }) => `within:${radius}00`)
+      const batch = await geo.batch(questions)
+      expect(batch.results.map(({ operation }) => operation)).toEqual(operations)
+      const signed = batch.multiAttestByDelegation.flatMap(({ data }) => data)
+      expect(signed.map(({ data }) => data)).toEqual(batch.results.map(({ attestation }) => attestation.data))
+      const again = await geo.resign(batch, { submission: 'proxy' })
+      expect(again.results.map(({ operation }) => operation)).toEqual(operations)
+      // Parts that were signed in different seconds have different deadlines.
+      const early = await geo.batch(questions.slice(0, 20))
+      let late = early
+      while (late.deadline === early.deadline) late = await geo.batch(questions.slice(20))
+      const both = {
+        ...early,
+        results: [...early.results, ...late.results],
+        multiAttestByDelegation: [...early.multiAttestByDelegation, ...late.multiAttestByDelegation],
+      }
+      expect((await geo.resign(both)).results.map(({ operation }) => operation)).toEqual(operations)
+      const error = await caught(geo.batch(questions.with(41, { ...questions[41]!, radius: -1 })))
+      expect(error).toBeInstanceOf(InvalidInputError)
+      expect(error!.detail).toMatch(/\boperations\[41\]/)
+      // Whatever ends the batch, the answers received so far form a batch that can land or be re-signed.
+      const { answered } = error!
+      expect(answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 40))
+      expect((await geo.resign(answered!)).results.length).toBe(40)
+      expect((await caught(geo.batch(questions.with(11, { ...questions[11]!, radius: -1 }))))!.answered).toBe(
+        undefined,
+      )
+      const altered = batch.results.map((each, i) => (i === 33 ? { ...each, result: !each.result } : each))
+      const refused = await caught(geo.resign({ ...batch, results: altered }))
+      expect(refused!.detail).toMatch(/\bresults\[33\]/)
+      expect(refused!.answered!.results.map(({ operation }) => operation)).toEqual(operations.slice(0, 20))
+      expect(await caught(geo.batch([]))).toBeInstanceOf(InvalidInputError)
+    },
+  )
 
   test('asks, re-signs and verifies a batch', async () => {
     const batch = await geo.batch([
@@ -464,31 +468,35 @@ describe('the client, for errors,', () => {
     response.writeHead(200, { 'content-type': 'application/json' }).write('{')
   }
   // Both services and both ends share the collections, because each collects the heap of all tests.
-  test('ends requests of a silent service, and of one stuck in its answer, despite garbage collection', async () => {
-    const stop = new AbortController()
-    const { signal } = stop
-    const over: Promise<Error | undefined>[] = []
-    const ended: Promise<Error | undefined>[] = []
-    for (const answer of [() => {}, begins]) {
-      const slow = await told([answer], { timeout: 500, retries: 0 })
-      over.push(caught(slow.geo.records.stats()), caught(slow.geo.area(PARK)))
-      const { geo } = await told([answer])
-      const exported = async () => new Response(await geo.records.export({ format: 'csv', signal })).text()
-      ended.push(...[geo.records.stats({ signal }), geo.area(PARK, { signal }), exported()].map(caught))
-    }
+  test(
+    'ends requests of a silent service, and of one stuck in its answer, despite garbage collection',
+    { tags: ['slow'] },
+    async () => {
+      const stop = new AbortController()
+      const { signal } = stop
+      const over: Promise<Error | undefined>[] = []
+      const ended: Promise<Error | undefined>[] = []
+      for (const answer of [() => {}, begins]) {
+        const slow = await told([answer], { timeout: 500, retries: 0 })
+        over.push(caught(slow.geo.records.stats()), caught(slow.geo.area(PARK)))
+        const { geo } = await told([answer])
+        const exported = async () => new Response(await geo.records.export({ format: 'csv', signal })).text()
+        ended.push(...[geo.records.stats({ signal }), geo.area(PARK, { signal }), exported()].map(caught))
+      }
 
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    // Objects released in one turn are found in the next.
-    for (let turn = 0; turn < 5; turn++) {
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      collect()
-    }
+      setFlagsFromString('--expose-gc')
+      const collect = runInNewContext('gc') as () => void
+      // Objects released in one turn are found in the next.
+      for (let turn = 0; turn < 5; turn++) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        collect()
+      }
 
-    for (const error of await Promise.all(over)) expect(error).toBeInstanceOf(ConnectionError)
-    stop.abort(new Error('enough'))
-    for (const error of await Promise.all(ended)) expect(error!.message).toBe('enough')
-  })
+      for (const error of await Promise.all(over)) expect(error).toBeInstanceOf(ConnectionError)
+      stop.abort(new Error('enough'))
+      for (const error of await Promise.all(ended)) expect(error!.message).toBe('enough')
+    },
+  )
 })
 
 describe('requests that a wallet signs', () => {

@@ -105,6 +105,7 @@ describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (sl
 
   test.each(['direct', 'proxy'] as const)(
     'lands a %s batch of more than 20 in several transactions, in order, once',
+    { tags: ['slow'] },
     async (submission) => {
       const geo = geoOf(slug)
       const radii = Array.from({ length: MANY }, (_, i) => 10 * (i + 1))
@@ -130,23 +131,28 @@ describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (sl
 const AROUND = { type: 'Polygon' as const, coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
 
 describe('concurrent answers', () => {
-  test('all land with the same nonce at the same time, from one signer and from several', async () => {
-    const geo = geoOf('base-sepolia')
-    const radii = Array.from({ length: 12 }, (_, i) => 1000 + i)
-    const answers: Answer<'within'>[] = []
-    for (const radius of radii) answers.push(await geo.within(TOWER, GATE, radius, { submission: 'direct' }))
-    expect(new Set(answers.map(({ delegatedAttestation }) => delegatedAttestation.nonce)).size).toBe(1)
-    const [one, two] = [ethersSigner('base-sepolia'), viemSigner('base-sepolia')]
-    const steps: string[] = []
-    const landed = await Promise.all(
-      answers.map((answer, i) =>
-        geo.land(answer, i % 2 ? one : two, { resigns: 100, onStep: ({ step }) => steps.push(step) }),
-      ),
-    )
-    expect(new Set(landed.map(({ uid }) => uid)).size).toBe(12)
-    expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
-    expect(steps.filter((step) => step === 'signed anew').length).toBeGreaterThanOrEqual(11)
-  })
+  test(
+    'all land with the same nonce at the same time, from one signer and from several',
+    { tags: ['slow'] },
+    async () => {
+      const geo = geoOf('base-sepolia')
+      const radii = Array.from({ length: 12 }, (_, i) => 1000 + i)
+      const answers: Answer<'within'>[] = []
+      for (const radius of radii)
+        answers.push(await geo.within(TOWER, GATE, radius, { submission: 'direct' }))
+      expect(new Set(answers.map(({ delegatedAttestation }) => delegatedAttestation.nonce)).size).toBe(1)
+      const [one, two] = [ethersSigner('base-sepolia'), viemSigner('base-sepolia')]
+      const steps: string[] = []
+      const landed = await Promise.all(
+        answers.map((answer, i) =>
+          geo.land(answer, i % 2 ? one : two, { resigns: 100, onStep: ({ step }) => steps.push(step) }),
+        ),
+      )
+      expect(new Set(landed.map(({ uid }) => uid)).size).toBe(12)
+      expect(landed.map(({ says }) => says.operation)).toEqual(radii.map((radius) => `within:${radius}00`))
+      expect(steps.filter((step) => step === 'signed anew').length).toBeGreaterThanOrEqual(11)
+    },
+  )
 
   test.each(['direct', 'proxy'] as const)(
     'of the form %s return the same attestation when landed twice',
@@ -413,7 +419,7 @@ describe('the method check', () => {
   })
 })
 
-test('the client reports a transaction that was replaced or dropped', async () => {
+test('the client reports a transaction that was replaced or dropped', { tags: ['slow'] }, async () => {
   const geo = geoOf('celo')
   const chain = local('celo')
   const real = performance.now.bind(performance)

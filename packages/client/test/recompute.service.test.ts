@@ -162,7 +162,7 @@ hunt('recompute recomputes answers about random geometries', 24, async ({ cases,
   expect(verdicts.filter((verdict) => verdict !== 'equal')).toEqual([])
 })
 
-test('recompute reads locations of every type as the service does', async () => {
+test('recompute reads locations of every type as the service does', { tags: ['slow'] }, async () => {
   const locations: [string, string][] = [
     ['wkt', 'POLYGON Z ((2.22 48.81 5, 2.42 48.81 5, 2.42 48.91 6, 2.22 48.81 5))'],
     ['coordinate-decimal+lon-lat', '2.2945, 48.8584'],
@@ -492,7 +492,7 @@ describe('an invalid question in recompute', () => {
   })
 })
 
-test.runIf(CHROMIUM)('recompute recomputes the same results in a browser', async () => {
+test.runIf(CHROMIUM)('recompute recomputes the same results in a browser', { tags: ['slow'] }, async () => {
   const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_PROTOCOL_SCHEMA.fields), [
     ...['0.2', 'EPSG:4326', 'h3', latLngToCell(48.8584, 2.2945, 9)],
   ])

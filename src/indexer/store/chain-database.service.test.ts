@@ -362,6 +362,7 @@ function movedTo(
 
 test.each([1, 2, 3])(
   'the block store continues a database of the previous version, and vice versa (%i)',
+  { tags: ['slow'] },
   async (seed) => {
     const own = await createDatabase()
     const before = await migrationTool(own.url, true)
