@@ -86,8 +86,8 @@ function add(line: string, kind: string): void {
 }
 
 /**
- * Registers the test of the file's sentences as its last test, because it reads what the others recorded. It has the
- * tag `effort`, so that CI also compares the sentences of slow tests.
+ * Registers the test of the file's sentences as its last test, because it reads what the others recorded. It
+ * has the tag `effort`, so that CI also compares the sentences of slow tests.
  */
 export function testSentences(): void {
   test('each sentence is the one in test/sentences', { tags: ['effort'] }, async ({ task, skip }) => {
@@ -111,8 +111,8 @@ export function testSentences(): void {
     const file = path.join(ROOT, 'test/sentences', name)
     const rest = namesOf(false)
     if (rest.size === 0) return expect(page()).toMatchFileSnapshot(file)
-    // Some tests were skipped, so the sentences of the others must be a part of the file, and these tests must have
-    // seen the sentences that the file lists with their names.
+    // Some tests were skipped, so the sentences of the others must be a part of the file, and these tests
+    // must have seen the sentences that the file lists with their names.
     const known = readFileSync(file, 'utf8').split('\n')
     const seen = new Map([...seenHere()].map(([words, places]) => [printable(words), places]))
     expect([...seen.keys()].filter((words) => !known.includes(words))).toEqual([])

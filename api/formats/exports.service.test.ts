@@ -134,8 +134,8 @@ test(
     expect(await busyConnections()).toBe(0)
     expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(150_000_000)
     const ended = new Promise((resolve) => response.once('close', resolve))
-    // Waits longer than the timeout of an idle connection, or than twice that, because Node checks whether any
-    // data was sent in between.
+    // Waits longer than the timeout of an idle connection, or than twice that, because Node checks whether
+    // any data was sent in between.
     await expect.poll(() => hasty.connections()).toBe(0)
     response.resume()
     response.on('error', () => {})
