@@ -152,12 +152,17 @@ function propertyOf(at: string, operand: Operand): string {
 
 function literalOf(at: string, operand: Operand): Scalar {
   if ('value' in operand) return operand.value
-  const name = Array.from(operand.property.slice(0, 80)).slice(0, 40).join('')
+  const name = shownName(operand.property)
   throw new Cql2Error(
     at,
     `expected a property and a value, got the property ${name} for a value (two properties ` +
       `cannot be compared). Write a string as '${name}', or in cql2-json as "${name}"`,
   )
+}
+
+/** Beginning of a property's name, for errors. */
+export function shownName(property: string): string {
+  return Array.from(property.slice(0, 80)).slice(0, 40).join('')
 }
 
 /** Error detail for parts of CQL2 that are not supported. */

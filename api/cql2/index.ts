@@ -5,6 +5,6 @@
  * defines the properties and the meaning of an expression for records.
  */
 
-export { Cql2Error, type Comparison, type Expression, type Scalar } from './expression'
+export { Cql2Error, shownName, type Comparison, type Expression, type Scalar } from './expression'
 export { readJson } from './json'
 export { readText } from './text'

@@ -64,7 +64,9 @@ const ATTRIBUTES = [
   null,
   { assetId: 'pump-7', amount: 5, active: true, deep: { kind: 'a%b' } },
   { assetId: 'Ünï', amount: '340282366920938463463374607431768211455', deep: { kind: null } },
-  { assetId: '5', amount: '-12', active: false, deep: ['a%b'] },
+  { assetId: '5', amount: '-12', active: false, deep: ['a%b', 5, '-12'] },
+  // A field without a name has its position as its name.
+  { '0': 'a%b', deep: { '0': 5, '-1': 'a%b' }, amount: [-12] },
   { amount: -0.5, deep: {} },
   // 2^60 is a double that JavaScript prints with other digits.
   { amount: '1152921504606846976' },
@@ -106,8 +108,12 @@ function valueOf(record: StoredRecord, property: string): Value {
   const { timestamp, eventTimestamp, locationType, geometry } = record
   if (property.startsWith('attributes.')) {
     let value: unknown = { attributes: record.attributes }
+    // Only objects have members: neither a list nor a text does.
     for (const name of property.split('.'))
-      value = value === null ? null : ((value as Record<string, unknown>)[name] ?? null)
+      value =
+        typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
+          ? (value as Record<string, unknown>)[name]
+          : null
     return value as Value
   }
   switch (property) {
@@ -150,7 +156,7 @@ function compared(value: Value, op: string, property: string, given: unknown): T
   if (property.startsWith('attributes.')) {
     if (op === '=' || op === '<>')
       return (value === given || (Number.isInteger(given) && value === String(given))) === (op === '=')
-    const isNumber = typeof value === 'number' || /^-?\d+$/.test(String(value))
+    const isNumber = typeof value === 'number' || (typeof value === 'string' && /^-?\d+$/.test(value))
     const difference = isNumber ? Number(value) - Number(given) : null
     return difference === null
       ? null
@@ -282,8 +288,12 @@ const BOXES = [
   [-180, 80, 180, 90],
 ]
 
+const ATTRIBUTE_NAMES = [
+  ...['assetId', 'amount', 'active', 'deep', 'deep.kind', 'none', 'assetId.x', 'assetId.0', 'assetId.length'],
+  ...['0', 'deep.0', 'deep.1', 'deep.2', 'deep.length', 'amount.0', 'constructor'],
+]
 function someLeafOfAttributes(): Leaf {
-  const property = `attributes.${pick(['assetId', 'amount', 'active', 'deep.kind', 'none', 'assetId.x'])}`
+  const property = `attributes.${pick(ATTRIBUTE_NAMES)}`
   const some = () => pick<string | number | boolean>(['pump-7', '5', 5, -12, -0.5, true, false, 'a%b', ''])
   const number = () => pick([5, -12.5, -0.5, 4e30])
   switch (whole(5)) {
@@ -566,6 +576,8 @@ describe('an invalid filter returns 400 with the position and the expected form'
     ["CASEI(timestamp) = CASEI('a')"],
     ["CASEI(memo) BETWEEN CASEI('a') AND CASEI('b')"],
     ["CASEI(attributes.kind) = CASEI('a')"],
+    [`attributes.${'a.'.repeat(100)}a = 'x'`],
+    [`attributes.${'a'.repeat(2_000)} > 'x'`],
     ["memo LIKE 'a\\'"],
     ["memo LIKE 'a\\\\'"],
     ['timestamp > 5'],

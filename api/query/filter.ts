@@ -1,4 +1,12 @@
-import { Cql2Error, readJson, readText, type Comparison, type Expression, type Scalar } from '../cql2'
+import {
+  Cql2Error,
+  readJson,
+  readText,
+  shownName,
+  type Comparison,
+  type Expression,
+  type Scalar,
+} from '../cql2'
 import { EffortError, GeometryError } from '../../src/geodesy'
 import { instantOf } from '../http/iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
@@ -11,6 +19,8 @@ import type { Bbox, Condition } from '../store'
 
 /** Maximum number of geometries in one filter: the serving thread prepares each. A BBOX costs nothing. */
 const MAX_PLACES = 8
+/** Maximum number of names in `attributes.<name>.<name>`. Attributes are not nested as deeply (src/strict-json.ts). */
+const MAX_NAMES = 100
 const DAY_MS = 86_400_000
 
 /** Conditions of a filter: a box and a place that every record must meet, and the rest. */
@@ -157,7 +167,9 @@ function attributeCondition(
   const { at, op } = expression
   if ('casei' in expression && expression.casei)
     throw new Cql2Error(at, 'expected CASEI of a property of the record, not of an attribute')
-  const attributeName = `attributes.${attribute.join('.')}`
+  if (attribute.length > MAX_NAMES)
+    throw new Cql2Error(at, `expected at most ${MAX_NAMES} nested names of attributes`)
+  const attributeName = shownName(expression.property)
   for (const name of attribute) textOf(at, name, 'text')
   const alike = (value: Scalar): (string | number | boolean)[] => {
     if (typeof value === 'object')
@@ -199,8 +211,7 @@ const QUERYABLE_NAMES = [...QUERYABLES.keys(), 'attributes.<name>'].join(', ')
 function queryableOf(at: string, property: string): Queryable {
   const found = QUERYABLES.get(property)
   if (found) return found
-  const name = Array.from(property.slice(0, 80)).slice(0, 40).join('')
-  throw new Cql2Error(at, `unknown property ${name}. Expected one of ${QUERYABLE_NAMES}.`)
+  throw new Cql2Error(at, `unknown property ${shownName(property)}. Expected one of ${QUERYABLE_NAMES}.`)
 }
 
 const NEGATED: Record<Comparison, Comparison> = {

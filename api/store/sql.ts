@@ -318,14 +318,21 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
   return `${column}${collation} ${compare} ${operand(to)}`
 }
 
-/** SQL of a condition on an attribute, by containment where possible (it has an index). JSON null is null. */
+/**
+ * SQL of a condition on an attribute, by containment where possible (it has an index). JSON null is null. Names
+ * address members of objects: the operator #> would also read a number as the position in a list.
+ */
 function attributeSql(
   condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,
   value: (v: unknown) => string,
 ): string {
   const { attribute } = condition
-  const path = () => `${value(attribute)}::text[]`
-  const text = () => `(attributes #>> ${path()})`
+  const member = (last: '->' | '->>') =>
+    attribute.reduce(
+      (of, name, i) => `(${of} ${i < attribute.length - 1 ? '->' : last} ${value(name)}::text)`,
+      'attributes',
+    )
+  const text = () => member('->>')
   if ('isNull' in condition) return `${text()} IS ${condition.isNull ? '' : 'NOT '}NULL`
   if ('oneOf' in condition) {
     const contains = condition.oneOf.map((each) => {
@@ -336,7 +343,7 @@ function attributeSql(
       ? `(${text()} IS NOT NULL AND NOT (${contains.join(' OR ')}))`
       : `(${contains.join(' OR ')})`
   }
-  const type = `jsonb_typeof(attributes #> ${path()})`
+  const type = `jsonb_typeof(${member('->')})`
   if ('like' in condition)
     return `CASE WHEN ${type} = 'string' THEN ${text()} END ${condition.not ? 'NOT ' : ''}LIKE ${value(condition.like)}`
   const { compare, to } = condition
