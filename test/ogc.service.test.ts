@@ -950,6 +950,16 @@ describe('OGC API - Features, A.2 Core', () => {
       else expect(listed.map(([, rel]) => rel)).toEqual(['self', 'alternate'])
     }
   })
+  test('the Link header omits links that repeat a long filter', async () => {
+    const filter = `memo IN (${Array.from({ length: 500 }, (_, i) => `'Place ${i}'`).join()})`
+    const first = await items(new URLSearchParams({ filter, limit: '1' }).toString())
+    const { headers, json } = await ask(linkOf(first.json.links, 'next').href)
+    expect(json.links.map(({ rel }: Json) => rel)).toContain('first')
+    expect(headers.get('link')!.match(/rel="[^"]+"/g)).toEqual([
+      'rel="collection"',
+      'rel="http://www.opengis.net/def/rel/ogc/1.0/queryables"',
+    ])
+  })
 })
 
 describe('OGC API - Features, A.3 OpenAPI 3.0', () => {

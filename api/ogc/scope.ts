@@ -89,14 +89,21 @@ function documentSchema(path: string) {
   }
 }
 
+/**
+ * Maximum length of the address of a link in the header (RFC 8288). Node's client accepts 16 KiB of headers, and up to
+ * four links repeat the query string, which may hold a filter.
+ */
+const MAX_LINK_LENGTH = 1_200
+
 /** Sends a document in the requested format. */
 export function send(reply: FastifyReply, format: Format, { type, links, json, html }: Answer): FastifyReply {
-  reply
-    .header('x-content-type-options', 'nosniff')
-    .header(
-      'link',
-      links.map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`).join(', '),
-    )
+  reply.header('x-content-type-options', 'nosniff').header(
+    'link',
+    links
+      .filter(({ href }) => href.length <= MAX_LINK_LENGTH)
+      .map(({ href, rel, type: linked }) => `<${href}>; rel="${rel}"; type="${linked}"`)
+      .join(', '),
+  )
   // Sent as bytes, because Fastify would add a charset to the type of a text, and quotes that GDAL does not
   // recognize.
   if (format === 'json') return reply.type(type).send(Buffer.from(json()))
