@@ -219,7 +219,7 @@ test('the tile service updates the counts by cell as records are added, changed 
 })
 
 test('the tile service sends the fields that a map needs, with hostile text unchanged', async () => {
-  const memo = `<script>alert(1)</script> \u202e"'\\ \u{1f30d}${'x'.repeat(100_000)}`
+  const memo = `<script>alert(1)</script> \u202e"'\\ \u{1f30d}\u{20bb7}\u{3fffd}\u{10fffd}${'x'.repeat(100_000)}`
   const [stored] = await insertRecords(database.url, [
     { chain: 'celo', geometry: point(...BERLIN), memo, locationType: '__proto__' },
     { chain: 'celo', geometry: point(179.9999999, 0), memo: '' },
