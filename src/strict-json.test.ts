@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hunt } from '../test/seed'
-import { entryTexts, parseStrictJson } from './strict-json'
+import { entryTexts, isPortableJson, parseStrictJson } from './strict-json'
 import { sentence, testSentences } from '../test/sentences'
 
 hunt('parseStrictJson reads valid JSON like JSON.parse', 50, ({ seed, cases }) => {
@@ -33,6 +33,25 @@ hunt('entryTexts divides a list into the texts of its entries', 50, ({ seed, cas
     ),
     { seed, numRuns: cases },
   )
+})
+hunt('isPortableJson is true only for numbers that a double does not change', 1_000, ({ random, cases }) => {
+  /** Significant digits of a decimal number, and the exponent of their end. */
+  const exact = (text: string) => {
+    const [, whole, fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/.exec(text)!
+    const digits = (whole! + fraction).replace(/^0+/, '')
+    const end = /0*$/.exec(digits)!.index
+    return [digits.slice(0, end), end && Number(exponent) - fraction.length + digits.length - end]
+  }
+  const digits = (most: number) =>
+    Array.from({ length: 1 + Math.floor(random() * most) }, () => Math.floor(random() * 10)).join('')
+  const counts = [0, 0]
+  for (let i = 0; i < cases; i++) {
+    const text = `${random() < 0.3 ? '-' : ''}${Number(digits(12))}${random() < 0.8 ? `.${digits(12)}` : ''}`
+    const isPortable = isPortableJson(`{"a":[${text}]}`)
+    counts[Number(isPortable)]!++
+    if (isPortable) expect([text, exact(String(Number(text)))]).toEqual([text, exact(text)])
+  }
+  if (cases >= 100) expect(Math.min(...counts)).toBeGreaterThan(cases / 10)
 })
 test('parseStrictJson accepts equal keys in different objects, and strings that look like keys', () => {
   for (const text of [

@@ -67,7 +67,8 @@ export function faultPosition({ message }: Error): number | undefined {
 export function isPortableJson(text: string): boolean {
   if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false
   const withoutStrings = text.replace(/"(?:[^"\\]|\\.)*"/g, '""')
-  return !/\d{16}|[eE][+-]?\d/.test(withoutStrings)
+  // A double keeps 15 significant digits.
+  return !/\d{16}|[1-9](?:\.?\d){15}|[eE][+-]?\d/.test(withoutStrings)
 }
 
 /** Returns the index of the quote that ends the string that begins at `start`. */
