@@ -253,7 +253,7 @@ function someCase(random: () => number): Case {
   return {
     ...{ by, sum, top: pick([1, 3, 20, 10_000]) },
     ...(random() < 0.6 && {
-      sort: `${pick(['', '-'])}${pick(['records', ...by.map((each) => each.split(':')[0]!)])}`,
+      sort: `${pick(['', '-'])}${pick(['records', ...sum, ...by.map((each) => each.split(':')[0]!)])}`,
     }),
     filters: filters.filter(([query]) => !alone.has(query.split('=')[0]!) && alone.add(query.split('=')[0]!)),
   }

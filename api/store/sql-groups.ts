@@ -281,10 +281,11 @@ export function groupsQuery(
 ): string {
   const isFolded = by.some(({ dimension }) => dimension.cell)
   const keys = by.map(source.key)
+  // Without the table, a name would mean a column of the result, where sums are texts.
   const key = (i: number, direction = 'ASC') =>
-    `k${i}${keys[i]!.type === 'text' ? ' COLLATE "C"' : ''} ${direction} NULLS LAST`
+    `grouped.k${i}${keys[i]!.type === 'text' ? ' COLLATE "C"' : ''} ${direction} NULLS LAST`
   const sortedKey = by.findIndex(({ name }) => name === sort.by)
-  const first = sort.by === 'records' ? 'records' : `s${sums.indexOf(sort.by as SumName)}`
+  const first = sort.by === 'records' ? 'grouped.records' : `grouped.s${sums.indexOf(sort.by as SumName)}`
   const direction = sort.descending ? 'DESC' : 'ASC'
   const order = [
     sortedKey < 0 ? `${first} ${direction}` : key(sortedKey, direction),
