@@ -41,12 +41,14 @@ export function jsonOf(filter: Filter): unknown {
     case 'literal':
       return filter.value
   }
-  const args: unknown[] = [{ property: filter.property }]
+  const folded = (operand: unknown) =>
+    'casei' in filter && filter.casei ? { op: 'casei', args: [operand] } : operand
+  const args: unknown[] = [folded({ property: filter.property })]
   if (filter.op === 'between') args.push(filter.low, filter.high)
-  else if (filter.op === 'in') args.push(filter.values)
-  else if (filter.op === 'like') args.push(filter.pattern)
+  else if (filter.op === 'in') args.push(filter.values.map(folded))
+  else if (filter.op === 'like') args.push(folded(filter.pattern))
   else if (filter.op === 's_intersects') args.push('bbox' in filter ? { bbox: filter.bbox } : filter.geometry)
-  else if (filter.op !== 'isNull') args.push(filter.value)
+  else if (filter.op !== 'isNull') args.push(folded(filter.value))
   return { op: filter.op, args }
 }
 
@@ -75,16 +77,19 @@ export function textOf(filter: Filter, random: () => number): string {
   }
   const leaf = (part: Leaf, not: string): string => {
     if (part.op === 'literal') return value(part.value)
-    const property = name(part.property)
+    const isFolded = 'casei' in part && part.casei
+    const folded = (operand: string) =>
+      isFolded ? `${word('CASEI')}${space()}(${space()}${operand}${space()})` : operand
+    const property = folded(name(part.property))
     switch (part.op) {
       case 'isNull':
         return `${property}${gap()}${word('IS')}${gap()}${not}${word('NULL')}`
       case 'like':
-        return `${property}${gap()}${not}${word('LIKE')}${gap()}${quoted(part.pattern)}`
+        return `${property}${gap()}${not}${word('LIKE')}${gap()}${folded(quoted(part.pattern))}`
       case 'between':
         return `${property}${gap()}${not}${word('BETWEEN')}${gap()}${value(part.low)}${gap()}${word('AND')}${gap()}${value(part.high)}`
       case 'in':
-        return `${property}${gap()}${not}${word('IN')}${space()}(${part.values.map((each) => `${space()}${value(each)}${space()}`).join()})`
+        return `${property}${gap()}${not}${word('IN')}${space()}(${part.values.map((each) => `${space()}${folded(value(each))}${space()}`).join()})`
       case 's_intersects': {
         const place =
           'bbox' in part
@@ -96,8 +101,8 @@ export function textOf(filter: Filter, random: () => number): string {
     }
     const mirrored = { '=': '=', '<>': '<>', '<': '>', '>': '<', '<=': '>=', '>=': '<=' }[part.op]
     return random() < 0.8
-      ? `${property}${space()}${part.op}${space()}${value(part.value)}`
-      : `${value(part.value)}${space()}${mirrored}${space()}${property}`
+      ? `${property}${space()}${part.op}${space()}${folded(value(part.value))}`
+      : `${folded(value(part.value))}${space()}${mirrored}${space()}${property}`
   }
   const text = (part: Filter): string => {
     if (part.op === 'and' || part.op === 'or')

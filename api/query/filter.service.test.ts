@@ -227,8 +227,10 @@ async function truths(filter: Filter): Promise<Truth[]> {
     }
   }
   const { property } = filter
+  const folded = <T>(text: T) =>
+    'casei' in filter && filter.casei && typeof text === 'string' ? text.toLowerCase() : text
   return stored.map((record): Truth => {
-    const value = valueOf(record, property)
+    const value = folded(valueOf(record, property))
     switch (filter.op) {
       case 'isNull':
         return value === null
@@ -236,7 +238,7 @@ async function truths(filter: Filter): Promise<Truth[]> {
         const isLower = QUERYABLES.get(property)?.type === 'lower'
         return typeof value !== 'string'
           ? null
-          : like(value, isLower ? filter.pattern.toLowerCase() : filter.pattern)
+          : like(value, isLower ? filter.pattern.toLowerCase() : folded(filter.pattern))
       }
       case 'between': {
         const [low, high] = [
@@ -246,9 +248,11 @@ async function truths(filter: Filter): Promise<Truth[]> {
         return low === null ? null : low && high!
       }
       case 'in':
-        return value === null ? null : filter.values.some((each) => compared(value, '=', property, each))
+        return value === null
+          ? null
+          : filter.values.some((each) => compared(value, '=', property, folded(each)))
     }
-    return compared(value, filter.op, property, filter.value)
+    return compared(value, filter.op, property, folded(filter.value))
   })
 }
 
@@ -314,6 +318,8 @@ function someLeaf(): Leaf {
   const property = pick(PROPERTIES)
   const { type } = QUERYABLES.get(property)!
   const isText = type === 'text' || type === 'lower'
+  const casei = isText && random() < 0.3 ? ({ casei: true } as const) : {}
+  const anyCase = <T>(text: T) => ('casei' in casei && typeof text === 'string' ? text.toUpperCase() : text)
   switch (whole(9)) {
     case 0:
       return { op: 'isNull', property: pick([...PROPERTIES, 'geometry', 'geometry', 'longitude', 'problem']) }
@@ -328,14 +334,22 @@ function someLeaf(): Leaf {
           ...['%', '', '_%', String.raw`%\%%`],
         ])
         // A pattern cut after a backslash is the subject of another test.
-        return { op: 'like', property, pattern: pattern.replace(/(?<!\\)(\\\\)*\\%?$/, '$1%') }
+        return {
+          op: 'like',
+          property,
+          pattern: anyCase(pattern.replace(/(?<!\\)(\\\\)*\\%?$/, '$1%')),
+          ...casei,
+        }
       }
       return { op: 'isNull', property }
     case 2:
       if (type === 'boolean') return { op: 'in', property, values: [someValue(property)] }
       return { op: 'between', property, low: someValue(property), high: someValue(property) }
     case 3:
-      return { op: 'in', property, values: Array.from({ length: 1 + whole(4) }, () => someValue(property)) }
+      return {
+        ...{ op: 'in', property, ...casei },
+        values: Array.from({ length: 1 + whole(4) }, () => anyCase(someValue(property))),
+      }
     case 4:
       return { op: 's_intersects', property: 'geometry', bbox: pick(BOXES) }
     case 5:
@@ -343,7 +357,12 @@ function someLeaf(): Leaf {
         ? { op: 's_intersects', property: 'geometry', geometry: certainShape() }
         : { op: 'literal', value: random() < 0.5 }
   }
-  return { op: pick(['=', '<>', '<', '>', '<=', '>='] as const), property, value: someValue(property) }
+  return {
+    op: pick(['=', '<>', '<', '>', '<=', '>='] as const),
+    property,
+    value: anyCase(someValue(property)),
+    ...casei,
+  }
 }
 
 // --- Through HTTP ---
