@@ -90,8 +90,8 @@ function documentSchema(path: string) {
 }
 
 /**
- * Maximum length of the address of a link in the header (RFC 8288). Node's client accepts 16 KiB of headers, and up to
- * four links repeat the query string, which may hold a filter.
+ * Maximum length of the address of a link in the header (RFC 8288). Node's client accepts 16 KiB of headers,
+ * and up to four links repeat the query string, which may hold a filter.
  */
 const MAX_LINK_LENGTH = 1_200
 

@@ -19,7 +19,10 @@ import type { Bbox, Condition } from '../store'
 
 /** Maximum number of geometries in one filter: the serving thread prepares each. A BBOX costs nothing. */
 const MAX_PLACES = 8
-/** Maximum number of names in `attributes.<name>.<name>`. Attributes are not nested as deeply (src/strict-json.ts). */
+/**
+ * Maximum number of names in `attributes.<name>.<name>`. Attributes are not nested as deeply
+ * (src/strict-json.ts).
+ */
 const MAX_NAMES = 100
 const DAY_MS = 86_400_000
 

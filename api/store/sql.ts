@@ -319,8 +319,8 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
 }
 
 /**
- * SQL of a condition on an attribute, by containment where possible (it has an index). JSON null is null. Names
- * address members of objects: the operator #> would also read a number as the position in a list.
+ * SQL of a condition on an attribute, by containment where possible (it has an index). JSON null is null.
+ * Names address members of objects: the operator #> would also read a number as the position in a list.
  */
 function attributeSql(
   condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,

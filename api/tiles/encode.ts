@@ -120,9 +120,9 @@ const LINE_TO = 2
 const CLOSE_PATH = 7
 
 /**
- * Encodes one layer; an empty buffer if it has no features. @maplibre/vt-pbf is not used: the texts of its writer
- * (pbf 5.1.2, writeUtf8) contain another character for every second plane of Unicode, such as that of rare Chinese
- * characters.
+ * Encodes one layer; an empty buffer if it has no features. @maplibre/vt-pbf is not used, because the writer
+ * of texts in pbf 5.1.2 (writeUtf8) changes the characters of every second plane of Unicode, such as rare
+ * Chinese characters.
  */
 function encoded(name: string, features: readonly Feature[]): Buffer {
   if (features.length === 0) return Buffer.alloc(0)
