@@ -112,6 +112,12 @@ async function serverOf(log: SignatureLog, readUrls: string[] = []): Promise<Tes
   closing.push(() => server.close())
   return server
 }
+/** A promise that the test fulfils. */
+function signal<T>() {
+  let give!: (value: T) => void
+  const promise = new Promise<T>((resolve) => (give = resolve))
+  return { promise, give }
+}
 /** Waits until another process has brought the database into a state. */
 async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
   for (;;) {
@@ -175,14 +181,15 @@ const backup = async () =>
       return [table, rows[0]!.rows ?? '[]'] as const
     }),
   )
-const restore = async (saved: Awaited<ReturnType<typeof backup>>) => {
+/** Restores a backup, and runs a further statement, in one transaction. */
+const restore = async (saved: Awaited<ReturnType<typeof backup>>, also = '') => {
   await client.query(`BEGIN; TRUNCATE ${TABLES}`)
   for (const [table, rows] of saved)
     await client.query(
       `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::${table}, $1)`,
       [rows],
     )
-  await client.query('COMMIT')
+  await client.query(`${also}; COMMIT`)
 }
 /** Appends `count` entries, numbered from `from`. */
 const appendTo = ({ log }: { log: SignatureLog }, count: number, from = 0) =>
@@ -243,9 +250,12 @@ describe('the write path of the log', () => {
     await publishedWith(1)
     // Commits entries and never assigns positions, like a process that ends between the commit and the
     // response.
-    await new LogWriter({ store: first.log.store, clock: () => NOW * 1000, reason: () => '' }).append(
-      entryOf(1),
-    )
+    await new LogWriter({
+      store: first.log.store,
+      clock: () => NOW * 1000,
+      refusal: () => undefined,
+      reason: () => '',
+    }).append(entryOf(1))
     await first.stop()
     await client.query('UPDATE log_group SET position = position')
     const { log } = processOf()
@@ -572,6 +582,53 @@ describe('witnesses of the log', () => {
     )
   })
 
+  test('are asked while entries arrive faster than steps append them, and the lease is renewed', async () => {
+    const { log } = processOf({ policy: policyOf([await witnessOf('a.example')], 1) })
+    await log.append(entryOf(0))
+    await publishedWith(1)
+    const { store } = log
+    const [apply, claim] = [store.apply.bind(store), store.claim.bind(store)]
+    let number = 0
+    let isArriving = true
+    let claims = 0
+    // Each step finds the entries of a full bundle that arrived during the step before.
+    store.apply = async (...given) => {
+      const entries = Array.from({ length: 256 }, () => Buffer.from(String(number++)))
+      if (isArriving) await store.append(entries, entries.map(leafHash))
+      return apply(...given)
+    }
+    store.claim = (...given) => (claims++, claim(...given))
+    await log.append(entryOf(1))
+    await publishedWith(600)
+    await until(async () => claims > 3)
+    isArriving = false
+  })
+
+  test('close the log if they contradict it, even while the lease is renewed', async () => {
+    const witness = await witnessOf('a.example')
+    const { log } = processOf({ policy: policyOf([witness], 1) })
+    await log.append(entryOf(0))
+    await publishedWith(1)
+    const { store } = log
+    const [renewing, stopping] = [signal<void>(), signal<void>()]
+    const renewed = signal<boolean>()
+    const calls = { claim: store.claim.bind(store), stop: store.stop.bind(store) }
+    const cosigned = store.cosigned.bind(store)
+    store.cosigned = () => renewing.promise.then(cosigned)
+    store.stop = (...given) => calls.stop(...given).then(stopping.give)
+    // The renewal starts before the witness responds. Its statement runs after the log was closed.
+    store.claim = async (...given) => {
+      renewing.give()
+      await stopping.promise
+      const state = await calls.claim(...given)
+      renewed.give(state!.open)
+      return state
+    }
+    witness.status = 409
+    await log.append(entryOf(1))
+    expect(await renewed.promise).toBe(false)
+  })
+
   test('prevent the start of the log, with a reason, if they do not respond', async () => {
     const witnesses = await Promise.all(['a', 'b', 'c'].map((name) => witnessOf(`${name}.example`)))
     for (const each of witnesses.slice(1)) each.status = 503
@@ -623,6 +680,27 @@ describe('witnesses of the log', () => {
     expect([...witnesses[0]!.last.values()][0]!.size).toBe(4)
     // The database has the restored tree, and the entries appended to it.
     expect((await stateOf())!.size).toBe(2 + more)
+  })
+  test('are not needed by a process without the lease that has seen a larger tree', async () => {
+    const { log } = processOf()
+    await appendTo({ log }, 2)
+    await publishedWith(2)
+    const saved = await backup()
+    await appendTo({ log }, 2, 2)
+    await publishedWith(4)
+    const newer = await backup()
+    // Another process, which started after the restore, holds the lease, and accepts entries.
+    const elsewhere = `UPDATE log_state SET holder = 'another', held_until = 'infinity', open_until = 'infinity'`
+    await restore(saved, elsewhere)
+    const reason = await until(async () => log.notReady(await log.state()))
+    expect(reason).toContain('4 entries')
+    await expect(log.append(entryOf(9))).rejects.toThrow('4 entries')
+    const { app } = await serverOf(log)
+    expect((await app.inject('/ready')).json().log).toEqual({ status: 'not ready', reason })
+    expect((await app.inject('/log/v0')).json()).toMatchObject({ open: false, reason })
+    await restore(newer, elsewhere)
+    await until(async () => !log.notReady(await log.state()))
+    await log.append(entryOf(9))
   })
   test('are not needed to stop a process that has seen a larger tree', async () => {
     const { log } = processOf()

@@ -58,7 +58,8 @@ export class SignatureLog {
     this.witnesses = policy?.witnesses.size ? new Witnesses(policy, sender, this.store) : undefined
     const source = new KeySource(key, originOf(publicBaseUrl))
     this.sequencer = new Sequencer(this.store, source, this.witnesses, logger, options)
-    this.writer = new LogWriter({ store: this.store, clock, reason: this.closedBy })
+    const refusal = () => this.sequencer.contradiction
+    this.writer = new LogWriter({ store: this.store, clock, refusal, reason: this.closedBy })
   }
 
   /** Commits the entry of a signature (LogWriter.append). */
@@ -84,9 +85,9 @@ export class SignatureLog {
     return read
   }
 
-  /** Returns why no entry is accepted now; undefined if entries are accepted. */
+  /** Returns why this process commits no entry now; undefined if entries are accepted. */
   notReady({ open, stopped }: LogState): string | undefined {
-    return open ? undefined : this.closedBy(stopped)
+    return this.sequencer.contradiction ?? (open ? undefined : this.closedBy(stopped))
   }
 
   /** Returns the reason why the log is closed: the stored reason, otherwise the problem of this process. */

@@ -92,8 +92,15 @@ export class Sequencer {
   /** Last checkpoint that this process has published, with its cosignatures. */
   private published: string | undefined
   private cosigning: Promise<void> | undefined
+  /** Time of the last request to the witnesses. */
+  private cosignedAt = -Infinity
   /** Last checkpoint for which witnesses were asked, and the time after which they may be asked again. */
   private asked = { checkpoint: '', again: Infinity }
+  /**
+   * Reason why the tree in the database is not the one that this process knows, or has another key. Nothing
+   * is signed then, even if another process has the lease and accepts entries.
+   */
+  contradiction: string | undefined
   /** Reason why this process makes no progress; empty while it does. */
   problem = ''
   /** Witnesses that did not cosign the last checkpoint, as a list of names. */
@@ -121,15 +128,17 @@ export class Sequencer {
   }
 
   private async run(): Promise<void> {
-    while (!this.stopping.signal.aborted) {
+    const { signal } = this.stopping
+    while (!signal.aborted) {
+      let isBehind = false
       try {
-        await this.tick()
+        isBehind = await this.tick()
         this.report('')
       } catch (error) {
         this.tree = undefined
         this.report((error as Error).message)
       }
-      await pause(this.options.pollMs, undefined, { signal: this.stopping.signal }).catch(() => {})
+      if (!isBehind) await pause(this.options.pollMs, undefined, { signal }).catch(() => {})
     }
   }
 
@@ -141,35 +150,44 @@ export class Sequencer {
     this.problem = problem
   }
 
-  /** Renews the lease if it is due, and appends the pending entries. */
-  async tick(): Promise<void> {
+  /**
+   * Renews the lease if it is due, appends pending entries, and asks for cosignatures. Returns true if more
+   * entries may be pending. Entries that arrive faster than steps append them delay neither the renewal nor
+   * the witnesses.
+   */
+  private async tick(): Promise<boolean> {
     this.key ??= await this.source.open(this.store)
     if (performance.now() - this.claimedAt >= this.options.renewMs || !this.state?.held) await this.claim()
-    if (!this.state?.held || !this.confirmed) return
-    while (!this.stopping.signal.aborted && (await this.step())) await Promise.resolve()
-    if (this.witnesses) this.cosignLater(this.witnesses)
+    if (!this.state?.held || !this.confirmed) return false
+    const isBehind = await this.step()
+    if (this.witnesses && (!isBehind || performance.now() - this.cosignedAt >= this.options.pollMs))
+      this.cosignLater(this.witnesses)
+    return isBehind
   }
 
   private async claim(): Promise<void> {
     const { leaseMs, openMs } = this.options
-    const claim = () => this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, this.confirmed)
+    const claim = (isNew: boolean) =>
+      this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, this.confirmed, isNew)
     const began = performance.now()
-    let state = await claim()
+    let state = await claim(false)
     if (!state) throw new Error('The log of the database does not exist any more.')
     this.claimedAt = began
     const wasHeld = this.state?.held
     this.state = state
     const problem = this.problemOf(state)
-    if (!problem) this.seen = { size: state.size, root: state.root }
-    if (!state.held) return
+    this.contradiction = problem
+    if (problem && !state.held) throw new Error(problem)
     if (problem) await this.refuse(problem)
+    this.seen = { size: state.size, root: state.root }
+    if (!state.held) return
     if (!wasHeld || this.confirmed !== state.here || state.stopped !== null) {
       this.tree = undefined
       this.confirmed = undefined
       this.published = state.published
       await this.confirm(state)
       this.confirmed = state.here
-      state = (await claim())!
+      state = (await claim(true))!
       this.state = state
       this.logger.info({ origin: state.origin, entries: state.size }, 'the transparency log accepts entries')
     }
@@ -307,6 +325,7 @@ export class Sequencer {
     const { checkpoint, size } = this.state!
     if (this.cosigning || (checkpoint === this.asked.checkpoint && performance.now() < this.asked.again))
       return
+    this.cosignedAt = performance.now()
     this.cosigning = witnesses
       .cosign(checkpoint)
       .then((round) => {

@@ -157,23 +157,26 @@ export class LogStore {
    * lease.
    * @param confirmed server on which this process has confirmed that the log is not a restored backup. On
    *   that server, entries are accepted for `openSeconds`.
+   * @param isNew true to open a stopped log after the confirmation. A renewal does not: a witness may have
+   *   stopped the log since it was sent.
    */
   async claim(
     holder: string,
     leaseSeconds: number,
     openSeconds: number,
     confirmed: string | undefined,
+    isNew: boolean,
   ): Promise<(LogState & { held: boolean }) | undefined> {
     const [row] = await this.query<LogState & { held: boolean }>(
       `WITH claimed AS (
          UPDATE log_state SET holder = $1, held_until = now() + $2 * interval '1 second',
            open_until = CASE WHEN $4 = log_here() THEN now() + $3 * interval '1 second' ELSE open_until END,
            opened_in = CASE WHEN $4 = log_here() THEN $4 ELSE opened_in END,
-           stopped = CASE WHEN $4 = log_here() THEN NULL ELSE stopped END
+           stopped = CASE WHEN $5 AND $4 = log_here() THEN NULL ELSE stopped END
          WHERE holder = $1 OR held_until < now() RETURNING *)
        SELECT ${STATE}, true AS held FROM claimed
        UNION ALL SELECT ${STATE}, false FROM log_state WHERE NOT EXISTS (SELECT FROM claimed)`,
-      [holder, leaseSeconds, openSeconds, confirmed ?? null],
+      [holder, leaseSeconds, openSeconds, confirmed ?? null, isNew],
     )
     return row
   }

@@ -26,6 +26,8 @@ export interface WriterParts {
   store: LogStore
   /** Unix milliseconds */
   clock: () => number
+  /** Returns the reason why this process commits no entry, whatever the database accepts. */
+  refusal: () => string | undefined
   /**
    * Returns the reason why no entry is accepted, worded for clients. `stopped` is the reason in the database.
    */
@@ -87,11 +89,12 @@ export class LogWriter {
     const entries = group.map(({ entry }) => entry)
     const leaves = group.map(({ leaf }) => leaf)
     for (const until = performance.now() + OPEN_PATIENCE_MS; ; await pause(LOOK_EVERY_MS)) {
-      const origin = await this.parts.store.append(entries, leaves)
+      const { store, refusal, reason } = this.parts
+      const origin = refusal() === undefined ? await store.append(entries, leaves) : undefined
       if (origin !== undefined) return origin
-      const stopped = (await this.parts.store.state())?.stopped
+      const stopped = refusal() ?? (await store.state())?.stopped
       if (stopped || performance.now() > until)
-        throw new UnavailableError(`The transparency log accepts no entries: ${this.parts.reason(stopped)}`)
+        throw new UnavailableError(`The transparency log accepts no entries: ${reason(stopped)}`)
     }
   }
 }
