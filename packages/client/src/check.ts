@@ -8,8 +8,9 @@ import {
 } from './eas'
 import { GeoError, SignerError, refuseUnknown } from './errors'
 import type { Logged } from './log'
+import { isContentOf } from './landed'
 import { noAttestation, sameChainRead, unreachable } from './send'
-import { same, sentenceOf, timeOf } from './says'
+import { SKEW_SECONDS, same, sentenceOf, timeOf } from './says'
 import { readerOf, type Provider } from './signer'
 import type { Connection } from './service'
 import type { Answer, Claims } from './types'
@@ -45,9 +46,6 @@ export interface Checked {
   /** state in the transparency log, for `options.answer` of a service with a log */
   log?: Logged
 }
-
-/** Maximum number of seconds by which the service's clock may be ahead of the local clock. */
-const SKEW_SECONDS = 120
 
 /**
  * Implements `Geo.check`. It trusts the RPC endpoint, but the service only for the addresses of its attester
@@ -109,10 +107,13 @@ export async function checkAnswer(
     decoded &&
       decoded.timestamp < now - maxAge &&
       `The answer was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,
+    // Re-signing changes the expiration time only of signatures for the proxy.
     answer &&
-      (!same(answer.attestation.data, attestation.data) ||
-        !same(answer.attestation.schema, attestation.schema)) &&
-      'The data and schema of the attestation are not those of the answer.',
+      !isContentOf(
+        proxied ? { ...attestation, expirationTime: BigInt(answer.attestation.expirationTime) } : attestation,
+        answer.attestation,
+      ) &&
+      'The content of the attestation is not that of the answer.',
     log?.state === 'missing' &&
       `The transparency log does not prove that it includes the answer: ${log.reason}`,
   ].filter((problem) => typeof problem === 'string')

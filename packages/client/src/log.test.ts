@@ -165,7 +165,6 @@ describe('the state of an answer in the log', () => {
       { log: { ...answer.log, leaf: other } },
       { log: { ...answer.log, origin: 'other.example' } },
       { log: { ...answer.log, by: answer.log.by + 1 } },
-      // Times so late that the log would not have to include the entry while the signature is valid.
       { log: { ...answer.log, by: now + 1_000_000 } },
       { log: { ...answer.log, by: Infinity } },
       { attestation: { ...answer.attestation, data: HASH } },
@@ -187,6 +186,26 @@ describe('the state of an answer in the log', () => {
     ).toEqual(['missing', expect.any(String)])
     const busy = () => Response.json({ error: 'unavailable', message: 'soon' }, { status: 503 })
     expect(await state({}, clientOf(busy))).toEqual(['missing', expect.any(String)])
+  })
+
+  test('is missing, not pending, if the promised time is far in the future', async () => {
+    const { answer, entry } = await signed('answer', now + 600)
+    expect(await clientOf().logged(answer)).toMatchObject({ state: 'missing', by: now + 600 })
+    await log.append(entry).sign()
+    expect(await clientOf().logged(answer)).toMatchObject({ state: 'included' })
+  })
+
+  test('is missing if only another log of the policy includes the entry', async () => {
+    const { answer, entry } = await signed('answer', now - 50)
+    const other = new MemoryLog(await seededKey('other.example/log', 'ed25519', 3))
+    await other.append(entry).sign()
+    const keys = [log, other].map(({ key }) => `log ${formatVerifierKey(key)}\n`)
+    const policy = `${keys.join('')}quorum none\n`
+    const proof = async () =>
+      new Response(formatProof({ index: 0, hashes: await other.inclusion(0) }, other.note))
+    expect(await clientOf(proof).logged(answer, { policy })).toMatchObject({ state: 'missing' })
+    const named = { ...answer, log: { ...answer.log, origin: 'other.example/log' } }
+    expect(await clientOf(proof).logged(named, { policy })).toMatchObject({ state: 'included' })
   })
 
   test('is included only with the witnesses that the policy requires', async () => {

@@ -19,7 +19,7 @@ import { expandSignature } from '../../../src/eas/compact'
 import { checkSigned, expectedAttester, type Domain } from './eas'
 import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
 import type { Connection } from './service'
-import { timeOf } from './says'
+import { SKEW_SECONDS, timeOf } from './says'
 import type { Answer } from './types'
 
 /** Promise of the service to include an answer in its transparency log. */
@@ -78,7 +78,8 @@ export async function loggedAnswer(
   const [leaf, problem] = await leafOf(connection, answer, log)
   if (problem !== undefined) return { state: 'missing', by, reason: problem }
   const policy = await policyOf(connection, given)
-  if (!policy.logs.some(({ key }) => key.name === log.origin))
+  const logs = policy.logs.filter(({ key }) => key.name === log.origin)
+  if (logs.length === 0)
     return {
       state: 'missing',
       by,
@@ -88,8 +89,16 @@ export async function loggedAnswer(
   const sending = { accepted: [404, 503], ...(given.signal && { signal: given.signal }) }
   const response = await connection.send(new Request(`${connection.url}/log/v0/proof/${log.leaf}`), sending)
   const proof = response.ok ? await response.text() : undefined
+  const now = Date.now() / 1000
   try {
-    const found = await inclusionOf({ leaf, by, proof }, policy, Date.now() / 1000)
+    const found = await inclusionOf({ leaf, by, proof }, { ...policy, logs }, now)
+    // A service that promises a later time could omit the entry until then.
+    if (found === 'pending' && by > now + INCLUSION_SECONDS + SKEW_SECONDS)
+      return {
+        state: 'missing',
+        by,
+        reason: `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature.`,
+      }
     if (found === 'pending') return { state: 'pending', by, reason: `The log includes it by ${timeOf(by)}.` }
     const { index, checkpoint, cosigned } = found
     return { state: 'included', by, index, size: checkpoint.size, witnesses: [...cosigned.keys()] }
@@ -137,10 +146,9 @@ async function leafOf(
     if (error instanceof AlteredAnswerError) return [undefined, error.message]
     throw error
   }
-  // A service that promises a time after the signature's deadline would never have to include the entry.
   const time = by - INCLUSION_SECONDS
-  if (!Number.isSafeInteger(by) || time > delegation.deadline)
-    return [undefined, 'The time by which the log includes it is after the deadline of its signature.']
+  if (!Number.isSafeInteger(time) || time < 0)
+    return [undefined, 'The time by which the log includes it is not in Unix seconds.']
   const { schema, recipient, expirationTime, revocable, refUID, data } = attestation
   const signature = expandSignature(attestation.signature)
   const hex = { attester, schema, recipient, refUID, signature, data }

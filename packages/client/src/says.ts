@@ -51,6 +51,9 @@ function numberText(value: number, units?: UnitName): string {
   return `${value.toLocaleString('en', fixed)} ${UNITS[units].symbol}`
 }
 
+/** Maximum number of seconds by which the service's clock may be ahead of the local clock. */
+export const SKEW_SECONDS = 120
+
 /** Formats Unix seconds as ISO 8601, or as "second ..." outside the range of a Date. */
 export function timeOf(seconds: number): string {
   const date = new Date(seconds * 1000)

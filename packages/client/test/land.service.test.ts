@@ -73,8 +73,20 @@ describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (sl
           says: { result: 881329.94, units: 'meters', operation: 'distance', inputRefs: answer.inputRefs },
           attestation: { uid: landed.uid, recipient, data: answer.attestation.data },
         })
-        const checked = await geo.check(landed.uid)
+        const checked = await geo.check(landed.uid, { answer })
         expect(checked).toMatchObject({ valid: true, problems: [], attester: answer.attestation.attester })
+        // The log proves the entry of the answer, which must be the one that landed.
+        const { log: _, ...withoutEntry } = answer as typeof answer & { log?: object }
+        for (const changed of [
+          ...[{ recipient: testAccount(0).address }, { refUID: landed.uid }, { revocable: false }],
+          ...(submission === 'direct' ? [{ expirationTime: 5 }] : []),
+        ]) {
+          const another = { ...withoutEntry, attestation: { ...answer.attestation, ...changed } }
+          expect(await geo.check(landed.uid, { answer: another })).toMatchObject({
+            valid: false,
+            problems: [expect.any(String)],
+          })
+        }
         expect(checked.sentence).toMatch(
           /^The distance between 0x\w{8}\.\.\. and 0x\w{8}\.\.\. is 881,329\.94 m,/,
         )
