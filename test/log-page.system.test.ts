@@ -2,7 +2,7 @@ import { createGeo } from '@geospatial-attestation/client'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { formatNote, formatVerifierKey, parseCheckpoint, signNote } from '../src/tlog'
 import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
-import { seededKey } from './tlog'
+import { MemoryLog, seededKey } from './tlog'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests of the page of the transparency log, on the running service, in a real browser (needs chromium). */
@@ -69,5 +69,42 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
     await using forged = await show(await cosigned(note.text.replace('\n', '\n1')))
     await forged.page.getByRole('alert').waitFor()
     expect(await forged.page.locator('[data-witness]').count()).toBe(0)
+  })
+  test('compares each checkpoint with the last one that the browser saw, also after a reload', async () => {
+    const log = new MemoryLog(await seededKey('pages.example/log', 'ed25519', 7))
+    const entries = Array.from({ length: 700 }, (_, n) => Buffer.from(`entry ${n}`))
+    await log.append(...entries.slice(0, 300)).sign()
+    let served = log
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    await page.route('**/log/v0/**', async (route) => {
+      const path = new URL(route.request().url()).pathname.replace(/^.*\/log\/v0\//, '')
+      const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
+      if (path === '') return route.fulfill({ json: { policy } })
+      await route.fulfill({ body: Buffer.from(served.read(path)!) })
+    })
+    const visit = async () => {
+      await page.goto(`${world.url}/log`)
+      await page.locator('[data-size], [role=alert]').first().waitFor()
+      return page.locator('.log').innerText()
+    }
+    const earlier = () => page.locator('[data-earlier]').getAttribute('data-earlier')
+    expect(await visit()).toContain('has not seen the log before')
+    await log.append(...entries.slice(300)).sign()
+    await visit()
+    expect(await earlier()).toBe('300')
+    await visit()
+    expect(await earlier()).toBe('700')
+    const fork = new MemoryLog(log.key)
+    for (const count of [600, 700, 900]) {
+      served = fork.append(...Array.from({ length: count - fork.size }, () => Buffer.from('other')))
+      await fork.sign()
+      expect([count, await visit()]).toEqual([count, expect.stringContaining('was rewritten')])
+      const evidence = await page.locator('.log pre').innerText()
+      for (const { note } of [log, fork]) expect(evidence).toContain(formatNote(note).trim())
+    }
+    served = log
+    await visit()
+    expect(await earlier()).toBe('700')
   })
 })

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { locale } from './messages'
+import { storage } from './storage'
 
 /** Units that the user chose for lengths and areas. Signed values stay in metres and square metres. */
 
@@ -12,15 +13,6 @@ export const units = signal<UnitSystem>(stored ?? 'metric')
 export function setUnits(system: UnitSystem): void {
   units.value = system
   storage()?.setItem(STORED, system)
-}
-
-/** Storage of this browser; undefined if the user blocked it. */
-function storage(): Storage | undefined {
-  try {
-    return localStorage
-  } catch {
-    return undefined
-  }
 }
 
 interface Step {

@@ -1,17 +1,24 @@
 import { useEffect, useState } from 'preact/hooks'
 import {
+  consistencyProof,
+  formatNote,
   formatVerifierKey,
   fromHex,
   openProof,
   parseCheckpoint,
   parsePolicy,
   signersOf,
+  tilePath,
   toHex,
+  verifyConsistency,
+  withTiles,
   type Checkpoint,
   type Policy,
+  type VerifierKey,
 } from '../../src/tlog'
 import { locale, reasonOf, say } from '../messages'
 import { addressOf, geo } from '../service'
+import { storage } from '../storage'
 import './log.css'
 
 /** Seconds between two reads of the checkpoint. */
@@ -22,19 +29,23 @@ interface State extends Awaited<ReturnType<typeof signersOf>> {
   policy: Policy
   /** number of entries when the page was opened */
   first: number
+  /** number of entries of the checkpoint that this browser saw before the page was opened, if it saw one */
+  earlier: number | undefined
   /** size of the last checkpoint that each witness has cosigned since the page was opened, by name */
   last: ReadonlyMap<string, number>
 }
 
-async function text(path: string): Promise<string> {
-  const response = await fetch(addressOf(path))
-  if (response.ok) return response.text()
+async function get(path: string, cache: RequestCache = 'default'): Promise<Response> {
+  const response = await fetch(addressOf(path), { cache })
+  if (response.ok) return response
   const { detail, message } = (await response.json().catch(() => ({}))) as {
     detail?: string
     message?: string
   }
   throw new Error(detail ?? message ?? say.failures.http(response.status))
 }
+
+const text = async (path: string) => (await get(path)).text()
 
 let policyText: string | undefined
 /**
@@ -45,32 +56,96 @@ async function policyOf(): Promise<string> {
   return (policyText ??= (JSON.parse(await text('log/v0/')) as { policy: string }).policy)
 }
 
-/** Reads the checkpoint, and verifies the signatures of the log and of the witnesses of its policy. */
+/** Two checkpoints that the log signed and of which neither tree contains the other. */
+class ForkError extends Error {
+  readonly evidence: string
+  constructor(earlier: Checkpoint, checkpoint: Checkpoint) {
+    super(say.log.forked(earlier.size, checkpoint.size))
+    this.evidence = [earlier, checkpoint].map(({ note }) => formatNote(note)).join('\n')
+  }
+}
+
+/** Verifies that the tree of a checkpoint begins with the tree of an earlier one. Throws a ForkError. */
+async function compare(earlier: Checkpoint, checkpoint: Checkpoint): Promise<void> {
+  const { size } = checkpoint
+  const isContinued = async (cache?: RequestCache) =>
+    verifyConsistency(
+      earlier,
+      checkpoint,
+      await withTiles(
+        (tiles) =>
+          Promise.all(
+            tiles.map(async (tile) => {
+              const response = await get(`log/v0/${tilePath(tile)}`, cache)
+              return new Uint8Array(await response.arrayBuffer())
+            }),
+          ),
+        size,
+        (hashOf) => consistencyProof(hashOf, earlier.size, size),
+      ),
+    )
+  // The browser may have cached tiles of another log at this URL.
+  const fits = earlier.size <= size && ((await isContinued()) || (await isContinued('reload')))
+  if (!fits) throw new ForkError(earlier, checkpoint)
+}
+
+/** Last checkpoint of the log with this key that this browser has seen; undefined if there is none. */
+async function seenBefore(key: VerifierKey, policy: Policy): Promise<Checkpoint | undefined> {
+  try {
+    const checkpoint = parseCheckpoint(storage()?.getItem(nameOf(key)) ?? '')
+    await signersOf(checkpoint, policy)
+    return checkpoint
+  } catch {
+    return undefined
+  }
+}
+function remember(key: VerifierKey, { note }: Checkpoint): void {
+  try {
+    storage()?.setItem(nameOf(key), formatNote(note))
+  } catch {
+    // The storage is full. The next visit compares with an older checkpoint.
+  }
+}
+const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
+
+/**
+ * Reads the checkpoint, and verifies the signatures of the log and of the witnesses of its policy, and that
+ * the tree contains the one that this browser saw last. Throws a ForkError if it does not.
+ */
 async function read(before: State | undefined): Promise<State> {
   const policy = parsePolicy(await policyOf())
   const checkpoint = parseCheckpoint(await text('log/v0/checkpoint'))
   const signers = await signersOf(checkpoint, policy)
   const { size } = checkpoint
+  const earlier = before?.checkpoint ?? (await seenBefore(signers.log.key, policy))
+  if (earlier) await compare(earlier, checkpoint)
+  remember(signers.log.key, checkpoint)
   const last = new Map([
     ...(before?.last ?? []),
     ...[...signers.cosigned.keys()].map((name) => [name, size] as const),
   ])
-  return { ...signers, checkpoint, policy, last, first: before?.first ?? size }
+  return {
+    ...{ ...signers, checkpoint, policy, last },
+    ...(before
+      ? { first: before.first, earlier: before.earlier }
+      : { first: size, earlier: earlier?.size || undefined }),
+  }
 }
 
 /** Page of the transparency log: its checkpoint and the proof of any answer, verified in the browser. */
 export default function Log() {
   const [state, setState] = useState<State>()
-  const [problem, setProblem] = useState('')
+  const [problem, setProblem] = useState<{ text: string; evidence?: string | undefined }>()
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>
     let latest: State | undefined
     const again = async () => {
       try {
         setState((latest = await read(latest)))
-        setProblem('')
+        setProblem(undefined)
       } catch (error) {
-        setProblem(reasonOf(error))
+        const evidence = error instanceof ForkError ? error.evidence : undefined
+        setProblem({ text: reasonOf(error), evidence })
       }
       timer = setTimeout(() => void again(), EVERY_SECONDS * 1000)
     }
@@ -81,7 +156,8 @@ export default function Log() {
     <section class="log">
       <h1>{say.log.title}</h1>
       <p>{say.log.meaning}</p>
-      {problem && <p role="alert">{problem}</p>}
+      {problem && <p role="alert">{problem.text}</p>}
+      {problem?.evidence && <pre>{problem.evidence}</pre>}
       {state && <Head state={state} />}
       <Proof />
     </section>
@@ -89,7 +165,7 @@ export default function Log() {
 }
 
 function Head({ state }: { state: State }) {
-  const { checkpoint, log, policy, cosigned, isQuorum, first } = state
+  const { checkpoint, log, policy, cosigned, isQuorum, first, earlier } = state
   const { origin, size, root } = checkpoint
   return (
     <dl>
@@ -106,6 +182,10 @@ function Head({ state }: { state: State }) {
       <dd class="code">{toHex(root)}</dd>
       <dt>{say.log.signature}</dt>
       <dd class="good">{say.log.verified}</dd>
+      <dt>{say.log.history}</dt>
+      <dd class={earlier === undefined ? undefined : 'good'} data-earlier={earlier}>
+        {earlier === undefined ? say.log.noHistory : say.log.continued(earlier)}
+      </dd>
       <dt>{say.log.witnesses}</dt>
       <dd>
         {policy.witnesses.size === 0 ? (

@@ -158,6 +158,12 @@ export const sheet = {
     root: 'Root',
     signature: 'Signature',
     verified: 'Verified',
+    history: 'History',
+    noHistory: 'This browser has not seen the log before. It compares each later checkpoint with this one.',
+    continued: (entries: number) =>
+      `Verified: it contains ${entries === 1 ? 'the entry' : `all ${entries} entries`} that this browser saw before.`,
+    forked: (earlier: number, entries: number) =>
+      `The log was rewritten: its tree of ${count(entries, 'entry', 'entries')} does not contain the tree of ${count(earlier, 'entry', 'entries')} that this browser saw before. Keep both checkpoints as evidence, and publish them.`,
     witnesses: 'Witnesses',
     noWitnesses: 'This log has no witnesses.',
     /** `isQuorum` is undefined if the policy names no quorum */
