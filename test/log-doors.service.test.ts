@@ -1,11 +1,13 @@
+import { Readable, Writable } from 'node:stream'
 import { Contract, Wallet } from 'ethers'
-import { beforeAll, expect, test } from 'vitest'
-import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest } from '../dev/chain'
-import { QUORUM_ABI } from '../src/eas'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest, mined } from '../dev/chain'
+import { run } from '../packages/cli/src/run'
+import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
 import { decodeBundle, decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
 import { startApi, type TestApi } from './api'
-import { rows } from './database'
+import { removeFolder, rows, temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
 
@@ -28,13 +30,14 @@ const chainId = LOCAL_CHAIN.id
 let world: TestWorld
 let api: TestApi
 let zone: string
+let quorum: string
 beforeAll(async () => {
   world = await startTestWorld()
   const { chain, databaseUrl } = world
   await chain.provider.send('anvil_setTime', [Date.now()])
   await chain.provider.send('anvil_mine', ['0x1'])
   const operators = [new Wallet(LOCAL_SIGNER_KEY).address]
-  const quorum = await deployQuorum(chain, { operators, threshold: 1 })
+  quorum = await deployQuorum(chain, { operators, threshold: 1 })
   zone = await attest(chain, locationRequest(POLYGON as never))
   await world.caughtUp()
   const [state] = await rows<{ key: string }>(databaseUrl, 'SELECT key FROM log_state')
@@ -123,4 +126,46 @@ test('every signature that a route returns is an entry of the log', async () => 
   expect(kept).toEqual([expect.stringMatching(/^answer /)])
   expect([...logged].toSorted()).toEqual([...returned, ...kept].toSorted())
   for (const { kind, layout } of entries) expect(kind === 'quorum').toBe(layout === 'quorum')
+})
+
+test('geo log monitor finds an answer that the quorum attested and the log of its operator does not have', async () => {
+  const { chain } = world
+  const contract = new Contract(quorum, QUORUM_ABI, await chain.provider.getSigner(9))
+  const first = (await chain.provider.getBlockNumber()) + 1
+  const now = (await chain.provider.getBlock('latest'))!.timestamp
+  const timestamp = Math.floor(Date.now() / 1000)
+  const terms = { timestamp, deadline: Math.max(now, timestamp) + 300, expirationTime: 0, epoch: 1 }
+  const signed = await post('/quorum/v0/sign', { chainId, operation: 'area', geometry: POLYGON, ...terms })
+  const land = async (answer: object, signature: string) =>
+    mined(chain, (await contract.getFunction('land').send(answer, 1, signature)).hash)
+  const folder = temporaryFolder()
+  const monitor = async () => {
+    let stdout = ''
+    const sink = (write: (text: string) => void) =>
+      new Writable({ write: (chunk, _, done) => (write(String(chunk)), done()) })
+    const code = await run(
+      [
+        ...['log', 'monitor', '--once', '--json', '-q', '--url', api.url, '--rpc', chain.url],
+        ...['--chain', LOCAL_CHAIN.slug, '--state', 'state.json', '--from-block', String(first)],
+      ],
+      {
+        ...{ stdin: Readable.from([]), stdout: sink((text) => (stdout += text)), stderr: sink(() => {}) },
+        ...{ env: {}, cwd: folder, signal: new AbortController().signal },
+      },
+    )
+    return [code, [...stdout.matchAll(/"kind":"(\w+)"/g)].map(([, kind]) => kind)]
+  }
+  try {
+    await land(signed.answer, signed.signature)
+    await expect.poll(monitor).toEqual([0, []])
+    // The operator signs another answer, without an entry.
+    const secret = { ...signed.answer, recipient: contract.target as string }
+    const digest = quorumDigest(quorumDomain(chainId, quorum), secret)
+    await land(secret, new Wallet(LOCAL_SIGNER_KEY).signingKey.sign(digest).serialized)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+    expect(await monitor()).toEqual([1, ['unlogged']])
+  } finally {
+    vi.useRealTimers()
+    removeFolder(folder)
+  }
 })

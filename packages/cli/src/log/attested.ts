@@ -4,14 +4,17 @@ import type { HttpTransport, PublicClient } from 'viem'
 
 /** Attestations by the service's attester on a chain, to compare them with the log. */
 
+const ZERO = `0x${'0'.repeat(40)}`
 /** Maximum number of blocks of one request: providers refuse more. */
 const BLOCKS = 2_000
-const EVENT = [
+const EVENTS = [
   'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schema)',
+  'event Landed(bytes32 indexed uid, uint32 epoch, uint256 signers)',
 ]
 const CALLS = [
   'function getAttester(bytes32 uid) view returns (address)',
   'function getAttestation(bytes32 uid) view returns ((bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
+  'function epochOf(uint32 epoch) view returns ((uint64 validFrom, uint64 validUntil, uint8 threshold, address[] operators))',
 ]
 
 /**
@@ -21,7 +24,7 @@ const CALLS = [
  */
 export const OVERLAP_BLOCKS = 256
 
-/** An attestation whose attester signed it, itself or through the proxy. */
+/** An attestation whose attester signed it, itself, through the proxy, or as an operator of a quorum. */
 export interface Attested {
   chain: string
   uid: string
@@ -75,13 +78,13 @@ interface Read {
  */
 export async function attestedSince(
   client: Pick<PublicClient<HttpTransport>, 'getBlockNumber' | 'getLogs' | 'readContract'>,
-  { eas, proxy, attester, otherAttesters = [], id, slug }: AttesterOfChain,
+  { eas, proxy, attester, otherAttesters = [], id, slug, quorum }: AttesterOfChain,
   from: number | undefined,
   known: Readonly<Record<string, number>> = {},
 ): Promise<Read> {
   const { parseAbi } = await import('viem')
   const { decodeClaims } = await import('@geospatial-attestation/client')
-  const [event] = parseAbi(EVENT)
+  const [attestedEvent, landedEvent] = parseAbi(EVENTS)
   const abi = parseAbi(CALLS)
   const newest = Number(await client.getBlockNumber({ cacheTime: 0 }))
   const first = from ?? newest
@@ -90,39 +93,55 @@ export async function attestedSince(
   const attesters = [...own, ...(proxy ? [proxy.address] : [])] as `0x${string}`[]
   const blocks = { ...known }
   const found: Attested[] = []
+  const call = (
+    address: string,
+    functionName: string,
+    args: unknown[],
+    blockNumber?: bigint,
+  ): Promise<unknown> => client.readContract({ abi, address, functionName, args, blockNumber } as never)
+
+  /** Operators that signed an attestation of the quorum; zero if the node does not know the epoch yet. */
+  const signersOf = async ({ args: { epoch, signers }, blockNumber }: EventLog): Promise<string[]> => {
+    // A removed operator is zero from then on. Nodes without earlier states know the current one only.
+    const stored = await call(quorum!, 'epochOf', [epoch], blockNumber).catch(() =>
+      call(quorum!, 'epochOf', [epoch]),
+    )
+    const { operators } = stored as { operators: string[] }
+    if (operators.length === 0) return [ZERO]
+    return operators.filter((each, index) => (signers! >> BigInt(index)) & 1n && each !== ZERO)
+  }
+  /** Accounts that signed an attestation; zero if the node does not know it yet. */
+  const authorsOf = async (recorded: string, log: EventLog): Promise<string[]> => {
+    if (proxy && recorded.toLowerCase() === proxy.address.toLowerCase())
+      return [String(await call(proxy.address, 'getAttester', [log.args.uid]))]
+    return recorded.toLowerCase() === quorum?.toLowerCase() && log.args.signers !== undefined
+      ? signersOf(log)
+      : [recorded]
+  }
+
   for (let start = first; start <= newest; start += BLOCKS) {
-    const logs = await client.getLogs({
-      ...{ address: eas as `0x${string}`, event: event as never, args: { attester: attesters } as never },
-      ...{ fromBlock: BigInt(start), toBlock: BigInt(Math.min(newest, start + BLOCKS - 1)) },
-    })
-    for (const { args, blockNumber } of logs as unknown as EventLog[]) {
+    const range = { fromBlock: BigInt(start), toBlock: BigInt(Math.min(newest, start + BLOCKS - 1)) }
+    const read = async (address: string, event: object, args: object) =>
+      (await client.getLogs({ address, event, args, ...range } as never)) as unknown as EventLog[]
+    const logs = await read(eas, attestedEvent!, { attester: attesters })
+    if (quorum !== undefined) logs.push(...(await read(quorum, landedEvent!, {})))
+    for (const log of logs) {
+      const { args, blockNumber } = log
       const { uid } = args
       if (blocks[uid] === undefined) {
-        const call = { abi, args: [uid] } as never as { abi: typeof abi; args: [`0x${string}`] }
-        const address = eas as `0x${string}`
-        const attestation = (await client.readContract({
-          ...call,
-          address,
-          functionName: 'getAttestation',
-        })) as AttestedContent & { time: bigint }
-        const proxied = proxy && attestation.attester.toLowerCase() === proxy.address.toLowerCase()
-        const author = proxied
-          ? String(
-              await client.readContract({
-                ...{ ...call, address: proxy.address as `0x${string}`, functionName: 'getAttester' as const },
-              }),
-            )
-          : attestation.attester
+        const attestation = (await call(eas, 'getAttestation', [uid])) as AttestedContent & { time: bigint }
+        const authors = await authorsOf(attestation.attester, log)
         // A node that lags behind returns zeros. The next read includes the block.
-        if (BigInt(author) === 0n) {
+        if (authors.some((author) => BigInt(author) === 0n)) {
           next = Math.min(next, Number(blockNumber))
           continue
         }
         const time = Number(attestation.time)
-        if (own.includes(author.toLowerCase()))
+        const signed = decodeClaims(attestation.data as `0x${string}`)?.timestamp ?? time
+        for (const author of authors.filter((each) => own.includes(each.toLowerCase())))
           found.push({
-            ...{ chain: slug, uid, time, key: await contentKey(id, { ...attestation, attester: author }) },
-            signed: decodeClaims(attestation.data as `0x${string}`)?.timestamp ?? time,
+            ...{ chain: slug, uid, time, signed },
+            key: await contentKey(id, { ...attestation, attester: author }),
           })
       }
       blocks[uid] = Number(blockNumber)
@@ -135,8 +154,12 @@ export async function attestedSince(
   }
 }
 
-type AttesterOfChain = Pick<Chain, 'eas' | 'proxy' | 'attester' | 'otherAttesters' | 'id' | 'slug'>
+type AttesterOfChain = Pick<Chain, 'eas' | 'proxy' | 'attester' | 'otherAttesters' | 'id' | 'slug'> & {
+  /** GeoQuorum contract of the chain, of which the attester is an operator */
+  quorum?: string | undefined
+}
 interface EventLog {
-  args: { uid: `0x${string}` }
+  /** `epoch` and `signers`, a bitmap of the epoch's operators, are those of a quorum's attestation */
+  args: { uid: `0x${string}`; epoch?: number; signers?: bigint }
   blockNumber: bigint
 }

@@ -4,6 +4,7 @@ import type { HttpTransport, PublicClient } from 'viem'
 import { UsageError } from '../exit'
 import type { Session } from '../session'
 import { attestedSince } from './attested'
+import { download, MAX_BYTES } from './download'
 import type { Connected } from './entries'
 import type { State } from './state'
 
@@ -40,6 +41,16 @@ export class Chains {
     }
   }
 
+  /** GeoQuorum contracts that the service names; undefined before they are read. */
+  private quorums: readonly { chainId: number; quorum: string }[] | undefined
+
+  private async readQuorums(): Promise<NonNullable<typeof this.quorums>> {
+    const { geo, signal } = this.session
+    const bytes = await download(`${geo.url}/quorum/v0`, signal, MAX_BYTES.quorums)
+    // A service without a quorum does not have the route.
+    return bytes ? (JSON.parse(new TextDecoder().decode(bytes)) as NonNullable<typeof this.quorums>) : []
+  }
+
   /** Returns the chains that the monitor compares with the log. */
   async compared(): Promise<readonly Chain[]> {
     const { geo, options, signal } = this.session
@@ -54,9 +65,11 @@ export class Chains {
     const { session, state } = this
     const { chain, provider } = (await this.connect(id)) ?? {}
     if (!chain || !provider) return
+    this.quorums ??= await this.readQuorums()
+    const quorum = this.quorums.find(({ chainId }) => chainId === id)?.quorum
     const from = state.blocks[slug] ?? session.options.fromBlock
     const client = provider as PublicClient<HttpTransport>
-    const { found, next, known } = await attestedSince(client, chain, from, state.known[slug])
+    const { found, next, known } = await attestedSince(client, { ...chain, quorum }, from, state.known[slug])
     state.unmatched.push(...found)
     state.known[slug] = known
     state.blocks[slug] = next

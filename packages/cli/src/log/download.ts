@@ -12,6 +12,8 @@ export const MAX_BYTES = {
   hashes: TILE_WIDTH * 32,
   /** a checkpoint with some hundred cosignatures, a description of a log, or a proof */
   text: 131_072,
+  /** quorums of all chains, with epochs of up to 255 operators */
+  quorums: 1_000_000,
 } as const
 
 /** Returns the maximum number of bytes of a file of a log. */
