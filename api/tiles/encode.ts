@@ -1,3 +1,4 @@
+import { fromVectorTileJs } from '@maplibre/vt-pbf'
 import { PbfWriter } from 'pbf'
 import { type TileCell, type TileRecord } from './sql'
 import { EXTENT, MAX_LATITUDE, WORLD_BITS, worldY, type Tile } from './grid'
@@ -114,79 +115,33 @@ function within({ z, x, y }: Tile, wx: number, wy: number): Path {
   return [clamp((wx % 1) * 2 ** z - x), clamp(wy * 2 ** z - y)]
 }
 
-/** Commands of a geometry (Mapbox Vector Tile 2.1, 4.3). */
-const MOVE_TO = 1
-const LINE_TO = 2
-const CLOSE_PATH = 7
-
 /**
- * Encodes one layer; an empty buffer if it has no features. @maplibre/vt-pbf is not used, because the writer
- * of texts in pbf 5.1.2 (writeUtf8) changes the characters of every second plane of Unicode, such as rare
- * Chinese characters.
+ * Corrects the writer of texts of pbf 5.1.2, with which vt-pbf encodes: it joins the halves of a surrogate
+ * pair with | instead of +, and so writes another character for every second plane of Unicode, such as that
+ * of rare Chinese characters.
  */
+const writer: { writeString: (this: PbfWriter, text: string) => void } = PbfWriter.prototype
+const { writeString } = writer
+writer.writeString = function (text) {
+  if (/[\ud800-\udfff]/.test(text)) this.writeBytes(Buffer.from(text))
+  else writeString.call(this, text)
+}
+
+/** Encodes one layer; an empty buffer if it has no features. */
 function encoded(name: string, features: readonly Feature[]): Buffer {
   if (features.length === 0) return Buffer.alloc(0)
-  const [keys, values] = [new Map<string, number>(), new Map<string | number | boolean, number>()]
-  const tile = new PbfWriter()
-  tile.writeMessage(
-    3,
-    (_, layer) => {
-      layer.writeVarintField(15, 2)
-      layer.writeBytesField(1, Buffer.from(name))
-      layer.writeVarintField(5, EXTENT)
-      for (const each of features)
-        layer.writeMessage(
-          2,
-          ({ type, paths, properties }, feature) => {
-            const tags = Object.entries(properties).flatMap(([key, value]) => [
-              indexIn(keys, key),
-              indexIn(values, value),
-            ])
-            feature.writePackedVarint(2, tags)
-            feature.writeVarintField(3, type)
-            feature.writePackedVarint(4, commandsOf(type, paths))
-          },
-          each,
-        )
-      for (const key of keys.keys()) layer.writeBytesField(3, Buffer.from(key))
-      for (const value of values.keys()) layer.writeMessage(4, writeValue, value)
+  const layer = {
+    ...{ version: 2, name, extent: EXTENT, length: features.length },
+    feature: (i: number) => {
+      const { type, paths, properties } = features[i]!
+      return { type, properties, id: undefined, extent: EXTENT, loadGeometry: () => paths.map(pointsOf) }
     },
-    features,
-  )
-  return Buffer.from(tile.finish())
-}
-
-/** Returns the index of a key or a value of a layer, and adds it if it is new. */
-function indexIn<T>(known: Map<T, number>, each: T): number {
-  const index = known.get(each) ?? known.size
-  if (index === known.size) known.set(each, index)
-  return index
-}
-
-/** @param value a number is a whole one, not negative */
-function writeValue(value: string | number | boolean, pbf: PbfWriter): void {
-  if (typeof value === 'string') pbf.writeBytesField(1, Buffer.from(value))
-  else if (typeof value === 'number') pbf.writeVarintField(5, value)
-  else pbf.writeBooleanField(7, value)
-}
-
-function commandsOf(type: Feature['type'], paths: readonly Path[]): number[] {
-  const numbers: number[] = []
-  let [x, y] = [0, 0]
-  const command = (id: number, count: number) => numbers.push((count << 3) + id)
-  const zigzag = (value: number) => (value << 1) ^ (value >> 31)
-  for (const path of paths) {
-    // A ring ends with a command instead of its first position.
-    const isClosed = type === 3 && path.length > 2 && path[0] === path.at(-2) && path[1] === path.at(-1)
-    const length = path.length - (isClosed ? 2 : 0)
-    command(MOVE_TO, type === 1 ? length / 2 : 1)
-    for (let i = 0; i < length; i += 2) {
-      if (i === 2 && type !== 1) command(LINE_TO, length / 2 - 1)
-      numbers.push(zigzag(path[i]! - x), zigzag(path[i + 1]! - y))
-      x = path[i]!
-      y = path[i + 1]!
-    }
-    if (type === 3) command(CLOSE_PATH, 1)
   }
-  return numbers
+  return Buffer.from(fromVectorTileJs({ layers: { [name]: layer } }))
+}
+
+function pointsOf(path: Path): { x: number; y: number }[] {
+  const points: { x: number; y: number }[] = []
+  for (let i = 0; i < path.length; i += 2) points.push({ x: path[i]!, y: path[i + 1]! })
+  return points
 }
