@@ -67,8 +67,15 @@ export function faultPosition({ message }: Error): number | undefined {
 export function isPortableJson(text: string): boolean {
   if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false
   const withoutStrings = text.replace(/"(?:[^"\\]|\\.)*"/g, '""')
-  // A double keeps 15 significant digits.
-  return !/\d{16}|[1-9](?:\.?\d){15}|[eE][+-]?\d/.test(withoutStrings)
+  if (/\d{16}|[eE][+-]?\d/.test(withoutStrings)) return false
+  // A double keeps at least 15 significant digits.
+  const long = withoutStrings.match(/\d[\d.]{15,}/g) ?? []
+  return long.every((number) => digitsOf(number) === digitsOf(String(Number(number))))
+}
+
+/** Significant digits of a number, without its sign. */
+function digitsOf(number: string): string {
+  return number.replace(/e.*$|\./g, '').replace(/^0+|0+$/g, '')
 }
 
 /** Returns the index of the quote that ends the string that begins at `start`. */
