@@ -184,6 +184,15 @@ describe('an operator refuses', () => {
     expect(await refusalOf({ ...question(), from: expiring })).toBe('expired')
     expect(await refusalOf({ ...question(), from: `0x${'1'.repeat(64)}` })).toBe('unknown-input')
   })
+  test('an input that expires before the timestamp of the answer', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    const expirationTime = now + 50
+    const expiring = await attest(world.chain, locationRequest(POINT as never, { expirationTime }))
+    await world.caughtUp()
+    expect(await refusalOf({ ...question(), from: expiring, timestamp: expirationTime })).toBe('expired')
+    const valid = { ...question(), from: expiring, timestamp: expirationTime - 1 }
+    expect(await sign(operators[0]!, valid)).toMatchObject({ status: 200 })
+  })
   test.each([
     ['a timestamp that is too early', { timestamp: -61 }],
     ['a timestamp that is too late', { timestamp: 62 }],

@@ -67,6 +67,14 @@ export class Resolver {
     this.offchain = new OffchainResolver(options)
   }
 
+  /** Returns a resolver of inputs that must still be valid at this time, in Unix seconds. */
+  validUntil(seconds: number): Resolver {
+    const clock = () => Math.max(this.options.clock(), seconds * 1000)
+    const options = { ...this.options, clock }
+    const offchain = new OffchainResolver(options)
+    return Object.assign(Object.create(this) as Resolver, { options, offchain })
+  }
+
   /** Resolves an input. @param client the requester's address, for the fetcher's limits per client */
   async resolve(
     input: unknown,

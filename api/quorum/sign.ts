@@ -22,7 +22,9 @@ export async function signForQuorum(
   const quorum = quorumOf(quorums, chainId)
   checkTimes(parts, { timestamp, deadline, expirationTime })
   const index = await quorum.indexIn(epoch, timestamp, deadline)
-  const { statement, claims } = await computeValid(parts, chain, operation, question, work, timestamp)
+  // The coordinator's clock may be ahead: an input must not expire before the time that the answer names.
+  const dated = { ...parts, resolver: parts.resolver.validUntil(timestamp) }
+  const { statement, claims } = await computeValid(dated, chain, operation, question, work, timestamp)
   const { schema, recipient, revocable, data } = statement
   const answer = { schema, recipient, expirationTime, revocable, refUID: ZeroHash, data, deadline, epoch }
   const { attester } = chain
