@@ -176,8 +176,8 @@ export class SignatureLog {
   }
 
   /**
-   * Registers the metrics of the log in the database, which are equal in all processes. Returns a function
-   * that updates them.
+   * Registers the metrics of the log in the database. For a process that refuses its tree, the log is closed.
+   * Returns a function that updates them.
    */
   registerState(registry: Registry): () => Promise<void> {
     const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] })
@@ -195,7 +195,7 @@ export class SignatureLog {
       size.set(state.size)
       published.set(state.publishedSize)
       backlog.set(waiting)
-      open.set(state.open ? 1 : 0)
+      open.set(this.notReady(state) === undefined ? 1 : 0)
     }
   }
 }

@@ -133,7 +133,8 @@ export class Sequencer {
       let isBehind = false
       try {
         isBehind = await this.tick()
-        this.report('')
+        // Until the next claim, the reason why the last one failed remains.
+        if (!this.state?.held || this.confirmed) this.report('')
       } catch (error) {
         this.tree = undefined
         this.report((error as Error).message)
