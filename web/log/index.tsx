@@ -56,11 +56,11 @@ async function policyOf(): Promise<string> {
   return (policyText ??= (JSON.parse(await text('log/v0/')) as { policy: string }).policy)
 }
 
-/** Two checkpoints that the log signed and of which neither tree contains the other. */
+/** Two checkpoints that the log signed, of which the later tree does not contain the earlier one. */
 class ForkError extends Error {
   readonly evidence: string
   constructor(earlier: Checkpoint, checkpoint: Checkpoint) {
-    super(say.log.forked(earlier.size, checkpoint.size))
+    super((checkpoint.size < earlier.size ? say.log.shrunk : say.log.forked)(earlier.size, checkpoint.size))
     this.evidence = [earlier, checkpoint].map(({ note }) => formatNote(note)).join('\n')
   }
 }
@@ -89,10 +89,10 @@ async function compare(earlier: Checkpoint, checkpoint: Checkpoint): Promise<voi
   if (!fits) throw new ForkError(earlier, checkpoint)
 }
 
-/** Last checkpoint of the log with this key that this browser has seen; undefined if there is none. */
-async function seenBefore(key: VerifierKey, policy: Policy): Promise<Checkpoint | undefined> {
+/** Last checkpoint of the policy's log that this browser has seen; undefined if there is none. */
+async function seenBefore(policy: Policy): Promise<Checkpoint | undefined> {
   try {
-    const checkpoint = parseCheckpoint(storage()?.getItem(nameOf(key)) ?? '')
+    const checkpoint = parseCheckpoint(storage()?.getItem(nameOf(policy.logs[0]!.key)) ?? '')
     await signersOf(checkpoint, policy)
     return checkpoint
   } catch {
@@ -114,10 +114,11 @@ const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
  */
 async function read(before: State | undefined): Promise<State> {
   const policy = parsePolicy(await policyOf())
+  // Read first: another tab may store a newer checkpoint than the one that this read returns.
+  const earlier = before?.checkpoint ?? (await seenBefore(policy))
   const checkpoint = parseCheckpoint(await text('log/v0/checkpoint'))
   const signers = await signersOf(checkpoint, policy)
   const { size } = checkpoint
-  const earlier = before?.checkpoint ?? (await seenBefore(signers.log.key, policy))
   if (earlier) await compare(earlier, checkpoint)
   remember(signers.log.key, checkpoint)
   const last = new Map([

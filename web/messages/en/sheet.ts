@@ -164,6 +164,8 @@ export const sheet = {
       `Verified: it contains ${entries === 1 ? 'the entry' : `all ${entries} entries`} that this browser saw before.`,
     forked: (earlier: number, entries: number) =>
       `The log was rewritten: its tree of ${count(entries, 'entry', 'entries')} does not contain the tree of ${count(earlier, 'entry', 'entries')} that this browser saw before. Keep both checkpoints as evidence, and publish them.`,
+    shrunk: (earlier: number, entries: number) =>
+      `The log has ${count(entries, 'entry', 'entries')}, but had ${earlier} when this browser last saw it. An old copy of the log is shown, or the log was rewritten. Keep both checkpoints.`,
     witnesses: 'Witnesses',
     noWitnesses: 'This log has no witnesses.',
     /** `isQuorum` is undefined if the policy names no quorum */
