@@ -56,7 +56,8 @@ class LaggingChain {
         // The second epoch no longer has the attester, and not all nodes have earlier states.
         if (blockNumber !== undefined && this.below(2) === 0) return Promise.reject(new Error('no state'))
         const isRemoved = call.args[0] === 2 && blockNumber === undefined
-        return Promise.resolve({ operators: this.below(9) ? [OTHER, isRemoved ? ZERO : ATTESTER] : [] })
+        const isKnown = this.longLag === 1 || this.below(9) > 0
+        return Promise.resolve({ operators: isKnown ? [OTHER, isRemoved ? ZERO : ATTESTER] : [] })
       }
       const uid = String(call.args[0])
       const head = this.head(this.below(4) === 0 ? this.longLag : undefined)

@@ -102,13 +102,14 @@ export async function attestedSince(
 
   /** Operators that signed an attestation of the quorum; zero if the node does not know the epoch yet. */
   const signersOf = async ({ args: { epoch, signers }, blockNumber }: EventLog): Promise<string[]> => {
-    // A removed operator is zero from then on. Nodes without earlier states know the current one only.
-    const stored = await call(quorum!, 'epochOf', [epoch], blockNumber).catch(() =>
-      call(quorum!, 'epochOf', [epoch]),
-    )
-    const { operators } = stored as { operators: string[] }
-    if (operators.length === 0) return [ZERO]
-    return operators.filter((each, index) => (signers! >> BigInt(index)) & 1n && each !== ZERO)
+    const operatorsAt = async (block?: bigint) => {
+      const { operators } = (await call(quorum!, 'epochOf', [epoch], block)) as { operators: string[] }
+      return operators.filter((_, index) => (signers! >> BigInt(index)) & 1n)
+    }
+    // A removed operator is zero from its block on. Nodes without earlier states know the current one only.
+    const current = await operatorsAt(blockNumber).catch(() => operatorsAt())
+    const chosen = current.includes(ZERO) ? await operatorsAt(blockNumber - 1n).catch(() => current) : current
+    return chosen.length === 0 ? [ZERO] : chosen.filter((each) => each !== ZERO)
   }
   /** Accounts that signed an attestation; zero if the node does not know it yet. */
   const authorsOf = async (recorded: string, log: EventLog): Promise<string[]> => {

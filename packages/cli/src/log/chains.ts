@@ -2,6 +2,7 @@
 import type { Chain } from '@geospatial-attestation/client'
 import type { HttpTransport, PublicClient } from 'viem'
 import { UsageError } from '../exit'
+import { parsed } from '../inputs'
 import type { Session } from '../session'
 import { attestedSince } from './attested'
 import { download, MAX_BYTES } from './download'
@@ -41,14 +42,18 @@ export class Chains {
     }
   }
 
-  /** GeoQuorum contracts that the service names; undefined before they are read. */
-  private quorums: readonly { chainId: number; quorum: string }[] | undefined
-
-  private async readQuorums(): Promise<NonNullable<typeof this.quorums>> {
+  /** Returns the GeoQuorum contract that the service names for a chain. Throws a ConnectionError. */
+  private async quorumOf(id: number): Promise<string | undefined> {
     const { geo, signal } = this.session
-    const bytes = await download(`${geo.url}/quorum/v0`, signal, MAX_BYTES.quorums)
+    const url = `${geo.url}/quorum/v0`
+    const bytes = await download(url, signal, MAX_BYTES.quorums)
     // A service without a quorum does not have the route.
-    return bytes ? (JSON.parse(new TextDecoder().decode(bytes)) as NonNullable<typeof this.quorums>) : []
+    const quorums = bytes ? parsed(new TextDecoder().decode(bytes)) : []
+    if (!Array.isArray(quorums)) {
+      const { ConnectionError } = await import('@geospatial-attestation/client')
+      throw new ConnectionError(`${url} does not respond with a list of quorums.`)
+    }
+    return (quorums as { chainId: number; quorum: string }[]).find(({ chainId }) => chainId === id)?.quorum
   }
 
   /** Returns the chains that the monitor compares with the log. */
@@ -65,8 +70,7 @@ export class Chains {
     const { session, state } = this
     const { chain, provider } = (await this.connect(id)) ?? {}
     if (!chain || !provider) return
-    this.quorums ??= await this.readQuorums()
-    const quorum = this.quorums.find(({ chainId }) => chainId === id)?.quorum
+    const quorum = await this.quorumOf(id)
     const from = state.blocks[slug] ?? session.options.fromBlock
     const client = provider as PublicClient<HttpTransport>
     const { found, next, known } = await attestedSince(client, { ...chain, quorum }, from, state.known[slug])
