@@ -47,6 +47,8 @@ export interface Checked {
   log?: Logged
 }
 
+const NO_UID = `0x${'0'.repeat(64)}`
+
 /**
  * Implements `Geo.check`. It trusts the RPC endpoint, but the service only for the addresses of its attester
  * (unless `createGeo({ attester })` names it), its proxy and its schemas.
@@ -92,6 +94,12 @@ export async function checkAnswer(
     answer && (await (await import('./log')).loggedAnswer(connection, answer, signal ? { signal } : {}))
   const now = Date.now() / 1000
   const { revocationTime, expirationTime } = attestation
+  // Earlier versions of the service left out these fields.
+  const signed = answer && {
+    ...answer.attestation,
+    expirationTime: answer.attestation.expirationTime ?? 0,
+    refUID: answer.attestation.refUID ?? NO_UID,
+  }
   const problems = [
     !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,
     !accepted.some((schema) => same(schema, attestation.schema)) &&
@@ -108,10 +116,10 @@ export async function checkAnswer(
       decoded.timestamp < now - maxAge &&
       `The answer was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,
     // Re-signing changes the expiration time only of signatures for the proxy.
-    answer &&
+    signed &&
       !isContentOf(
-        proxied ? { ...attestation, expirationTime: BigInt(answer.attestation.expirationTime) } : attestation,
-        answer.attestation,
+        proxied ? { ...attestation, expirationTime: BigInt(signed.expirationTime) } : attestation,
+        signed,
       ) &&
       'The content of the attestation is not that of the answer.',
     log?.state === 'missing' &&

@@ -55,9 +55,9 @@ export interface Geo extends Questions, Service {
   ): Promise<Recomputed & { attester?: string }>
   /**
    * Verifies that the transparency log of the service includes an answer. Until the time of `answer.log.by`
-   * it may be `pending`; after that time it is `included` or `missing`, and a missing answer that names an
-   * entry is evidence against the service. An answer that names none, as of a service without a log, is
-   * `missing` if a policy is set; otherwise the result is undefined.
+   * it may be `pending`, for at most three minutes; after that time it is `included` or `missing`, and a
+   * missing answer that names an entry is evidence against the service. An answer that names none, as of a
+   * service without a log, is `missing` if a policy is set; otherwise the result is undefined.
    */
   logged(answer: Answer, options?: LoggedOptions): Promise<Logged | undefined>
   /** Converts an offchain attestation to an input: eas-sdk's object, with its BigInts, or a file. */

@@ -42,7 +42,7 @@ export interface LoggedOptions {
 export interface Logged {
   /**
    * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
-   * the answer names no entry and a policy is set
+   * `by` is more than three minutes ahead, or if the answer names no entry and a policy is set
    */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
@@ -97,7 +97,7 @@ export async function loggedAnswer(
       return {
         state: 'missing',
         by,
-        reason: `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature.`,
+        reason: `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature. Or the clock of this computer is behind.`,
       }
     if (found === 'pending') return { state: 'pending', by, reason: `The log includes it by ${timeOf(by)}.` }
     const { index, checkpoint, cosigned } = found
