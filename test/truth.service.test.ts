@@ -136,31 +136,27 @@ test('the service does not sign about a chain that another chain with the same i
   }
 })
 
-test(
-  'the service applies revocations after the system clock is set back by 90 seconds',
-  { tags: ['slow'] },
-  async () => {
-    const folder = temporaryFolder()
-    const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
-    writeFileSync(
-      program,
-      `const { existsSync } = require('node:fs')
+test('the service applies revocations after the system clock is set back by 90 seconds', async () => {
+  const folder = temporaryFolder()
+  const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
+  writeFileSync(
+    program,
+    `const { existsSync } = require('node:fs')
     const RealDate = Date
     const now = () => RealDate.now() - (existsSync(${JSON.stringify(flag)}) ? 90_000 : 0)
     globalThis.Date = class extends RealDate {
       constructor(...given) { super(...(given.length ? given : [now()])) }
       static now() { return now() }
     }`,
-    )
-    world = await startTestWorld({ NODE_OPTIONS: `--require ${program}` }, { processes: true })
-    const uid = await attest(world.chain, place())
-    await world.caughtUp()
-    expect((await ask(uid)).status).toBe(200)
-    writeFileSync(flag, '')
-    await revoke(world.chain, uid)
-    await until(async () => (await record(uid)) === true)
-    expect((await ask(uid)).body).toMatchObject({ status: 400 })
-    expect((await readiness()).fresh).toBe(true)
-    removeFolder(folder)
-  },
-)
+  )
+  world = await startTestWorld({ NODE_OPTIONS: `--require ${program}` }, { processes: true })
+  const uid = await attest(world.chain, place())
+  await world.caughtUp()
+  expect((await ask(uid)).status).toBe(200)
+  writeFileSync(flag, '')
+  await revoke(world.chain, uid)
+  await until(async () => (await record(uid)) === true)
+  expect((await ask(uid)).body).toMatchObject({ status: 400 })
+  expect((await readiness()).fresh).toBe(true)
+  removeFolder(folder)
+})
