@@ -26,7 +26,8 @@ function number(name: string, letter: string, fraction = '(?:[.,]\\d+)?'): strin
   return `(?:(?<${name}>\\d+${fraction})${letter})?`
 }
 
-const [DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS] = [86_400_000, 3_600_000, 60_000, 1_000]
+export const DAY_MS = 86_400_000
+const [HOUR_MS, MINUTE_MS, SECOND_MS] = [3_600_000, 60_000, 1_000]
 const FIRST_INSTANT = -62_135_596_800_000
 /** The end of the year 9999, in Unix milliseconds. */
 export const LAST_INSTANT = 253_402_300_799_999

@@ -1,7 +1,7 @@
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
-import { LAST_INSTANT, shiftedBy, startOfDay } from '../http/iso-8601'
+import { DAY_MS, LAST_INSTANT, shiftedBy, startOfDay } from '../http/iso-8601'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { bboxOf, numbersOf } from '../http/positions'
@@ -107,7 +107,6 @@ function readUid(text: string, name: string): string {
   return uid
 }
 
-const DAY_MS = 86_400_000
 /** The start of the year 0, in Unix milliseconds. */
 const YEAR_0 = startOfDay(0, 1, 1)!
 const DATE_TIME =

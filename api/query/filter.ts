@@ -8,7 +8,7 @@ import {
   type Scalar,
 } from '../cql2'
 import { EffortError, GeometryError } from '../../src/geodesy'
-import { instantOf } from '../http/iso-8601'
+import { DAY_MS, instantOf } from '../http/iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
 import { invalid } from '../http/parameters'
 import { boxFrom, remedyFor } from '../http/positions'
@@ -24,7 +24,6 @@ const MAX_PLACES = 8
  * (src/strict-json.ts).
  */
 const MAX_NAMES = 100
-const DAY_MS = 86_400_000
 
 /** Conditions of a filter: a box and a place that every record must meet, and the rest. */
 export interface FilterChoice {

@@ -45,7 +45,7 @@ interface Entry extends Operation {
 const MOST_CHARACTERS = 200
 const CACHE = 'public, max-age=3600'
 const marked = new Marked()
-const PAGE_OF_MANUAL = /\bdocs\/([\w-]+\/[\w-]+)\.md\b/g
+const PAGE_OF_MANUAL = /\bdocs\/((?:guide|reference|spec)\/[\w-]+)\.md\b/g
 /** Renders Markdown. A file of the documentation becomes a link to its page of the manual. */
 const markdown = ({ servers }: Reference, text = ''): Html =>
   trusted(marked.parse(text.replace(PAGE_OF_MANUAL, `[$&](${servers[0]!.url}/manual/$1)`), { async: false }))
