@@ -5,6 +5,7 @@ import {
   getAttestation,
   getProxiedAttester,
   type OnchainAttestation,
+  ZERO_HASH,
 } from './eas'
 import { GeoError, SignerError, refuseUnknown } from './errors'
 import type { Logged } from './log'
@@ -46,8 +47,6 @@ export interface Checked {
   /** state in the transparency log, for `options.answer` of a service with a log */
   log?: Logged
 }
-
-const NO_UID = `0x${'0'.repeat(64)}`
 
 /**
  * Implements `Geo.check`. It trusts the RPC endpoint, but the service only for the addresses of its attester
@@ -98,7 +97,7 @@ export async function checkAnswer(
   const signed = answer && {
     ...answer.attestation,
     expirationTime: answer.attestation.expirationTime ?? 0,
-    refUID: answer.attestation.refUID ?? NO_UID,
+    refUID: answer.attestation.refUID ?? ZERO_HASH,
   }
   const problems = [
     !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,

@@ -97,7 +97,7 @@ export async function loggedAnswer(
       return {
         state: 'missing',
         by,
-        reason: `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature. Or the clock of this computer is behind.`,
+        reason: `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature, unless the clock of this computer is behind.`,
       }
     if (found === 'pending') return { state: 'pending', by, reason: `The log includes it by ${timeOf(by)}.` }
     const { index, checkpoint, cosigned } = found

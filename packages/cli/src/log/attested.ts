@@ -4,7 +4,6 @@ import type { HttpTransport, PublicClient } from 'viem'
 
 /** Attestations by the service's attester on a chain, to compare them with the log. */
 
-const ZERO = `0x${'0'.repeat(40)}`
 /** Maximum number of blocks of one request: providers refuse more. */
 const BLOCKS = 2_000
 const EVENTS = [
@@ -82,7 +81,7 @@ export async function attestedSince(
   from: number | undefined,
   known: Readonly<Record<string, number>> = {},
 ): Promise<Read> {
-  const { parseAbi } = await import('viem')
+  const { parseAbi, zeroAddress } = await import('viem')
   const { decodeClaims } = await import('@geospatial-attestation/client')
   const [attestedEvent, landedEvent] = parseAbi(EVENTS)
   const abi = parseAbi(CALLS)
@@ -108,8 +107,10 @@ export async function attestedSince(
     }
     // A removed operator is zero from its block on. Nodes without earlier states know the current one only.
     const current = await operatorsAt(blockNumber).catch(() => operatorsAt())
-    const chosen = current.includes(ZERO) ? await operatorsAt(blockNumber - 1n).catch(() => current) : current
-    return chosen.length === 0 ? [ZERO] : chosen.filter((each) => each !== ZERO)
+    const chosen = current.includes(zeroAddress)
+      ? await operatorsAt(blockNumber - 1n).catch(() => current)
+      : current
+    return chosen.length === 0 ? [zeroAddress] : chosen.filter((each) => each !== zeroAddress)
   }
   /** Accounts that signed an attestation; zero if the node does not know it yet. */
   const authorsOf = async (recorded: string, log: EventLog): Promise<string[]> => {
