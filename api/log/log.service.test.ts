@@ -194,6 +194,15 @@ const restore = async (saved: Awaited<ReturnType<typeof backup>>, also = '') => 
 /** Appends `count` entries, numbered from `from`. */
 const appendTo = ({ log }: { log: SignatureLog }, count: number, from = 0) =>
   Promise.all(Array.from({ length: count }, (_, n) => log.append(entryOf(from + n))))
+/** Publishes four entries, and returns a backup of the database when it had two. */
+async function backupOfHalf(log: SignatureLog): ReturnType<typeof backup> {
+  await appendTo({ log }, 2)
+  await publishedWith(2)
+  const saved = await backup()
+  await appendTo({ log }, 2, 2)
+  await publishedWith(4)
+  return saved
+}
 
 describe('the write path of the log', () => {
   test('includes every committed entry of several processes once, with proofs and tiles of RFC 6962', async () => {
@@ -688,11 +697,7 @@ describe('witnesses of the log', () => {
   })
   test('are not needed by a process without the lease that has seen a larger tree', async () => {
     const { log } = processOf()
-    await appendTo({ log }, 2)
-    await publishedWith(2)
-    const saved = await backup()
-    await appendTo({ log }, 2, 2)
-    await publishedWith(4)
+    const saved = await backupOfHalf(log)
     const newer = await backup()
     // Another process, which started after the restore, holds the lease, and accepts entries.
     const elsewhere = `UPDATE log_state SET holder = 'another', held_until = 'infinity', open_until = 'infinity'`
@@ -709,11 +714,7 @@ describe('witnesses of the log', () => {
   })
   test('are not needed to stop a process that has seen a larger tree', async () => {
     const { log } = processOf()
-    await appendTo({ log }, 2)
-    await publishedWith(2)
-    const saved = await backup()
-    await appendTo({ log }, 2, 2)
-    await publishedWith(4)
+    const saved = await backupOfHalf(log)
     await pause(2 * FAST.renewMs)
     await restore(saved)
     const reason = await until(async () => (await stateOf())?.stopped)
