@@ -57,7 +57,7 @@ async function policyOf(): Promise<string> {
 }
 
 /** Two checkpoints that the log signed, of which the later tree does not contain the earlier one. */
-class ForkError extends Error {
+class HistoryError extends Error {
   readonly evidence: string
   constructor(earlier: Checkpoint, checkpoint: Checkpoint) {
     super((checkpoint.size < earlier.size ? say.log.shrunk : say.log.forked)(earlier.size, checkpoint.size))
@@ -65,7 +65,7 @@ class ForkError extends Error {
   }
 }
 
-/** Verifies that the tree of a checkpoint begins with the tree of an earlier one. Throws a ForkError. */
+/** Verifies that the tree of a checkpoint begins with the tree of an earlier one. Throws a HistoryError. */
 async function compare(earlier: Checkpoint, checkpoint: Checkpoint): Promise<void> {
   const { size } = checkpoint
   const isContinued = async (cache?: RequestCache) =>
@@ -86,7 +86,7 @@ async function compare(earlier: Checkpoint, checkpoint: Checkpoint): Promise<voi
     )
   // The browser may have cached tiles of another log at this URL.
   const fits = earlier.size <= size && ((await isContinued()) || (await isContinued('reload')))
-  if (!fits) throw new ForkError(earlier, checkpoint)
+  if (!fits) throw new HistoryError(earlier, checkpoint)
 }
 
 /** Last checkpoint of the policy's log that this browser has seen; undefined if there is none. */
@@ -110,7 +110,7 @@ const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
 
 /**
  * Reads the checkpoint, and verifies the signatures of the log and of the witnesses of its policy, and that
- * the tree contains the one that this browser saw last. Throws a ForkError if it does not.
+ * the tree contains the one that this browser saw last. Throws a HistoryError if it does not.
  */
 async function read(before: State | undefined): Promise<State> {
   const policy = parsePolicy(await policyOf())
@@ -145,7 +145,7 @@ export default function Log() {
         setState((latest = await read(latest)))
         setProblem(undefined)
       } catch (error) {
-        const evidence = error instanceof ForkError ? error.evidence : undefined
+        const evidence = error instanceof HistoryError ? error.evidence : undefined
         setProblem({ text: reasonOf(error), evidence })
       }
       timer = setTimeout(() => void again(), EVERY_SECONDS * 1000)
