@@ -1,5 +1,5 @@
 import type { AnswerFields } from '../../src/answer'
-import { isAny, PROVENANCE_TEXT, type OneOrMore, type Statement } from '../store'
+import { isAny, PROVENANCE_TEXT, statement, type Bind, type OneOrMore, type Statement } from '../store'
 import type { Position } from '../http/paging'
 
 /** SQL of answers that have landed: the table answer, and answer_attester with their attesters. */
@@ -45,25 +45,19 @@ const COLUMNS = `id, uid, chain, attester, recipient, operation, result, units, 
  * timestamp), (operation, timestamp), the index of operation names, and the GIN index of input references.
  */
 export function answersQuery(query: AnswerQuery): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
   const { from, limit, ascending = false } = query
-  const where = answerConditions(query, value)
-  if (from)
-    where.push(`(timestamp, id) ${ascending ? '>' : '<'} (${value(new Date(from.at))}, ${value(from.id)})`)
   const direction = ascending ? 'ASC' : 'DESC'
-  return {
-    text: `SELECT ${COLUMNS} FROM answer ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
-      ORDER BY timestamp ${direction}, id ${direction} LIMIT ${value(limit)}`,
-    values,
-  }
+  return statement((value) => {
+    const where = answerConditions(query, value)
+    if (from)
+      where.push(`(timestamp, id) ${ascending ? '>' : '<'} (${value(new Date(from.at))}, ${value(from.id)})`)
+    return `SELECT ${COLUMNS} FROM answer ${where.length ? `WHERE ${where.join(' AND ')}` : ''}
+      ORDER BY timestamp ${direction}, id ${direction} LIMIT ${value(limit)}`
+  })
 }
 
-/**
- * SQL conditions that a passing answer satisfies.
- * @param value adds a parameter and returns its placeholder
- */
-export function answerConditions(filter: AnswerFilter, value: (v: unknown) => string): string[] {
+/** SQL conditions that a passing answer satisfies. */
+export function answerConditions(filter: AnswerFilter, value: Bind): string[] {
   const { chain, attester, recipient, schema, operation, input, revoked, after, before, ids } = filter
   const where: string[] = []
   for (const [column, wanted] of Object.entries({ chain, attester, recipient, schema_uid: schema, id: ids }))
@@ -86,7 +80,7 @@ function each(values: OneOrMore): readonly string[] {
 }
 
 /** SQL that is true for an operation with this name, or with this name and number. */
-function isOperation(text: string, value: (v: unknown) => string): string {
+function isOperation(text: string, value: Bind): string {
   return `${text.includes(':') ? 'operation' : "split_part(operation, ':', 1)"} = ${value(text)}`
 }
 

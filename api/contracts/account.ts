@@ -103,39 +103,37 @@ export class AccountChecks {
    * cached.
    * @param node the node for the work of the request
    */
-  async refusal(claim: AccountSignature, node: ChainNode): Promise<AccountRefusal | undefined> {
-    const { slug } = node.connected.chain
-    const { client, signal } = node.work
-    const release = await this.slots.acquire(client, signal)
-    try {
-      // Encoding the call takes longer than all other work for a request that gets no slot.
-      const call = accountCall(claim)
-      if (!call)
-        return {
-          isContract: true,
-          problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
-        }
-      const [last, final] = await Promise.all([
-        ask(node, call, 'latest'),
-        node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),
-      ])
-      const contract = `the contract ${claim.account} of ${slug}`
-      if (last === 'no contract')
-        return {
-          isContract: false,
-          problem: `is not by the key of its address, and there is no ${contract.slice(4)}`,
-        }
-      if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
-      if (final && final.answer !== 'accepted')
-        return {
-          isContract: true,
-          problem: `is not accepted by ${contract} at block ${final.block}, the newest final block. Retry later.`,
-        }
-      return undefined
-    } finally {
-      release()
-    }
+  refusal(claim: AccountSignature, node: ChainNode): Promise<AccountRefusal | undefined> {
+    // Encoding the call takes longer than all other work for a request that gets no slot.
+    return this.slots.run(node.work, () => refusalBy(node, claim))
   }
+}
+
+async function refusalBy(node: ChainNode, claim: AccountSignature): Promise<AccountRefusal | undefined> {
+  const { slug } = node.connected.chain
+  const call = accountCall(claim)
+  if (!call)
+    return {
+      isContract: true,
+      problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
+    }
+  const [last, final] = await Promise.all([
+    ask(node, call, 'latest'),
+    node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),
+  ])
+  const contract = `the contract ${claim.account} of ${slug}`
+  if (last === 'no contract')
+    return {
+      isContract: false,
+      problem: `is not by the key of its address, and there is no ${contract.slice(4)}`,
+    }
+  if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
+  if (final && final.answer !== 'accepted')
+    return {
+      isContract: true,
+      problem: `is not accepted by ${contract} at block ${final.block}, the newest final block. Retry later.`,
+    }
+  return undefined
 }
 
 async function ask(node: ChainNode, call: object, block: string): Promise<AccountAnswer> {

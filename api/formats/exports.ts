@@ -272,20 +272,16 @@ export class Exports {
     }
   }
 
-  private async read<Row>(
+  private read<Row>(
     pages: AsyncGenerator<Row[]>,
     own: Export,
     reads = this.reads,
   ): Promise<IteratorResult<Row[]>> {
     const asked = this.clock()
-    const release = await reads.acquire(own.work.client, own.work.signal)
-    try {
-      return await pages.next()
-    } finally {
+    return reads.run(own.work, () =>
       // Time that the service itself needed does not count.
-      this.credit(own, this.clock() - asked)
-      release()
-    }
+      pages.next().finally(() => this.credit(own, this.clock() - asked)),
+    )
   }
 
   /** Moves the deadline of an export, at most one grace period into the past or the future. */

@@ -1,4 +1,5 @@
 import { RecordsError, UnavailableError } from './problems'
+import type { Work } from './work'
 
 /** Thrown if the semaphore has no slot and its queue is full, or no slot became free in time. */
 export class NoSlotError extends Error {
@@ -79,6 +80,16 @@ export class Semaphore {
       this.queues.set(client, queue)
       signal.addEventListener('abort', abandon, { once: true })
     })
+  }
+
+  /** Runs a task of a client in a slot. Throws like `acquire`. */
+  async run<T>({ client, signal }: Pick<Work, 'client' | 'signal'>, task: () => Promise<T>): Promise<T> {
+    const release = await this.acquire(client, signal)
+    try {
+      return await task()
+    } finally {
+      release()
+    }
   }
 
   /** Acquires a slot without waiting. Returns the function that releases it; undefined if no slot is free. */

@@ -34,17 +34,17 @@ export class Turns {
   }
 
   /** Runs a function when it is the client's turn, and charges its time to the work. */
-  async take<T>({ client, signal, spend }: Work, run: () => Promise<T>): Promise<T> {
-    const release = await this.acquire(client, signal)
-    const began = performance.now()
-    try {
-      return await run()
-    } finally {
-      const ms = performance.now() - began
-      this.note(client, ms)
-      spend(ms)
-      release()
-    }
+  take<T>(work: Work, run: () => Promise<T>): Promise<T> {
+    return this.slots.run(work, async () => {
+      const began = performance.now()
+      try {
+        return await run()
+      } finally {
+        const ms = performance.now() - began
+        this.note(work.client, ms)
+        work.spend(ms)
+      }
+    })
   }
 
   /**

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { UnavailableError } from '../http/problems'
-import type { RecordFilter } from './model'
+import { statement, type Bind, type RecordFilter } from './model'
 import { foldedGroups } from './folded-groups'
 import {
   type GroupQuery,
@@ -12,7 +12,6 @@ import {
   keptSource,
   recordSource,
   type Source,
-  statement,
 } from './sql-groups'
 import type { Store } from './store'
 
@@ -40,7 +39,7 @@ export async function recordGroups(store: Store, query: GroupQuery, filter: Reco
 export async function groups(
   store: Store,
   query: GroupQuery,
-  sourceOf: (value: (v: unknown) => string) => Source,
+  sourceOf: (value: Bind) => Source,
 ): Promise<Groups> {
   return (await groupsFrom(store, query, sourceOf))!
 }
@@ -52,7 +51,7 @@ export async function groups(
 async function groupsFrom(
   store: Store,
   query: GroupQuery,
-  sourceOf: (value: (v: unknown) => string) => Source | undefined,
+  sourceOf: (value: Bind) => Source | undefined,
 ): Promise<Groups | undefined> {
   let isKnown = true
   const read = statement((value) => {

@@ -11,6 +11,7 @@
 export type { InputRow } from './inputs'
 export {
   type Bbox,
+  type Bind,
   type Condition,
   type DecidedPlace,
   isOneOf,
@@ -25,6 +26,7 @@ export {
   type RecordResult,
   type Sort,
   SORT_FIELDS,
+  statement,
   type Statement,
   type TimeSort,
 } from './model'

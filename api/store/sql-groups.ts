@@ -1,5 +1,5 @@
 import { latLngToCell } from 'h3-js'
-import type { RecordFilter, Statement } from './model'
+import type { Bind, RecordFilter } from './model'
 import { conditions, isAny, isType, TYPE_INDEXED, whereClause } from './sql'
 
 /**
@@ -207,14 +207,10 @@ const FILTERED: Partial<Record<keyof RecordFilter, string>> = {
  * Groups records by the counts that the database maintains; undefined if they do not suffice: they have at
  * most one dimension in addition to the chain and to revocation.
  */
-export function keptSource(
-  { by, sums }: GroupQuery,
-  filter: RecordFilter,
-  value: (v: unknown) => string,
-): Source | undefined {
+export function keptSource({ by, sums }: GroupQuery, filter: RecordFilter, value: Bind): Source | undefined {
   const { chain, revoked, ...others } = filter
   const given = (Object.keys(others) as (keyof typeof others)[]).filter((name) => others[name] !== undefined)
-  // Parameters are added only once the source is chosen, because Postgres refuses unused parameters.
+  // Bind are added only once the source is chosen, because Postgres refuses unused parameters.
   const onChain = () => (chain === undefined ? [] : [isAny('chain', chain, value)])
   const isFree = ({ name }: GroupBy) => name === 'chain' || name === 'revoked'
   if (by.some(({ name }) => name === 'hour'))
@@ -254,11 +250,7 @@ export function keptSource(
 }
 
 /** Source of groups of records that pass a filter, by reading each of them. */
-export function recordSource(
-  { sums }: GroupQuery,
-  filter: RecordFilter,
-  value: (v: unknown) => string,
-): Source {
+export function recordSource({ sums }: GroupQuery, filter: RecordFilter, value: Bind): Source {
   const scan = scanned('location_record', conditions(filter, value))
   if (sums.length === 0) return scan
   return {
@@ -276,7 +268,7 @@ export function recordSource(
 export function groupsQuery(
   source: Source,
   { by, sums, sort, top }: GroupQuery,
-  value: (v: unknown) => string,
+  value: Bind,
   most: number,
 ): string {
   const isFolded = by.some(({ dimension }) => dimension.cell)
@@ -316,12 +308,6 @@ export function groupsQuery(
       ${isFolded ? '' : 'FROM grouped'}) AS total(groups, ${names})
     UNION ALL (SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')} FROM grouped
       ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)})`
-}
-
-/** Statement with parameters that `make` adds. */
-export function statement(make: (value: (v: unknown) => string) => string): Statement {
-  const values: unknown[] = []
-  return { text: make((v) => `$${values.push(v)}`), values }
 }
 
 /** Groups of rows that the database sorted and totalled. */

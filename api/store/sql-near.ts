@@ -1,4 +1,12 @@
-import type { RecordFilter, PlacedRecord, NearRecords, RecordParts, Statement, Bbox } from './model'
+import {
+  statement,
+  type RecordFilter,
+  type PlacedRecord,
+  type NearRecords,
+  type RecordParts,
+  type Statement,
+  type Bbox,
+} from './model'
 import { STORED_LINE, boxSql, recordOf, whereClause, lineOf, conditions } from './sql'
 import { PROVENANCE_COLUMNS } from './provenance'
 
@@ -19,14 +27,11 @@ export function readPlaces(lines: string | null): PlacedRecord[] {
  * does not scan it from the start to find the few that match.
  */
 export function placesQuery(filter: RecordFilter, after: string, limit: number): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const where = [...conditions(filter, value), `id COLLATE "C" > ${value(after)}`]
-  return {
-    text: `SELECT ${PLACES} FROM (SELECT id, geometry FROM location_record ${whereClause(where)}
-      ORDER BY id COLLATE "C" LIMIT ${value(limit)}) AS placed`,
-    values,
-  }
+  return statement((value) => {
+    const where = [...conditions(filter, value), `id COLLATE "C" > ${value(after)}`]
+    return `SELECT ${PLACES} FROM (SELECT id, geometry FROM location_record ${whereClause(where)}
+      ORDER BY id COLLATE "C" LIMIT ${value(limit)}) AS placed`
+  })
 }
 
 /** Maximum characters of a geometry in a sample, because anyone may attest large ones. */
@@ -36,16 +41,16 @@ const SAMPLE_CHARACTERS = 2_000
  * Large geometries are left out.
  */
 export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const lists = boxes.map((box) => {
-    const where = whereClause([
-      ...conditions(filter, value),
-      `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
-    ])
-    return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
+  return statement((value) => {
+    const lists = boxes.map((box) => {
+      const where = whereClause([
+        ...conditions(filter, value),
+        `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
+      ])
+      return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
+    })
+    return `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`
   })
-  return { text: `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`, values }
 }
 
 /** Degrees of latitude beyond which a search also covers the pole. */

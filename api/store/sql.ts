@@ -4,7 +4,9 @@ import {
   UID_AT,
   UID_END,
   NEWEST_FIRST,
+  statement,
   type Bbox,
+  type Bind,
   type OneOrMore,
   type RecordFilter,
   type RecordParts,
@@ -41,7 +43,7 @@ export function written(text: string): string {
 }
 
 /** SQL that is true if a column equals the wanted value, or one of them. */
-export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => string): string {
+export function isAny(column: string, wanted: OneOrMore, value: Bind): string {
   return typeof wanted === 'string' ? `${column} = ${value(wanted)}` : `${column} = ANY(${value(wanted)})`
 }
 /**
@@ -50,7 +52,7 @@ export function isAny(column: string, wanted: OneOrMore, value: (v: unknown) => 
  */
 export const TYPE_INDEXED = 100
 /** SQL that is true if a location type has one of the names, in any letter case. */
-export function isType(column: string, names: OneOrMore, value: (v: unknown) => string): string {
+export function isType(column: string, names: OneOrMore, value: Bind): string {
   const each = typeof names === 'string' ? [names] : names
   return `(${each
     .map((name) => {
@@ -73,36 +75,35 @@ const ENDLESS = 1e11
  * geom, on positions and times, and on the reach of geodesics (store.service.test.ts checks the plans).
  */
 export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
   const { limit, offset = 0, withGeometry, withProvenance } = query
   const either = branches(query)
   const columns = `id, ${by}, ${STORED_LINE} AS line${withGeometry ? ', geometry' : ''}${withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
   const order = (table: string) => `ORDER BY ${table}.${by} ${direction}, ${table}.id ${direction}`
-  const select = (filter: RecordFilter) => {
-    const where = conditions(filter, value, window)
-    if (query.from)
-      where.push(
-        `(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`,
-      )
-    return `SELECT ${columns} FROM location_record
+  return statement((value) => {
+    const select = (filter: RecordFilter) => {
+      const where = conditions(filter, value, window)
+      if (query.from)
+        where.push(
+          `(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`,
+        )
+      return `SELECT ${columns} FROM location_record
       ${whereClause(where)}
       ${order('location_record')}`
-  }
-  const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
-  const rows =
-    either.length === 1
-      ? select(query)
-      : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order('either')}`
-  // A subquery limits the rows. It is sorted, and the aggregate keeps its order; ORDER BY inside the
-  // aggregate would sort the long lines. The records arrive as one text, a line each, which takes a third
-  // less CPU time of this process than rows do.
-  const text = `SELECT string_agg(${lineOf(LINE, query)}, E'\\n') AS lines FROM (
+    }
+    const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
+    const rows =
+      either.length === 1
+        ? select(query)
+        : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order('either')}`
+    // A subquery limits the rows. It is sorted, and the aggregate keeps its order; ORDER BY inside the
+    // aggregate would sort the long lines. The records arrive as one text, a line each, which takes a third
+    // less CPU time of this process than rows do.
+    return `SELECT string_agg(${lineOf(LINE, query)}, E'\\n') AS lines FROM (
       ${rows}
       ${page(limit, offset)}) AS page`
-  return { text, values }
+  })
 }
 
 /** SQL of a record's line and the requested additions, tab-separated. */
@@ -214,30 +215,20 @@ function chainOf(text: string): string {
 
 /** Counts the matching records, up to `cap`. */
 export function countQuery(filter: RecordFilter, cap: number): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const selects = branches(filter).map(
-    (each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`,
-  )
-  return {
-    text: `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`,
-    values,
-  }
+  return statement((value) => {
+    const selects = branches(filter).map(
+      (each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`,
+    )
+    return `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`
+  })
 }
 
 export function whereClause(conditions: readonly string[]): string {
   return conditions.length ? `WHERE ${conditions.join(' AND ')}` : ''
 }
 
-/**
- * SQL conditions that a passing record satisfies, to be joined by AND.
- * @param value adds a parameter and returns its placeholder
- */
-export function conditions(
-  filter: RecordFilter,
-  value: (v: unknown) => string,
-  window?: TimeWindow,
-): string[] {
+/** SQL conditions that a passing record satisfies, to be joined by AND. */
+export function conditions(filter: RecordFilter, value: Bind, window?: TimeWindow): string[] {
   const where: string[] = []
   if (filter.ids !== undefined) where.push(`id = ANY(${value(filter.ids)})`)
   if (filter.chain !== undefined) where.push(isAny('chain', filter.chain, value))
@@ -278,9 +269,8 @@ export function conditions(
 /**
  * SQL that is true for records that satisfy the condition, and false or null for others. Columns come from
  * the table of queryables; everything else is a parameter.
- * @param value adds a parameter and returns its placeholder
  */
-function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) => string): string {
+function conditionSql(condition: Condition<DecidedPlace>, value: Bind): string {
   const joined = (parts: readonly Condition<DecidedPlace>[], word: string) =>
     `(${parts.map((part) => conditionSql(part, value)).join(word)})`
   const box = (each: Bbox) => boxSql(each, value)
@@ -324,7 +314,7 @@ function conditionSql(condition: Condition<DecidedPlace>, value: (v: unknown) =>
  */
 function attributeSql(
   condition: Extract<Condition<DecidedPlace>, { attribute: readonly string[] }>,
-  value: (v: unknown) => string,
+  value: Bind,
 ): string {
   const { attribute } = condition
   const member = (last: '->' | '->>') =>
@@ -358,8 +348,8 @@ function attributeSql(
 export const envelope = (w: string, s: string, e: string, n: string) =>
   `ST_Envelope(ST_SetSRID(ST_MakeLine(ST_MakePoint(${w}, ${s}), ST_MakePoint(${e}, ${n})), 4326))`
 
-/** SQL of the envelope of a box. @param value adds a parameter and returns its placeholder */
-export function boxSql(box: Bbox, value: (v: unknown) => string): string {
+/** SQL of the envelope of a box. */
+export function boxSql(box: Bbox, value: Bind): string {
   const [w, s, e, n] = box.map((degrees) => value(degrees)) as [string, string, string, string]
   return envelope(w, s, e, n)
 }

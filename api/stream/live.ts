@@ -314,15 +314,10 @@ class Audience {
   }
 
   private async withSlot<T>(work: Work, read: () => Promise<T>): Promise<T> {
-    const { client, signal, spend } = work
-    const release = await this.slots.acquire(client, signal)
-    const began = performance.now()
-    try {
-      return await read()
-    } finally {
-      spend(performance.now() - began)
-      release()
-    }
+    return this.slots.run(work, async () => {
+      const began = performance.now()
+      return read().finally(() => work.spend(performance.now() - began))
+    })
   }
 
   private isBehind({ out }: Listener): boolean {

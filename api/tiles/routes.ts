@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { acceptsCoding } from '../http/compression'
 import { Semaphore, busyWith } from '../http/semaphore'
-import { workOf, type Work } from '../http/work'
+import { workOf } from '../http/work'
 import { choiceOf, type RecordSearch } from '../query'
 import { isKnown } from '../http/freshness'
 import type { Store } from '../store'
@@ -56,7 +56,7 @@ export async function tilesRoutes(
       tileOf(request.params),
       choiceOf(request.query),
       work,
-      (make) => inTurn(semaphore, work, make),
+      (make) => semaphore.run(work, make),
     )
     if (isKnown(request, reply, etag, 'accept-encoding')) return reply
     void reply.type(TILE_TYPE)
@@ -65,14 +65,4 @@ export async function tilesRoutes(
       return reply.send(await decompress(compressed))
     return reply.header('content-encoding', 'gzip').send(compressed)
   })
-}
-
-/** Runs `make` for a client when its turn comes. Throws if it would wait too long. */
-async function inTurn<T>(semaphore: Semaphore, { client, signal }: Work, make: () => Promise<T>): Promise<T> {
-  const release = await semaphore.acquire(client, signal)
-  try {
-    return await make()
-  } finally {
-    release()
-  }
 }

@@ -1,4 +1,12 @@
-import { conditions, isAny, TYPE_INDEXED, type RecordFilter, type Statement } from '../store'
+import {
+  conditions,
+  isAny,
+  statement,
+  TYPE_INDEXED,
+  type Bind,
+  type RecordFilter,
+  type Statement,
+} from '../store'
 import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** SQL of tiles. */
@@ -62,19 +70,17 @@ export interface TileCell {
  * reach of geodesics.
  */
 export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
-  // This part is evaluated once, before the others, so that the records of a crowded tile are not read.
-  if (isTotalled(filter, tile))
-    where.push(
-      `(SELECT coalesce(sum(total), 0) FROM record_cell WHERE ${inCells(filter, tile, tile.z, value)}) <= ${MOST_DRAWN}`,
-    )
-  const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
-  return {
+  return statement((value) => {
+    const where = conditions({ ...filter, shownIn: boxOf(tile) }, value)
+    // This part is evaluated once, before the others, so that the records of a crowded tile are not read.
+    if (isTotalled(filter, tile))
+      where.push(
+        `(SELECT coalesce(sum(total), 0) FROM record_cell WHERE ${inCells(filter, tile, tile.z, value)}) <= ${MOST_DRAWN}`,
+      )
+    const least = value((360 * LEAST_SHAPE) / EXTENT / 2 ** tile.z)
     // An attester chooses the size of geom and geometry. Only the bounding box of a shape is read, and the
     // GeoJSON of the shapes that are drawn, the small ones first.
-    text: `WITH found AS MATERIALIZED (
+    return `WITH found AS MATERIALIZED (
         SELECT id, uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
           left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat,
           map_x AS x, map_y AS y, reach, octet_length(geometry) AS size, geometry
@@ -84,9 +90,8 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
       FROM found, LATERAL (SELECT reach IS NOT NULL AND size <= ${RECORD_CHARACTERS} AND (SELECT count(*) FROM found) <= ${MOST_DRAWN}
         AND (ST_XMax(reach) - ST_XMin(reach) >= ${least} OR ST_YMax(reach) - ST_YMin(reach)
           >= ${least} * cosd(least(85, greatest(abs(ST_YMin(reach)), abs(ST_YMax(reach)))))) AS is_shape) AS drawing
-      ORDER BY at, id`,
-    values,
-  }
+      ORDER BY at, id`
+  })
 }
 
 /** True if record_cell has the number of a tile's records. */
@@ -112,12 +117,7 @@ function levelOf(bits: number): number {
 }
 
 /** SQL condition for the cells of a tile, at the level of a grid of 2^bits. */
-function inCells(
-  { chain, revoked }: RecordFilter,
-  { z, x, y }: Tile,
-  bits: number,
-  value: (v: unknown) => string,
-): string {
+function inCells({ chain, revoked }: RecordFilter, { z, x, y }: Tile, bits: number, value: Bind): string {
   const level = levelOf(bits)
   const between = ([first, last]: [number, number]) => `BETWEEN ${value(first)} AND ${value(last)}`
   return [
@@ -129,38 +129,32 @@ function inCells(
 
 /** Reads the counts of a tile's clusters that the database maintains. Uses the primary key. */
 export function keptCountsQuery(filter: RecordFilter, tile: Tile): Statement {
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  const bits = tile.z + CLUSTER_BITS
-  const shift = value(levelOf(bits) - bits)
-  return {
-    text: `SELECT x >> ${shift} AS x, y >> ${shift} AS y, chain, revoked, sum(total)::float8 AS total, sum(x_sum)::float8 AS "xSum", sum(y_sum)::float8 AS "ySum"
+  return statement((value) => {
+    const bits = tile.z + CLUSTER_BITS
+    const shift = value(levelOf(bits) - bits)
+    return `SELECT x >> ${shift} AS x, y >> ${shift} AS y, chain, revoked, sum(total)::float8 AS total, sum(x_sum)::float8 AS "xSum", sum(y_sum)::float8 AS "ySum"
       FROM record_cell WHERE ${inCells(filter, tile, bits, value)}
-      GROUP BY 1, 2, 3, 4 HAVING sum(total) > 0 ORDER BY 1, 2, 3, 4`,
-    values,
-  }
+      GROUP BY 1, 2, 3, 4 HAVING sum(total) > 0 ORDER BY 1, 2, 3, 4`
+  })
 }
 
 /** Counts the records of a tile's clusters. Uses the indexes of lists. */
 export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
   const { z, x, y } = tile
-  const values: unknown[] = []
-  const value = (v: unknown) => `$${values.push(v)}`
-  // The reach of a shape contains its position.
-  const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
-  if (z === 0) where.push('geom IS NOT NULL')
-  const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
-  const shift = value(WORLD_BITS - z - CLUSTER_BITS)
-  return {
+  return statement((value) => {
+    // The reach of a shape contains its position.
+    const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
+    if (z === 0) where.push('geom IS NOT NULL')
+    const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
+    const shift = value(WORLD_BITS - z - CLUSTER_BITS)
     // OFFSET 0 is an optimization fence, so that each position is computed once.
-    text: `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
+    return `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
       FROM (SELECT chain, revoked, CASE WHEN longitude IS NULL THEN map_x ELSE location_x(geom) END AS x,
           CASE WHEN longitude IS NULL THEN map_y ELSE location_y(geom) END AS y FROM location_record
         WHERE ${where.join(' AND ')} OFFSET 0) AS placed
       WHERE x ${between(cellsOf(x, z, WORLD_BITS))} AND y ${between(cellsOf(y, z, WORLD_BITS))}
-      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
-    values,
-  }
+      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
+  })
 }
 
 /** Changes of a chain's records after an ID. */
