@@ -104,7 +104,7 @@ test('the indexer writes no data once its lease is lost', async () => {
   const { lease: own } = lease()
   await own.take(() => {})
   const note = (slug: string) =>
-    own.holding((within) => within('INSERT INTO chain_status (chain) VALUES ($1)', [slug]))
+    own.transaction((within) => within('INSERT INTO chain_status (chain) VALUES ($1)', [slug]))
   await note('celo')
   await heldBy(`${place}/${livingPid()}/x`)
   await expect(note('base')).rejects.toThrow(LeaseLostError)

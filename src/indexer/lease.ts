@@ -13,6 +13,7 @@ import {
   type Copy,
   type Database,
   type Query,
+  type Transactions,
 } from './store'
 
 /** Seconds without a renewal after which a writer may be replaced. */
@@ -47,7 +48,7 @@ export class LeaseLostError extends Error {
  * The lease is not an advisory lock of the session, because PgBouncer in transaction mode and the embedded
  * database share sessions between clients.
  */
-export class Lease {
+export class Lease implements Transactions {
   private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}/reading-${READING}`
   private timer: NodeJS.Timeout | undefined
 
@@ -94,7 +95,7 @@ export class Lease {
    * Runs work in a transaction, of this database or another, that commits only if this process holds the
    * lease.
    */
-  holding<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
+  transaction<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
     return database.transaction(async (query, copy) => {
       await this.check(query)
       return work(query, copy)

@@ -9,7 +9,16 @@ import { EventKind } from '../model'
 import { READING } from './project'
 import { followReading } from './reading'
 import { watchedOf } from './registry'
-import { BatchWriter, Database, noteFinal, readingOf, replayPage, type Copy, type Query } from './store'
+import {
+  BatchWriter,
+  Database,
+  noteFinal,
+  readingOf,
+  replayPage,
+  type Copy,
+  type Query,
+  type Transactions,
+} from './store'
 
 /** Tests of a database whose records were written by a version without lines. */
 
@@ -82,9 +91,8 @@ const answered = async () =>
 const unfilled = async () => (await sql('SELECT FROM location_record WHERE line IS NULL')).length
 const state = () =>
   sql(`SELECT record_state.*, (SELECT max(id) FROM record_change) AS changes FROM record_state`)
-const holding = <T>(work: (query: Query) => Promise<T>) => database.transaction(work)
-const follow = (signal = new AbortController().signal, log = SILENT, held = { holding }) =>
-  followReading(database, CHAIN, held, log, false, signal, 20)
+const follow = (signal = new AbortController().signal, log = SILENT, lease: Transactions = database) =>
+  followReading(database, CHAIN, lease, log, false, signal, 20)
 
 test('the service returns the same responses before, during and after the fill of stored lines', async () => {
   const before = await answered()
@@ -96,8 +104,8 @@ test('the service returns the same responses before, during and after the fill o
   const stop = new AbortController()
   let pages = 0
   const killed = {
-    holding: async <T>(work: (query: Query) => Promise<T>) => {
-      const result = await holding(work)
+    transaction: async <T>(work: (query: Query) => Promise<T>) => {
+      const result = await database.transaction(work)
       // The replay commits a page, and then its position.
       if (++pages === 2) stop.abort()
       return result
@@ -127,7 +135,7 @@ test('the indexer fills in lines while batches add and revoke records', { tags: 
     await revokeSome(1)
   }
   await follow(undefined, SILENT, {
-    holding: async (work) => (await Promise.all([holding(work), batches()]))[0],
+    transaction: async (work) => (await Promise.all([database.transaction(work), batches()]))[0],
   })
   expect(added).toBeGreaterThan(OLD)
   expect(await unfilled()).toBe(0)

@@ -10,7 +10,7 @@ import { LOCATION_PROTOCOL_SCHEMA } from '../location'
 import { Lease } from './lease'
 import { READING } from './project'
 import { followReading } from './reading'
-import { Database, type Query } from './store'
+import { Database } from './store'
 
 /** Tests with a database whose records an older version of the projection produced. */
 
@@ -56,9 +56,8 @@ async function age(unread: readonly string[], refused: readonly string[]): Promi
   ])
   await sql('UPDATE chain_status SET reading = 0')
 }
-const held = { holding: <T>(work: (query: Query) => Promise<T>) => database.transaction(work) }
 const follow = (isEmpty = false, signal = new AbortController().signal) =>
-  followReading(database, LOCAL_CHAIN, held, SILENT, isEmpty, signal, 20)
+  followReading(database, LOCAL_CHAIN, database, SILENT, isEmpty, signal, 20)
 
 test('the indexer treats a new database as a database of its version', async () => {
   await world.caughtUp()

@@ -14,8 +14,8 @@ import {
   replayPage,
   uidsAbove,
   type Database,
-  type Query,
   type Replayed,
+  type Transactions,
 } from './store'
 
 /** Number of attestations that are replayed in one transaction. Batches of new blocks wait for its end. */
@@ -34,11 +34,6 @@ const FAILED_MS = 60_000
  */
 const PARTS = 20
 
-interface Holder {
-  /** Runs work in a transaction that commits only if this process holds the chain's lease. */
-  holding<T>(work: (query: Query) => Promise<T>): Promise<T>
-}
-
 /**
  * Replay of the records of a chain in the order of their UIDs. It resumes where an earlier process stopped.
  */
@@ -55,7 +50,8 @@ class Replay {
   constructor(
     private readonly database: Database,
     private readonly chain: Chain,
-    private readonly lease: Holder,
+    /** Without the lease, a process that lost it would overwrite its successor's rows. */
+    private readonly lease: Transactions,
     private readonly log: Logger,
   ) {}
 
@@ -77,14 +73,12 @@ class Replay {
    * before the next step in milliseconds; undefined when all are replayed.
    */
   async step(lookMs: number): Promise<number | undefined> {
-    // Requires the lease, because otherwise a process that lost it would overwrite its successor's rows.
-    const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => this.lease.holding(work) }
-    const { chain } = this
+    const { chain, lease } = this
     const finalHeight = await this.finalHeight()
     const began = performance.now()
     if (this.after !== undefined) {
       const watched = watchedOf(chain)
-      const page = await replayPage(leased, chain, watched, this.after, UIDS_AT_ONCE, finalHeight, true)
+      const page = await replayPage(lease, chain, watched, this.after, UIDS_AT_ONCE, finalHeight, true)
       this.add(page)
       this.after = page.last
       if (this.after !== undefined) {
@@ -94,7 +88,7 @@ class Replay {
     }
     const again = this.late.splice(0)
     for (let at = 0; at < again.length; at += UIDS_AT_ONCE)
-      this.add(await replayAgain(leased, chain, again.slice(at, at + UIDS_AT_ONCE), finalHeight))
+      this.add(await replayAgain(lease, chain, again.slice(at, at + UIDS_AT_ONCE), finalHeight))
     return this.late.length > 0 ? lookMs : undefined
   }
 
@@ -105,7 +99,7 @@ class Replay {
   }
 
   private async note(after: string): Promise<void> {
-    await this.lease.holding((query) => noteReplayed(query, this.chain, { after, height: this.height }))
+    await this.lease.transaction((query) => noteReplayed(query, this.chain, { after, height: this.height }))
     const part = this.partOf(after)
     if (part > this.part)
       this.log.info(
@@ -136,25 +130,22 @@ class Replay {
 export async function followReading(
   database: Database,
   chain: Chain,
-  lease: Holder,
+  lease: Transactions,
   log: Logger,
   isEmpty: boolean,
   signal: AbortSignal,
   lookMs = LOOK_MS,
 ): Promise<void> {
-  if (signal.aborted) return
   const done = new AbortController()
-  const stop = () => done.abort()
-  signal.addEventListener('abort', stop)
   let replay: Replay | undefined
   let isCounted = false
   await repeat(
-    done.signal,
+    AbortSignal.any([signal, done.signal]),
     async () => {
       isCounted ||= !(await hasUncounted(database.query, chain))
       if (!isCounted) {
         const began = performance.now()
-        await lease.holding((query) => countRecords(query, chain, COUNTED_AT_ONCE))
+        await lease.transaction((query) => countRecords(query, chain, COUNTED_AT_ONCE))
         return performance.now() - began
       }
       if (!replay) {
@@ -163,7 +154,7 @@ export async function followReading(
       }
       const pauseMs = await replay?.step(lookMs)
       if (pauseMs !== undefined) return pauseMs
-      await lease.holding((query) => noteReading(query, chain))
+      await lease.transaction((query) => noteReading(query, chain))
       if (replay) log.info({ chain: chain.slug, ...replay.found }, 'all records are of this version')
       done.abort()
       return 0
@@ -177,5 +168,4 @@ export async function followReading(
       return FAILED_MS
     },
   )
-  signal.removeEventListener('abort', stop)
 }

@@ -25,7 +25,6 @@ import {
   lastEventBlock,
   noteHead,
   rewindFinal,
-  type Query,
 } from './store'
 import { Lease } from './lease'
 import { IndexerMetrics } from './metrics'
@@ -252,8 +251,7 @@ class ChainIndexer implements Indexer {
     if (other === undefined) return stored
     const last = await storedAtOrBelow(height)
     const isTrue = !last || (last.height < height && (await blocks.hashesAt(last.height)).includes(last.hash))
-    const leased = { transaction: <T>(work: (query: Query) => Promise<T>) => lease.holding(work) }
-    if (!isTrue || !(await rewindFinal(leased, chain, last))) throw otherChain(chain.finality, other)
+    if (!isTrue || !(await rewindFinal(lease, chain, last))) throw otherChain(chain.finality, other)
     log.error(
       {
         ...{ chain: chain.slug, height, stored: hash, node: other.hash },
@@ -274,7 +272,7 @@ class ChainIndexer implements Indexer {
       decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
       onHistory: (read) => bodies.prefetch(announcedTimes(read.flatMap(({ events }) => events))),
     })
-    const database = new ChainDatabase((work) => lease.holding(work, batches), chain, log)
+    const database = new ChainDatabase((work) => lease.transaction(work, batches), chain, log)
     const { indexerMetrics: address } = this.settings
     const metrics = new IndexerMetrics(address && { ...address, port: address.port + CHAINS.indexOf(chain) })
     this.closing.push(() => metrics.close())
@@ -328,7 +326,7 @@ class ChainIndexer implements Indexer {
           if (wasSuspended || difference < ahead) ahead = difference
           return tip
         })
-        await lease.holding((query) => noteHead(query, chain, report))
+        await lease.transaction((query) => noteHead(query, chain, report))
         return NOTE_EVERY_MS
       },
       (error) => {

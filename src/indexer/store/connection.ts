@@ -13,7 +13,7 @@ export type Query = <Row extends object>(sql: string, values?: unknown[]) => Pro
  */
 export type Copy = (table: string, columns: readonly string[], texts: readonly string[]) => Promise<void>
 
-/** Runs work in transactions: a Database, or a wrapper that also requires the lease. */
+/** Runs work in transactions: a Database, or a Lease, which also checks that it is held. */
 export interface Transactions {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
 }
