@@ -1,7 +1,6 @@
-import { readlinkSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import { BoundError } from '../../src/geodesy'
+import { lowerPriority } from '../http/niceness'
 import { readBody } from './body-reader'
 import {
   measureHere,
@@ -18,23 +17,7 @@ import {
  * requests on the same cores.
  */
 
-/**
- * Priority of the workers: half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half
- * more small requests are answered next to large polygons, and a seventh fewer large polygons
- * (docs/architecture/performance.md).
- */
-const NICE = 3
-
-/** Lowers the priority of this thread. Only Linux has priorities of threads. */
-function yieldToTheLoop(): void {
-  try {
-    const [, thread] = /\/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self')) ?? []
-    if (thread !== undefined) setPriority(Number(thread), NICE)
-  } catch {
-    // The system has no priorities of threads, or does not permit the change.
-  }
-}
-yieldToTheLoop()
+lowerPriority()
 
 export async function measure(task: MeasureTask): Promise<Measurement | WorkerProblem | BrokenBound> {
   try {

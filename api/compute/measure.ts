@@ -92,6 +92,11 @@ const BUDGET_MS = 20_000
  * tasks.
  */
 const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
+/**
+ * Half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half more small requests are
+ * answered next to large polygons, and a seventh fewer large polygons (docs/architecture/performance.md).
+ */
+const NICENESS = 3
 /** Number of positions of the largest cached geometry. Preparing it takes 10 ms. */
 const LARGEST_KEPT = 20_000
 
@@ -114,6 +119,7 @@ export class Measurer {
     const limits: WorkerLimits = {
       slots: WORKERS,
       taskMs: budgetMs,
+      niceness: NICENESS,
       busy: (isOwn) => (isOwn ? tooManyOfYours() : tooManyLarge()),
       slow: (isStarved, limitMs) =>
         isStarved ? machineBusy(limitMs) : limitMs < budgetMs ? nothingLeft(limitMs) : tookTooLong(limitMs),

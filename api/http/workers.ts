@@ -12,7 +12,7 @@ export interface WorkerLimits {
   slots: SemaphoreLimits
   /** Time limit of a task in milliseconds. It includes the wait unless `slots` limits the wait. */
   taskMs: number
-  /** Niceness of the threads above that of the process. The file reads it in its `workerData`. */
+  /** Niceness of the threads above that of the process. The file applies it (niceness.ts). */
   niceness?: number
   /** Error of a task that gets no thread; `isOwn`: the client's own limit is reached. */
   busy: (isOwn: boolean) => Error

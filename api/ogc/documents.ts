@@ -1,6 +1,6 @@
 import { CRS84 } from '../query'
 import type { GivenQuery } from '../http/parameters'
-import { COLLECTION, type Format } from './parameters'
+import { COLLECTION, MATRIX_SET, type Format } from './parameters'
 
 /** Documents of OGC API - Features (OGC 17-069r4, 7), except the features. */
 
@@ -71,6 +71,22 @@ export class OgcAddresses {
 
   feature(id: string): string {
     return `${this.items}/${encodeURIComponent(id)}`
+  }
+
+  get matrixSets(): string {
+    return `${this.root}/tileMatrixSets`
+  }
+
+  get matrixSet(): string {
+    return `${this.matrixSets}/${MATRIX_SET}`
+  }
+
+  get tilesets(): string {
+    return `${this.collection}/tiles`
+  }
+
+  get tileset(): string {
+    return `${this.tilesets}/${MATRIX_SET}`
   }
 }
 

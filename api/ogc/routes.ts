@@ -56,7 +56,6 @@ import {
   matrixSets,
   matrixSetsLink,
   tileset,
-  TilesAddresses,
   TILES_CONFORMANCE,
   tilesets,
   tilesetsLink,
@@ -86,7 +85,6 @@ export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<
   readingScope(app, publicBaseUrl)
   freshness.keepAnswersOf(app)
   const at = new OgcAddresses(publicBaseUrl)
-  const to = new TilesAddresses(at)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
   const edition = createHash('sha256')
     .update(`${version} ${publicBaseUrl} ${deploymentName} ${JSON.stringify(definition)}`)
@@ -100,9 +98,9 @@ export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<
     { href: `${at.collection}?f=html`, title: 'Location records' },
   ] as const
   const above = { home, trail }
-  documentRoutes(scope, deploymentName, definition, at, to, above)
-  tilesRoutes(scope, publicBaseUrl, at, to, above)
-  collectionRoutes(scope, parts.store, at, to, above)
+  documentRoutes(scope, deploymentName, definition, at, above)
+  tilesRoutes(scope, publicBaseUrl, at, above)
+  collectionRoutes(scope, parts.store, at, above)
   itemsRoute(scope, parts, at, trail)
   itemRoute(scope, parts, at, trail)
 }
@@ -118,11 +116,10 @@ function documentRoutes(
   deploymentName: string,
   definition: OgcOpenApi,
   at: OgcAddresses,
-  to: TilesAddresses,
   { home, trail }: Above,
 ): void {
   scope.fixed('', JSON_TYPE, (format, given) => {
-    const document = landing(at, deploymentName, format, given, [matrixSetsLink(to)])
+    const document = landing(at, deploymentName, format, given, [matrixSetsLink(at)])
     return {
       document,
       links: document.links,
@@ -157,13 +154,7 @@ function documentRoutes(
 }
 
 /** Routes of the tile documents. `make` receives the links of a document to itself and its other format. */
-function tilesRoutes(
-  scope: OgcScope,
-  publicBaseUrl: string,
-  at: OgcAddresses,
-  to: TilesAddresses,
-  { home, trail }: Above,
-): void {
+function tilesRoutes(scope: OgcScope, publicBaseUrl: string, at: OgcAddresses, { home, trail }: Above): void {
   const getTiles = (
     path: string,
     title: string,
@@ -184,23 +175,17 @@ function tilesRoutes(
         html: () => documentPage(title, above, [...links, ...parts], jsonBody(document)),
       }
     })
-  getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(to, links, format))
+  getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(at, links, format))
   getTiles('/tileMatrixSets/:tileMatrixSetId', MATRIX_SET, [home], () => matrixSet())
   getTiles('/collections/:collectionId/tiles', 'Tilesets', trail, (links, format) =>
-    tilesets(to, links, format),
+    tilesets(at, links, format),
   )
   getTiles('/collections/:collectionId/tiles/:tileMatrixSetId', 'Vector tiles', trail, (links) =>
-    tileset(to, at, publicBaseUrl, DESCRIPTION, links),
+    tileset(at, publicBaseUrl, DESCRIPTION, links),
   )
 }
 
-function collectionRoutes(
-  scope: OgcScope,
-  store: Store,
-  at: OgcAddresses,
-  to: TilesAddresses,
-  { home, trail }: Above,
-): void {
+function collectionRoutes(scope: OgcScope, store: Store, at: OgcAddresses, { home, trail }: Above): void {
   /**
    * Times of the first and the last record, cached by ETag: clients cache the document under the same ETag.
    */
@@ -210,7 +195,7 @@ function collectionRoutes(
   const collectionOf = async (format: Format, given: GivenQuery, etag: string) =>
     collection(at, await extentOf(etag), [
       ...selfLinks(at.collection, JSON_TYPE, 'The collection', format, given),
-      tilesetsLink(to),
+      tilesetsLink(at),
     ])
   scope.live('/collections', async (format, given, etag) => {
     const links = selfLinks(`${at.root}/collections`, JSON_TYPE, 'This document', format, given)

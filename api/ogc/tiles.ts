@@ -27,42 +27,25 @@ export const TILES_CONFORMANCE = [
   ),
 ]
 
-export class TilesAddresses {
-  constructor(private readonly at: OgcAddresses) {}
-
-  get matrixSets(): string {
-    return `${this.at.root}/tileMatrixSets`
-  }
-  get matrixSet(): string {
-    return `${this.matrixSets}/${MATRIX_SET}`
-  }
-  get tilesets(): string {
-    return `${this.at.collection}/tiles`
-  }
-  get tileset(): string {
-    return `${this.tilesets}/${MATRIX_SET}`
-  }
+export function matrixSetsLink(at: OgcAddresses): Link {
+  return link(at.matrixSets, `${RELATION}/tiling-schemes`, JSON_TYPE, 'The tile matrix sets')
 }
 
-export function matrixSetsLink(to: TilesAddresses): Link {
-  return link(to.matrixSets, `${RELATION}/tiling-schemes`, JSON_TYPE, 'The tile matrix sets')
+export function tilesetsLink(at: OgcAddresses): Link {
+  return link(at.tilesets, `${RELATION}/tilesets-vector`, JSON_TYPE, 'The records as vector tiles')
 }
 
-export function tilesetsLink(to: TilesAddresses): Link {
-  return link(to.tilesets, `${RELATION}/tilesets-vector`, JSON_TYPE, 'The records as vector tiles')
+function matrixSetLink(at: OgcAddresses): Link {
+  return link(at.matrixSet, `${RELATION}/tiling-scheme`, JSON_TYPE, 'The tile matrix set')
 }
 
-function matrixSetLink(to: TilesAddresses): Link {
-  return link(to.matrixSet, `${RELATION}/tiling-scheme`, JSON_TYPE, 'The tile matrix set')
-}
-
-export function matrixSets(to: TilesAddresses, links: Link[], format: Format) {
+export function matrixSets(at: OgcAddresses, links: Link[], format: Format) {
   return {
     links,
     tileMatrixSets: [
       {
         ...{ id: MATRIX_SET, title: MATRIX_SET_TITLE, uri: MATRIX_SET_URI, crs: WEB_MERCATOR },
-        links: selfLinks(to.matrixSet, JSON_TYPE, 'The tile matrix set', format),
+        links: selfLinks(at.matrixSet, JSON_TYPE, 'The tile matrix set', format),
       },
     ],
   }
@@ -88,26 +71,20 @@ export function matrixSet(): object {
 
 const TILESET = { title: TITLE, dataType: 'vector', crs: WEB_MERCATOR, tileMatrixSetURI: MATRIX_SET_URI }
 
-export function tilesets(to: TilesAddresses, links: Link[], format: Format) {
+export function tilesets(at: OgcAddresses, links: Link[], format: Format) {
   return {
     links,
     tilesets: [
       {
         ...TILESET,
-        links: [...selfLinks(to.tileset, JSON_TYPE, 'Content of the tiles', format), matrixSetLink(to)],
+        links: [...selfLinks(at.tileset, JSON_TYPE, 'Content of the tiles', format), matrixSetLink(at)],
       },
     ],
   }
 }
 
 /** @param publicBaseUrl without a trailing slash */
-export function tileset(
-  to: TilesAddresses,
-  at: OgcAddresses,
-  publicBaseUrl: string,
-  description: string,
-  links: Link[],
-) {
+export function tileset(at: OgcAddresses, publicBaseUrl: string, description: string, links: Link[]) {
   const [west, south, east, north] = BOUNDS
   return {
     ...TILESET,
@@ -130,7 +107,7 @@ export function tileset(
         ),
         templated: true as const,
       },
-      matrixSetLink(to),
+      matrixSetLink(at),
       link(`${at.collection}/schema`, 'describedBy', SCHEMA, 'Schema of a record (JSON Schema)'),
     ],
   }

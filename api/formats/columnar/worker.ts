@@ -1,21 +1,12 @@
-import { getPriority, setPriority } from 'node:os'
-import { workerData } from 'node:worker_threads'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
+import { lowerPriority } from '../../http/niceness'
 import { beginningOf, FeatureWriter, type Beginning } from './flatgeobuf'
 import { footerOf, rowGroup, type GeoParquetVersion, type RowGroupNote } from './geoparquet'
 import { curveKey, LAST_KEY, NOWHERE, shapeOf, type Shape } from './shape'
 
 /** Tasks of columnar files that would block the event loop for too long, each for a page or a row group. */
 
-const { niceness } = (workerData ?? {}) as { niceness?: number }
-// Only Linux has a priority per thread. On other systems the call would change the priority of the whole
-// process.
-if (niceness && process.platform === 'linux')
-  try {
-    setPriority(Math.min(19, getPriority() + niceness))
-  } catch {
-    // A sandbox has refused the call. The files are then written at the priority of the event loop.
-  }
+lowerPriority()
 
 /** JSON of a record, and its geometry as GeoJSON text; null if it has none. */
 export interface Row {
