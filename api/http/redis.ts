@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { RedisClientType } from 'redis'
+import { registerFigures } from './figures'
 
 /** Time limit of a command in milliseconds: a frozen Redis must not block requests. */
 const TIMEOUT_MS = 200
@@ -160,12 +161,11 @@ function reservedKey(key: string): string {
 
 /** Registers the metric of whether Redis answers, for the process that calls it. */
 export function registerRedis(registry: Registry, redis: SharedRedis): void {
-  new Gauge({
-    name: 'geospatial_redis_up',
-    help: '1 if Redis responded to the last request; otherwise processes count for themselves',
-    registers: [registry],
-    collect() {
-      this.set(redis.isAnswering ? 1 : 0)
+  registerFigures(registry, [
+    {
+      name: 'geospatial_redis_up',
+      help: '1 if Redis responded to the last request; otherwise processes count for themselves',
+      read: () => (redis.isAnswering ? 1 : 0),
     },
-  })
+  ])
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, collectDefaultMetrics, type Registry } from 'prom-client'
 import { registerRpcCalls } from '../../src/rpc'
-import type { ComputeParts } from '../compute'
+import type { Attester, ComputeParts } from '../compute'
+import { labelled, registerFigures, type Figure } from '../http/figures'
 import type { ChainReadiness, ChainStatusRow, Store } from '../store'
 
 /** Metrics of GET /metrics. */
@@ -13,10 +14,10 @@ interface ChainFigures {
   /** undefined while the database does not answer */
   known: object | undefined
 }
-type Figure = number | null | undefined
+type Reading = number | null | undefined
 
 /** Gauges of each chain: name, help and value. They are equal on every API instance. */
-const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => Figure])[] = [
+const OF_CHAINS: readonly (readonly [string, string, (figures: ChainFigures) => Reading])[] = [
   [
     'geospatial_chain_head_block',
     'Newest block of the chain, by its RPC endpoint',
@@ -136,8 +137,7 @@ export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
   const registers = [registry]
   const { attesters } = parts
   registerRpcCalls({ Counter }, registry, () => [...attesters.values()].map(({ reader }) => reader.rpc))
-  registerWork(registry, parts)
-  registerSigning(registry, attesters)
+  registerFigures(registry, figuresOf(parts))
   return {
     requests: new Histogram({
       name: 'http_request_duration_seconds',
@@ -155,94 +155,72 @@ export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
   }
 }
 
-function registerWork(registry: Registry, { store, measurer, listeners }: ProcessParts): void {
-  const registers = [registry]
-  new Gauge({
-    name: 'geospatial_database_connections',
-    help: 'Connections to each database server, idle or busy, and requests queued for one',
-    labelNames: ['server', 'state'],
-    registers,
-    collect() {
-      this.reset()
-      for (const [server, states] of store.connections())
-        for (const [state, count] of Object.entries(states)) this.inc({ server, state }, count)
+function figuresOf({ store, attesters, measurer, listeners }: ProcessParts): Figure[] {
+  const signing = () => [...attesters.values()].map(({ attester }) => attester)
+  /** Values of the chains that have one. */
+  const ofChains = (value: (attester: Attester) => number | undefined) => () =>
+    signing().flatMap((attester) => {
+      const known = value(attester)
+      return known === undefined ? [] : [[{ chain: attester.chain.slug }, known] as const]
+    })
+  return [
+    {
+      name: 'geospatial_database_connections',
+      help: 'Connections to each database server, idle or busy, and requests queued for one',
+      labels: ['server', 'state'],
+      read: () =>
+        store
+          .connections()
+          .flatMap(([server, states]) =>
+            Object.entries(states).map(([state, count]) => [{ server, state }, count] as const),
+          ),
     },
-  })
-  new Gauge({
-    name: 'geospatial_measuring_tasks',
-    help: 'Large geometries in worker threads, and those queued for one',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      for (const [state, count] of Object.entries(measurer.load)) this.set({ state }, count)
+    {
+      name: 'geospatial_measuring_tasks',
+      help: 'Large geometries in worker threads, and those queued for one',
+      labels: ['state'],
+      read: () => labelled('state', measurer.load),
     },
-  })
-  new Counter({
-    name: 'geospatial_bound_violations_total',
-    help: 'Violated error bounds of the kernel; nothing was signed',
-    registers,
-    collect() {
-      this.reset()
-      this.inc(measurer.boundViolations)
+    {
+      name: 'geospatial_bound_violations_total',
+      help: 'Violated error bounds of the kernel; nothing was signed',
+      read: () => measurer.boundViolations,
     },
-  })
-  new Gauge({
-    name: 'geospatial_stream_listeners',
-    help: 'Clients of the record stream',
-    registers,
-    collect() {
-      this.set(listeners())
+    {
+      name: 'geospatial_stream_listeners',
+      help: 'Clients of the record stream',
+      read: listeners,
     },
-  })
-}
-
-function registerSigning(registry: Registry, attesters: ComputeParts['attesters']): void {
-  const registers = [registry]
-  new Gauge({
-    name: 'geospatial_attester_nonce',
-    help: "The attester's nonce in the chain's EAS at the last read: landed answers increase it",
-    labelNames: ['chain'],
-    registers,
-    aggregator: 'max',
-    collect() {
-      for (const { attester } of attesters.values())
-        if (attester.lastNonce !== undefined) this.set({ chain: attester.chain.slug }, attester.lastNonce)
+    {
+      name: 'geospatial_attester_nonce',
+      help: "The attester's nonce in the chain's EAS at the last read: landed answers increase it",
+      labels: ['chain'],
+      aggregator: 'max',
+      read: ofChains(({ lastNonce }) => lastNonce),
     },
-  })
-  new Gauge({
-    name: 'geospatial_attester_balance',
-    help: "The attester's balance in the chain's native coin at the last read: signing needs none, landing does",
-    labelNames: ['chain'],
-    registers,
-    aggregator: 'max',
-    collect() {
-      for (const { attester } of attesters.values()) {
-        const { balance } = attester
-        if (balance !== undefined) this.set({ chain: attester.chain.slug }, balance)
-      }
+    {
+      name: 'geospatial_attester_balance',
+      help: "The attester's balance in the chain's native coin at the last read: signing needs none, landing does",
+      labels: ['chain'],
+      aggregator: 'max',
+      read: ofChains(({ balance }) => balance),
     },
-  })
-  new Counter({
-    name: 'geospatial_signatures_total',
-    help: 'Signatures made, by chain and submission: direct (EAS) or proxy',
-    labelNames: ['chain', 'submission'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { attester } of attesters.values())
-        for (const [submission, count] of Object.entries(attester.signatures))
-          this.inc({ chain: attester.chain.slug, submission }, count)
+    {
+      name: 'geospatial_signatures_total',
+      help: 'Signatures made, by chain and submission: direct (EAS) or proxy',
+      labels: ['chain', 'submission'],
+      read: () =>
+        signing().flatMap(({ chain, signatures }) =>
+          Object.entries(signatures).map(
+            ([submission, count]) => [{ chain: chain.slug, submission }, count] as const,
+          ),
+        ),
     },
-  })
-  new Counter({
-    name: 'geospatial_signature_failures_total',
-    help: 'Failed signatures, by chain',
-    labelNames: ['chain'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { attester } of attesters.values())
-        this.inc({ chain: attester.chain.slug }, attester.failures)
+    {
+      name: 'geospatial_signature_failures_total',
+      help: 'Failed signatures, by chain',
+      labels: ['chain'],
+      read: ofChains(({ failures }) => failures),
     },
-  })
+  ]
 }

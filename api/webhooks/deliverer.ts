@@ -5,7 +5,7 @@ import { MONOTONIC } from '../../src/clock'
 import type { SafeSender } from '../outgoing'
 import type { Store } from '../store'
 import { isDue, isOver, isOverdue, step, type DeliveryEvent, type Item } from './delivery'
-import { registerFigures } from './figures'
+import { registerDeliveries } from './figures'
 import { heldOf, type Held } from './held'
 import { Keeper } from './keeper'
 import { Lease } from './lease'
@@ -124,7 +124,7 @@ export class Deliverer {
   }
 
   register(registry: Registry): void {
-    this.delay = registerFigures(registry, {
+    this.delay = registerDeliveries(registry, {
       messages: () => ({ ...this.posts.figures, dead: this.died }),
       held: () => this.mine().length,
       subscriptions: () => this.counts,
