@@ -115,6 +115,18 @@ export function anchor(href: string, text: string): Html {
   return html`<a href="${href}">${text}</a>`
 }
 
+/** Maximum length of the text of a search. */
+const SEARCH_CHARACTERS = 200
+/** A form that searches by the parameter `q`. @param label what is searched */
+export function searchForm(action: string, label: string, text: string, focused = false): Html {
+  return html`<form role="search" action="${action}"><label>${label} <input type="search" name="q" value="${text}" maxlength="${SEARCH_CHARACTERS}" accesskey="s"${focused && trusted(' autofocus')}></label> <button>Search</button></form>`
+}
+
+/** Reads the text of a search. */
+export function searchText({ q }: { q?: unknown }): string {
+  return typeof q === 'string' ? q.slice(0, SEARCH_CHARACTERS) : ''
+}
+
 /** A list of items. */
 export function list(items: readonly (Html | string)[]): Html {
   return html`<ul>${items.map((item) => html`<li>${item}</li>`)}</ul>`

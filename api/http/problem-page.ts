@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { prefersHtml } from './accept'
+import { MEDIA_TYPES, prefersHtml } from './accept'
 import { html } from './html'
 import { anchor, list, type Page, page } from './pages'
 
@@ -21,10 +21,7 @@ export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const { f, format = f } = (query ?? {}) as Record<string, unknown>
   if (format === 'html') return true
-  return (
-    !['json', 'geojson', 'ndjson', 'csv', 'geoparquet', 'flatgeobuf'].includes(String(format)) &&
-    prefersHtml(headers.accept)
-  )
+  return !Object.hasOwn(MEDIA_TYPES, String(format)) && prefersHtml(headers.accept)
 }
 
 /** @param publicBaseUrl without a trailing slash */

@@ -19,8 +19,9 @@ import { TILES_COMPONENTS } from '../tiles'
 import { llmsText } from './llms'
 import { manualRoutes, type ManualPage } from './manual'
 import { manualPageRoutes } from './manual-pages'
-import { referencePageRoutes, type Reference } from './reference-pages'
-import { withExamples, type Document } from './openapi-examples'
+import { referencePageRoutes } from './reference-pages'
+import { documentOf, operationsOf, type Document } from './openapi-document'
+import { withExamples } from './openapi-examples'
 import { LOG_COMPONENTS, type SignatureLog } from '../log'
 import { sendPage } from '../http/pages'
 import { RecordsError } from '../http/problems'
@@ -100,7 +101,7 @@ export async function describeRoutes(
     }),
     stripBasePath: false,
     transformObject: (made) =>
-      withExamples((made as { openapiObject: Document }).openapiObject, publicBaseUrl),
+      withExamples((made as { openapiObject: Pick<Document, 'paths'> }).openapiObject, publicBaseUrl),
   })
 }
 
@@ -173,7 +174,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
     },
   )
   descriptionRoutes(app, parts)
-  referencePageRoutes(app, () => app.swagger() as unknown as Reference)
+  referencePageRoutes(app)
 }
 
 /** Returns the body of GET /. */
@@ -225,7 +226,7 @@ function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   let document = Buffer.alloc(0)
   let llms = Buffer.alloc(0)
   app.addHook('onReady', async () => {
-    const described = app.swagger() as unknown as Document
+    const described = documentOf(app)
     document = Buffer.from(JSON.stringify(described))
     llms = Buffer.from(llmsText(described, { ...parts, name: NAME, description: DESCRIPTION }))
   })
@@ -251,11 +252,7 @@ async function described(attester: Attester, contract: VerifyingContract) {
 
 /** Returns the routes of one part of the API from the document, which has them all. */
 function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {
-  return Object.entries((app.swagger() as unknown as Document).paths).flatMap(([path, item]) =>
-    Object.entries(item).flatMap(([method, { tags }]) =>
-      tags?.includes(tag)
-        ? [`${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`]
-        : [],
-    ),
-  )
+  return operationsOf(documentOf(app))
+    .filter(({ tags }) => tags?.includes(tag))
+    .map(({ method, path }) => `${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`)
 }

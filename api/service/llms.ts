@@ -1,7 +1,7 @@
 import { ERROR_PAGES } from '../http/error-pages'
 import type { ComputeParts } from '../compute'
 import type { ManualPage } from './manual'
-import type { Document } from './openapi-examples'
+import { operationsOf, type Document } from './openapi-document'
 
 /** Content of the page in addition to the endpoints. */
 interface Told extends Pick<ComputeParts, 'publicBaseUrl' | 'attesters'> {
@@ -27,9 +27,11 @@ const PROGRAMS: Readonly<Record<string, string>> = {
  */
 export function llmsText(document: Document, told: Told): string {
   const { publicBaseUrl: base, deploymentName, mcp, attesters, manual, name, description } = told
-  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, { summary = '', tags = [] }]) => ({ path, method, summary, tags })),
-  )
+  const operations = operationsOf(document).map(({ summary = '', tags = [], ...rest }) => ({
+    ...rest,
+    summary,
+    tags,
+  }))
   const questions = operations.filter(({ method, tags }) => method === 'post' && tags.includes('Compute'))
   /** Returns only addresses that a reader can open unchanged, and whose responses end. */
   const links = (tag: string) =>

@@ -3,19 +3,19 @@ import type { FastifyInstance } from 'fastify'
 import { Marked } from 'marked'
 import { html, trusted, type Html } from '../http/html'
 import { clientOf } from '../http/limits'
-import { anchor, list, page, sendPage } from '../http/pages'
+import { anchor, list, page, searchForm, searchText, sendPage } from '../http/pages'
 import { busyWith } from '../http/semaphore'
 import { Turns } from '../http/turns'
 import { beginWork, workOf } from '../http/work'
 import { manualSearch, pageAnchors, plainOf, type Found } from './manual-search'
 import type { ManualPage } from './manual'
 
+const LABEL = 'Search the manual'
 const TITLES: Readonly<Record<ManualPage['section'], string>> = {
   guide: 'Guides',
   reference: 'Reference',
   spec: 'Specification',
 }
-const MOST_CHARACTERS = 200
 /**
  * Limits of searches. A search takes up to 20 ms of the main thread, and no hourly limit counts it. After it,
  * the thread does other work for IDLE times as long.
@@ -48,16 +48,17 @@ export function manualPageRoutes(
     return shown
   }
   app.get<{ Querystring: { q?: unknown } }>('/manual', { schema: { hide: true } }, async (request, reply) => {
-    const { q } = request.query
-    const text = typeof q === 'string' ? q.slice(0, MOST_CHARACTERS) : ''
+    const text = searchText(request.query)
     beginWork(request, reply, clientOf(request))
     const shown = text.trim() ? await turns.take(workOf(request), () => hits(text)) : contents(pages)
-    return sendPage(reply, page('Manual', [], html`${form('manual', text, true)}${shown}`), { form: true })
+    return sendPage(reply, page('Manual', [], html`${searchForm('manual', LABEL, text, true)}${shown}`), {
+      form: true,
+    })
   })
   for (const { address, title, text } of pages) {
     let body: Html | undefined
     app.get(address.replace(/\.md$/, ''), { schema: { hide: true } }, (_request, reply) => {
-      body ??= html`${form('../../manual', '', false)}<article>${trusted(rendered(text))}</article>`
+      body ??= html`${searchForm('../../manual', LABEL, '')}<article>${trusted(rendered(text))}</article>`
       const trail = [{ href: '../../manual', title: 'Manual' }]
       return sendPage(reply.header('cache-control', 'public, max-age=3600'), page(title, trail, body), {
         form: true,
@@ -69,10 +70,6 @@ export function manualPageRoutes(
   redirect('/guide', 'manual')
   for (const each of pages)
     if (each.section === 'guide') redirect(linkTo(each).replace('manual', ''), `../${linkTo(each)}`)
-}
-
-function form(action: string, text: string, focused: boolean): Html {
-  return html`<form role="search" action="${action}"><label>Search the manual <input type="search" name="q" value="${text}" maxlength="${MOST_CHARACTERS}" accesskey="s"${focused && trusted(' autofocus')}></label> <button>Search</button></form>`
 }
 
 function contents(pages: readonly ManualPage[]): Html {

@@ -1,4 +1,5 @@
 import recorded from './openapi-examples.json'
+import { operationsOf, type Document } from './openapi-document'
 
 /** A request that a test sent to the service, and its response. */
 export interface Example {
@@ -16,30 +17,14 @@ export interface Example {
   response: unknown
 }
 
-interface Media {
-  schema: unknown
-  examples?: Record<string, { summary: string; value: unknown }>
-}
-export interface DocumentedOperation {
-  operationId: string
-  summary?: string
-  tags?: string[]
-  requestBody?: { content: Record<string, Media> }
-  responses: Record<string, { content?: Record<string, Media> }>
-}
-/** The part of an OpenAPI document that this module uses. */
-export interface Document {
-  paths: Record<string, Record<string, DocumentedOperation>>
-}
-
 /** The base address under which the examples were recorded. */
 export const RECORDED_BASE_URL = 'https://geo.example'
 
 /** Inserts the recorded examples into a document, with this deployment's base address. */
-export function withExamples<D extends Document>(document: D, publicBaseUrl: string): D {
+export function withExamples<D extends Pick<Document, 'paths'>>(document: D, publicBaseUrl: string): D {
   const ours = JSON.stringify(publicBaseUrl).slice(1, -1)
   const examples = JSON.parse(JSON.stringify(recorded).replaceAll(RECORDED_BASE_URL, ours)) as Example[]
-  for (const operation of Object.values(document.paths).flatMap((item) => Object.values(item)))
+  for (const operation of operationsOf(document))
     for (const { of, name, summary, request, status, type, response } of examples) {
       if (of !== operation.operationId && !operation.tags?.includes(of)) continue
       const answered = operation.responses[status]?.content?.[type]

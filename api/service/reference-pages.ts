@@ -1,40 +1,20 @@
 import type { FastifyInstance } from 'fastify'
 import { Marked } from 'marked'
 import { html, joined, trusted, type Html } from '../http/html'
-import { anchor, page, sendPage, type Page } from '../http/pages'
+import { anchor, page, searchForm, searchText, sendPage, type Page } from '../http/pages'
 import { RecordsError } from '../http/problems'
+import {
+  documentOf,
+  operationsOf,
+  type Content,
+  type Document,
+  type Operation,
+  type Parameter,
+} from './openapi-document'
 import { fieldsOf, typeText, type Schema } from './schema-text'
 
 /** The OpenAPI document as pages: the list of operations with a search, and a page for each operation. */
 
-interface Parameter {
-  name: string
-  in: string
-  required?: boolean
-  description?: string
-  schema: Schema
-  example?: unknown
-}
-type Content = Record<
-  string,
-  { schema?: Schema; examples?: Record<string, { summary?: string; value: unknown }> }
->
-interface Operation {
-  operationId: string
-  summary?: string
-  description?: string
-  tags?: readonly string[]
-  parameters?: readonly Parameter[]
-  requestBody?: { description?: string; content: Content }
-  responses: Record<string, { description?: string; content?: Content }>
-}
-export interface Reference {
-  info: { description?: string }
-  servers: readonly { url: string }[]
-  tags: readonly { name: string; description?: string }[]
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema> }
-}
 interface Entry extends Operation {
   method: string
   path: string
@@ -42,25 +22,26 @@ interface Entry extends Operation {
   text: string
 }
 
-const MOST_CHARACTERS = 200
+const LABEL = 'Search the API'
 const CACHE = 'public, max-age=3600'
 const marked = new Marked()
 const PAGE_OF_MANUAL = /\bdocs\/((?:guide|reference|spec)\/[\w-]+)\.md\b/g
 /** Renders Markdown. A file of the documentation becomes a link to its page of the manual. */
-const markdown = ({ servers }: Reference, text = ''): Html =>
+const markdown = ({ servers }: Document, text = ''): Html =>
   trusted(marked.parse(text.replace(PAGE_OF_MANUAL, `[$&](${servers[0]!.url}/manual/$1)`), { async: false }))
 
-/**
- * Serves `GET /docs?q=` and `GET /docs/<operationId>`. `read` returns the document when all routes are
- * registered.
- */
-export function referencePageRoutes(app: FastifyInstance, read: () => Reference): void {
-  let made: { document: Reference; entries: readonly Entry[] } | undefined
-  const reference = () => (made ??= { document: read(), entries: entriesOf(read()) })
+/** Serves `GET /docs?q=` and `GET /docs/<operationId>`. */
+export function referencePageRoutes(app: FastifyInstance): void {
+  let made: { document: Document; entries: readonly Entry[] } | undefined
+  const reference = () => {
+    if (made) return made
+    const document = documentOf(app)
+    return (made = { document, entries: operationsOf(document).map(entryOf) })
+  }
   const pages = new Map<string, Page>()
   app.get<{ Querystring: { q?: unknown } }>('/docs', { schema: { hide: true } }, ({ query }, reply) => {
     const { document, entries } = reference()
-    const text = typeof query.q === 'string' ? query.q.slice(0, MOST_CHARACTERS) : ''
+    const text = searchText(query)
     return sendPage(reply.header('cache-control', CACHE), listPage(document, entries, text), { form: true })
   })
   app.get<{ Params: { operation: string } }>(
@@ -78,21 +59,13 @@ export function referencePageRoutes(app: FastifyInstance, read: () => Reference)
   )
 }
 
-function entriesOf({ paths }: Reference): Entry[] {
-  return Object.entries(paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => {
-      const { summary, description, parameters = [], operationId } = operation
-      const texts = [path, method, operationId, summary, description, ...parameters.map(({ name }) => name)]
-      return { ...operation, path, method: method.toUpperCase(), text: texts.join(' ').toLowerCase() }
-    }),
-  )
+function entryOf(operation: ReturnType<typeof operationsOf>[number]): Entry {
+  const { path, method, operationId, summary, description, parameters = [] } = operation
+  const texts = [path, method, operationId, summary, description, ...parameters.map(({ name }) => name)]
+  return { ...operation, method: method.toUpperCase(), text: texts.join(' ').toLowerCase() }
 }
 
-function form(action: string, text: string): Html {
-  return html`<form role="search" action="${action}"><label>Search the API <input type="search" name="q" value="${text}" maxlength="${MOST_CHARACTERS}" accesskey="s"></label> <button>Search</button></form>`
-}
-
-function listPage(document: Reference, entries: readonly Entry[], text: string): Page {
+function listPage(document: Document, entries: readonly Entry[], text: string): Page {
   const { info, tags } = document
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const found = entries.filter((entry) => words.every((word) => entry.text.includes(word)))
@@ -109,17 +82,17 @@ function listPage(document: Reference, entries: readonly Entry[], text: string):
     )
   const count = html`<p role="status">${found.length} of ${entries.length} operations match “${text.trim()}”. ${anchor('docs', 'All operations')}</p>`
   const start = html`${markdown(document, info.description)}<p>${joined([anchor('openapi.json', 'OpenAPI document'), anchor('manual', 'Manual'), anchor('graphql', 'GraphQL'), anchor('llms.txt', 'llms.txt')], ' · ')}</p>`
-  return page('API', [], html`${form('docs', text)}${words.length > 0 ? count : start}${groups}`)
+  return page('API', [], html`${searchForm('docs', LABEL, text)}${words.length > 0 ? count : start}${groups}`)
 }
 
 function row({ operationId, method, path, summary }: Entry): Html {
   return html`<tr><td>${anchor(`docs/${operationId}`, `${method} ${path}`)}</td><td>${summary}</td></tr>`
 }
 
-function operationPage(document: Reference, entry: Entry): Page {
+function operationPage(document: Document, entry: Entry): Page {
   const { method, path, summary, description, parameters = [], requestBody, responses } = entry
   const url = document.servers[0]!.url + path
-  const body = html`${form('../docs', '')}<p><code class="request"><b>${method}</b> ${url}</code></p>${markdown(document, description)}
+  const body = html`${searchForm('../docs', LABEL, '')}<p><code class="request"><b>${method}</b> ${url}</code></p>${markdown(document, description)}
 ${parameters.length > 0 && html`<h2>Parameters</h2>${table(parameters.map((each) => parameterRow(document, each)))}`}
 ${requestBody && html`<h2>Request</h2>${markdown(document, requestBody.description)}${contentParts(document, requestBody.content)}`}
 <h2>Example</h2>${exampleRequest(url, entry)}
@@ -146,7 +119,7 @@ const textOf = (value: unknown): string | undefined =>
 const firstOf = ({ examples }: Schema): unknown => (Array.isArray(examples) ? examples[0] : undefined)
 
 function parameterRow(
-  document: Reference,
+  document: Document,
   { name, in: where, required = false, description, schema }: Parameter,
 ): Html {
   const type = typeText(schema, document.components.schemas)
@@ -154,7 +127,7 @@ function parameterRow(
 }
 
 function fieldRow(
-  document: Reference,
+  document: Document,
   name: string,
   type: string,
   required: boolean,
@@ -167,7 +140,7 @@ function table(rows: readonly Html[]): Html {
   return html`<table><thead><tr><th>Name</th><th>Type</th><th>Description</th></tr></thead><tbody>${rows}</tbody></table>`
 }
 
-function contentParts(document: Reference, content: Content): Html {
+function contentParts(document: Document, content: Content): Html {
   return html`${Object.entries(content).map(([type, { schema, examples = {} }]) => {
     const rows = fieldsOf(schema ?? {}, document.components.schemas).map(
       ({ name, type: of, required, description }) => fieldRow(document, name, of, required, description),
