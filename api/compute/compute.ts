@@ -80,7 +80,7 @@ export async function computeValid(
   at?: number,
 ): Promise<UnsignedResult> {
   const started = performance.now()
-  const unsigned = await computeUnsigned(parts, chain, name, request, work, undefined, at)
+  const unsigned = await computeUnsigned(parts, { ...chain, work }, name, request, { at })
   if (performance.now() - started > VALID_FOR_MS) await checkInputsValid(parts, chain, unsigned)
   return unsigned
 }
@@ -110,7 +110,7 @@ export async function computeBatch(
       )
     results.push(
       await inPlace(`operations[${i}]`, () =>
-        computeUnsigned(parts, chain, operation, { ...common, ...own }, work, left),
+        computeUnsigned(parts, chain, operation, { ...common, ...own }, { budgetMs: left }),
       ),
     )
   }
@@ -214,19 +214,24 @@ export async function checkInputsValid(
   )
 }
 
-/**
- * Resolves the inputs of an operation and measures them.
- * @param resolved inputs that are resolved already, by field
- */
+/** Resolves the inputs of an operation and measures them. */
 export async function computeUnsigned(
   parts: ComputeParts,
-  { attester, reader }: ServedChain,
+  { attester, reader, work }: RequestedChain,
   name: OperationName,
   request: OperationRequest,
-  work: Work,
-  budgetMs?: number,
-  at?: number,
-  resolved: Readonly<Record<string, ResolvedInput>> = {},
+  {
+    budgetMs,
+    at,
+    resolved = {},
+  }: {
+    /** Time limit of the measurement. */
+    budgetMs?: number
+    /** Unix seconds of the computation in the payload. Default: the time of the clock afterwards. */
+    at?: number | undefined
+    /** Inputs that are resolved already, by field. */
+    resolved?: Readonly<Record<string, ResolvedInput>>
+  } = {},
 ): Promise<UnsignedResult> {
   const operation = rowOf(name)
   const numbers = (operation.parameters ?? []).map((parameter) => request[parameter.name] as number)
@@ -249,13 +254,8 @@ export async function computeUnsigned(
     () => parts.measurer.measure({ operation: name, inputs, numbers }, work, budgetMs),
     inputs,
   )
-  const { data, claims } = described(
-    name,
-    operation,
-    numbers,
-    measurement,
-    at ?? Math.floor(parts.clock() / 1000),
-  )
+  const timestamp = at ?? Math.floor(parts.clock() / 1000)
+  const { data, claims } = described(name, operation, numbers, measurement, timestamp)
   const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
   return {
     statement: { schema: schema.uid, revocable: schema.revocable, recipient, data },

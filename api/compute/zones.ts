@@ -6,6 +6,7 @@ import type { Work } from '../http/work'
 import { TimeLimitError } from './measure'
 import { zoneCandidates, type Store, type ZoneSet } from '../store'
 import { signBatch, type UnsignedResult } from './answers'
+import type { RequestedChain } from './attester'
 import {
   BATCH_BUDGET_MS,
   checkInputsValid,
@@ -17,6 +18,7 @@ import {
   VALID_FOR_MS,
   type ComputeParts,
 } from './compute'
+import type { ResolvedInput } from './offchain'
 import { EXPECTED_ZONES, type ZonesRequest, type ZonesResult } from './schemas'
 
 /**
@@ -78,7 +80,8 @@ export async function computeZones(
   // The client listed these UIDs, so the response covers all of them.
   const named = 'uids' in zones ? unplaced : unplaced.slice(0, MAX_CANDIDATES)
   const found = {
-    ...{ results: [] as { uid: string; result: UnsignedResult }[], onBoundary: [] as string[] },
+    results: [] as { uid: string; result: UnsignedResult }[],
+    onBoundary: [] as string[],
     undecided: named.map(({ uid, problem }): Undecided => ({
       uid,
       reason: `attestation ${uid} ${noGeometry(problem)}`,
@@ -91,7 +94,7 @@ export async function computeZones(
   }
   for (const uid of uids) {
     try {
-      const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, work, left)
+      const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, left)
       if (isOnBoundary) found.onBoundary.push(uid)
       if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
@@ -111,8 +114,12 @@ export async function computeZones(
   const batch = await signBatch(await landingOf(parts, chain, contract, include), results)
   const undecided = found.undecided.sort(byUid)
   return {
-    ...{ ...batch, onBoundary: found.onBoundary.sort(), undecided, complete: undecided.length === 0 },
-    ...{ undecidedMore: named.length < unplaced.length, inputRef: refs[0]! },
+    ...batch,
+    onBoundary: found.onBoundary.sort(),
+    undecided,
+    complete: undecided.length === 0,
+    undecidedMore: named.length < unplaced.length,
+    inputRef: refs[0]!,
   }
 }
 
@@ -122,27 +129,26 @@ export async function computeZones(
  */
 async function measureZone(
   parts: ComputeParts,
-  chain: Awaited<ReturnType<typeof servedChain>>,
+  chain: RequestedChain,
   { geometry: given, schema, recipient }: ZonesRequest,
   uid: string,
-  geometry: Awaited<ReturnType<ComputeParts['resolver']['resolve']>>,
-  work: Work,
+  geometry: ResolvedInput,
   left: () => number,
 ) {
   left()
-  const container = await parts.resolver.resolve(
-    uid,
-    'zones',
-    chain.attester.chain,
-    chain.reader,
-    work.client,
-  )
+  const { attester, reader, work } = chain
+  const container = await parts.resolver.resolve(uid, 'zones', attester.chain, reader, work.client)
   const boundary = { reading: boundaryOf(container.reading, uid) }
-  const result = await computeUnsigned(
-    ...([parts, chain, 'contains'] as const),
-    { container: uid, geometry: given, ...(schema && { schema }), ...(recipient && { recipient }) },
-    ...([work, left(), undefined, { container, geometry }] as const),
-  )
+  const operation = {
+    container: uid,
+    geometry: given,
+    ...(schema && { schema }),
+    ...(recipient && { recipient }),
+  }
+  const result = await computeUnsigned(parts, chain, 'contains', operation, {
+    budgetMs: left(),
+    resolved: { container, geometry },
+  })
   const { outcome } = await parts.measurer.measure(
     { operation: 'distance', inputs: [boundary, geometry], numbers: [] },
     work,
