@@ -22,7 +22,7 @@ const EXPORTS_OF_CLIENT = 2
  */
 const READS_AT_ONCE = 2
 /** An export that lost its slot may still wait for its read, so the queue has no limit. */
-const READS = { all: READS_AT_ONCE, each: 1, waiting: Infinity, waitingEach: Infinity }
+const READS = { all: READS_AT_ONCE, each: 1 }
 const RETRY_AFTER_SECONDS = 5
 /**
  * Minimum pace while others wait, in characters or bytes per millisecond: 6 MB a minute for text. An export

@@ -155,10 +155,7 @@ export async function limitRequests(
  * are quick may start several: with a limit of one, its concurrent requests used a quarter to a half more of
  * the main thread.
  */
-const ADMISSIONS = new Turns({
-  ...{ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 },
-  ...{ waiting: Infinity, waitingEach: Infinity },
-})
+const ADMISSIONS = new Turns({ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 })
 /** Maximum length in characters of a URL whose check takes less than a millisecond. */
 const SHORT_URL = 1_000
 

@@ -15,7 +15,7 @@ export interface SemaphoreLimits {
   /** Number of slots: for all clients, and for one. The latter may depend on the client, and change. */
   readonly all: number
   readonly each: number | ((client: string) => number)
-  /** Number of places in the queue: for all clients, and for one. */
+  /** Number of places in the queue: for all clients, and for one. Default: no limit. */
   readonly waiting?: number
   readonly waitingEach?: number
   /** Maximum wait for a slot in milliseconds. Default: until the signal aborts. */
@@ -49,7 +49,7 @@ export class Semaphore {
   async acquire(client: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     if (this.isFree(client) && !this.queues.has(client)) return this.start(client)
-    const { waiting = 0, waitingEach = 0, waitMs } = this.limits
+    const { waiting = Infinity, waitingEach = Infinity, waitMs } = this.limits
     const queue = this.queues.get(client) ?? []
     const own = queue.length >= waitingEach
     if (own || this.waiting >= waiting) throw this.refusal(own)

@@ -55,7 +55,7 @@ const RETRY_MS = 3_000
  * reads wait. Thousands of listeners that reconnect at the same time must leave database connections for
  * other reads, and many streams of one client must not delay other clients.
  */
-const CATCHING_UP = { all: 2, each: 1, waiting: Infinity, waitingEach: Infinity }
+const CATCHING_UP = { all: 2, each: 1 }
 /**
  * Number of listeners that are written to before the event loop does other work. That takes a few
  * milliseconds.

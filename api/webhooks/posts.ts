@@ -49,9 +49,8 @@ export class Posts {
   ) {
     // Each attempt that waits for a slot listens to this signal, so the limit of listeners is off.
     setMaxListeners(0, stopping)
-    const unbounded = { waiting: Infinity, waitingEach: Infinity }
-    this.working = new Semaphore({ ...options.atOnce.working, ...unbounded })
-    this.failing = new Semaphore({ ...options.atOnce.failing, ...unbounded })
+    this.working = new Semaphore(options.atOnce.working)
+    this.failing = new Semaphore(options.atOnce.failing)
   }
 
   /**
