@@ -202,14 +202,14 @@ export async function reference(
 /** Throws unless the attestations among the inputs of a result are valid now. */
 export async function checkInputsValid(
   { resolver }: ComputeParts,
-  { attester, reader }: ServedChain,
+  { reader }: ServedChain,
   { claims, sources }: Pick<UnsignedResult, 'claims' | 'sources'>,
 ): Promise<void> {
   await Promise.all(
     sources.map(async (source, i) => {
       const [uid, path, offchain] = [claims.inputRefs[i]!, `input ${i + 1}`, validityOf(source)]
       if (offchain) await resolver.offchain.checkValid(uid, offchain, path, reader)
-      else if (source === 'onchain') await resolver.checkValid(uid, path, attester.chain, reader)
+      else if (source === 'onchain') await resolver.checkValid(uid, path, reader)
     }),
   )
 }
@@ -217,7 +217,7 @@ export async function checkInputsValid(
 /** Resolves the inputs of an operation and measures them. */
 export async function computeUnsigned(
   parts: ComputeParts,
-  { attester, reader, work }: RequestedChain,
+  { reader, work }: RequestedChain,
   name: OperationName,
   request: OperationRequest,
   {
@@ -244,7 +244,7 @@ export async function computeUnsigned(
       fields.map((field) =>
         withField([field], async () => {
           const known = resolved[field]
-          return known ?? parts.resolver.resolve(request[field], field, attester.chain, reader, work.client)
+          return known ?? parts.resolver.resolve(request[field], field, reader)
         }),
       ),
     ),

@@ -37,8 +37,10 @@ const { now, vectors } = JSON.parse(readFileSync('test/vectors/offchain-vectors.
 
 const clock = () => now * 1000
 /** Mock of the contract's results. The test mocks nothing else. */
-const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
+const readerOf = ({ chainState, chainId }: Partial<Pick<Vector, 'chainState' | 'chainId'>>) =>
   ({
+    connected: { chain: CHAINS.find((chain) => chain.id === chainId) },
+    work: { client: '203.0.113.7' },
     checkFresh: async () => {},
     schema: async () => undefined,
     offchainRevocationTime: async (revoker: string, uid: string) =>
@@ -49,7 +51,6 @@ const readerOf = ({ chainState }: Pick<Vector, 'chainState'>) =>
   }) as unknown as ChainReader
 /** Offchain inputs do not query the database. */
 const store = undefined as unknown as Store
-const chainOf = (id: number) => CHAINS.find((chain) => chain.id === id)!
 
 const resolverWith = (fetcher?: DocumentFetcher) =>
   new Resolver({
@@ -57,7 +58,7 @@ const resolverWith = (fetcher?: DocumentFetcher) =>
     ...{ indexMaxAgeSeconds: 0, maxLagSeconds: 60, schemaPolicy: ALL_SCHEMAS },
   })
 const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>
-  resolverWith(fetcher).resolve(input, 'from', chainOf(vector.chainId), readerOf(vector), '203.0.113.7')
+  resolverWith(fetcher).resolve(input, 'from', readerOf(vector))
 const URI = 'https://x.example/a'
 const resolveText = (vector: Vector, text: string) =>
   resolve(vector, { uid: vector.requestedUid, uri: URI }, { fetch: async () => text })
@@ -101,13 +102,7 @@ test('a resolver returns the same results for all vectors a second time, despite
   for (let round = 0; round < 2; round++)
     for (const vector of vectors) {
       text = vector.raw ?? JSON.stringify(vector.document)
-      const resolving = resolver.resolve(
-        { uid: vector.requestedUid, uri: URI },
-        'from',
-        chainOf(vector.chainId),
-        readerOf(vector),
-        '',
-      )
+      const resolving = resolver.resolve({ uid: vector.requestedUid, uri: URI }, 'from', readerOf(vector))
       expect([vector.id, await outcome(resolving)]).toEqual([vector.id, expectation(vector)])
     }
 })

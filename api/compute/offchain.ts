@@ -76,14 +76,9 @@ export class OffchainResolver {
    * @param input accepted by `isOffchainForm`. Throws a ComputeError or GeometryError that names `path`, and
    * an UnavailableError.
    */
-  async resolve(
-    input: object,
-    path: string,
-    chain: Chain,
-    reader: ChainReader,
-    client: string,
-  ): Promise<ResolvedInput> {
-    const { document, uid } = await this.document(input as Record<string, unknown>, path, client)
+  async resolve(input: object, path: string, reader: ChainReader): Promise<ResolvedInput> {
+    const { chain } = reader.connected
+    const { document, uid } = await this.document(input as Record<string, unknown>, path, reader.work.client)
     const attestation = await verifyOffchain(document, {
       chainId: chain.id,
       contract: chain.eas,

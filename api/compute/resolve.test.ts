@@ -55,6 +55,7 @@ async function resolve(given: {
     schemaPolicy: ALL_SCHEMAS,
   })
   const reader = {
+    connected: { chain: { ...LOCAL_CHAIN, minConfirmations: given.minConfirmations } },
     isLocal: async () => given.local ?? false,
     attestation: async (_uid: string, maxAgeSeconds: number) => {
       asked++
@@ -63,12 +64,10 @@ async function resolve(given: {
     },
     schema: async () => undefined,
   } as unknown as ChainReader
-  const { message } = await resolver
-    .resolve(uid, 'from', { ...LOCAL_CHAIN, minConfirmations: given.minConfirmations }, reader, '')
-    .then(
-      () => ({ message: 'resolved' }),
-      (error: Error) => error,
-    )
+  const { message } = await resolver.resolve(uid, 'from', reader).then(
+    () => ({ message: 'resolved' }),
+    (error: Error) => error,
+  )
   return [message.replace(uid, 'UID'), asked]
 }
 

@@ -75,17 +75,11 @@ export class Resolver {
     return Object.assign(Object.create(this) as Resolver, { options, offchain })
   }
 
-  /** Resolves an input. @param client the requester's address, for the fetcher's limits per client */
-  async resolve(
-    input: unknown,
-    path: string,
-    chain: Chain,
-    reader: ChainReader,
-    client: string,
-  ): Promise<ResolvedInput> {
+  /** Resolves an input. @param reader reader of the chain, for the work of the request */
+  async resolve(input: unknown, path: string, reader: ChainReader): Promise<ResolvedInput> {
     if (typeof input === 'string') {
       const uid = parseUid(input)
-      if (uid !== undefined) return this.byUid(uid, path, chain, reader)
+      if (uid !== undefined) return this.byUid(uid, path, reader)
       const hint = isPair(input) ? `; a position is ${POSITION}` : ''
       throw invalidInput(`${path}: ${EXPECTED_UID} or a GeoJSON geometry${hint}`)
     }
@@ -93,14 +87,14 @@ export class Resolver {
       throw invalidInput(
         `${path}: ${EXPECTED_INPUT}, got ${Array.isArray(input) ? A_POSITION : describe(input)}`,
       )
-    if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, chain, reader, client)
+    if (isOffchainForm(input, path)) return this.offchain.resolve(input, path, reader)
     if (isSalted(input, path))
       return { source: 'geojson', ...(await resolveSalted(input, path, this.options.measurer)) }
     // An object with a type is GeoJSON, even if it has a foreign member uid.
     if ('uid' in input && !('type' in input)) {
       const uid = typeof input.uid === 'string' ? parseUid(input.uid) : undefined
       if (uid === undefined) throw invalidInput(`${path}.uid: ${EXPECTED_UID}`)
-      return this.byUid(uid, `${path}.uid`, chain, reader)
+      return this.byUid(uid, `${path}.uid`, reader)
     }
     if (input instanceof ReadGeometry)
       return { source: 'geojson', ...this.options.measurer.recall(input.input) }
@@ -114,10 +108,10 @@ export class Resolver {
   async checkValid(
     uid: string,
     path: string,
-    chain: Chain,
     reader: ChainReader,
     withGeometry = false,
   ): Promise<FoundGeometry> {
+    const { chain } = reader.connected
     const { store, clock, schemaPolicy, indexMaxAgeSeconds, maxLagSeconds } = this.options
     const { minConfirmations = 0 } = chain
     const refuse = (refusal: QuorumRefusal, problem: string) =>
@@ -170,7 +164,8 @@ export class Resolver {
   }
 
   /** Throws an UnavailableError unless the index agrees with the chain, so that it lacks no attestation. */
-  async requireFresh(chain: Chain, reader: ChainReader): Promise<void> {
+  async requireFresh(reader: ChainReader): Promise<void> {
+    const { chain } = reader.connected
     const { indexMaxAgeSeconds, maxLagSeconds } = this.options
     const state = await this.indexState(chain)
     const isLocal = await reader.isLocal()
@@ -181,10 +176,10 @@ export class Resolver {
       )
   }
 
-  private async byUid(uid: string, path: string, chain: Chain, reader: ChainReader): Promise<ResolvedInput> {
+  private async byUid(uid: string, path: string, reader: ChainReader): Promise<ResolvedInput> {
     const { measurer } = this.options
     const known = measurer.known(uid)
-    const { geometry, problem } = await this.checkValid(uid, path, chain, reader, !known)
+    const { geometry, problem } = await this.checkValid(uid, path, reader, !known)
     if (known) return { source: 'onchain', ...known }
     if (geometry === null) throw invalidInput(`${path}: attestation ${uid} ${noGeometry(problem)}`)
     // Errors name the attestation, because the geometry is cached and other requests use other parameters.

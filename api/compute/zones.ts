@@ -50,14 +50,8 @@ export async function computeZones(
   const zones = zoneSet(request.zones)
   // Refuses an unsuitable result schema even if there is no candidate.
   await chosenSchema(parts, rowOf('contains'), reader, request.schema)
-  if (!('uids' in zones)) await parts.resolver.requireFresh(attester.chain, reader)
-  const geometry = await parts.resolver.resolve(
-    request.geometry,
-    'geometry',
-    attester.chain,
-    reader,
-    work.client,
-  )
+  if (!('uids' in zones)) await parts.resolver.requireFresh(reader)
+  const geometry = await parts.resolver.resolve(request.geometry, 'geometry', reader)
   // Refuses a geometry that cannot be measured even if there is no candidate.
   const { refs } = await parts.measurer.measure(
     { operation: 'intersects', inputs: [geometry, geometry], numbers: [] },
@@ -136,8 +130,8 @@ async function measureZone(
   left: () => number,
 ) {
   left()
-  const { attester, reader, work } = chain
-  const container = await parts.resolver.resolve(uid, 'zones', attester.chain, reader, work.client)
+  const { reader, work } = chain
+  const container = await parts.resolver.resolve(uid, 'zones', reader)
   const boundary = { reading: boundaryOf(container.reading, uid) }
   const operation = {
     container: uid,
