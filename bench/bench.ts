@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Client } from 'pg'
 import type { Service } from '../dev/services'
 
 /** Context of a benchmark. */
@@ -14,6 +15,8 @@ export interface Bench {
   createDatabase: () => Promise<string>
   /** Like createDatabase(), with the tables of the service. */
   migratedDatabase: () => Promise<string>
+  /** Opens a connection to a database, which ends with the run. */
+  connect: (databaseUrl: string) => Promise<Client>
   /** Starts a process with these arguments of Node, and resolves once it is ready. It ends with the run. */
   start: (name: string, args: readonly string[], environment: NodeJS.ProcessEnv) => Promise<Service>
   /**
@@ -24,6 +27,10 @@ export interface Bench {
   /** Reports progress. It is called often during long steps. */
   progress: (what: string, done: number, total: number) => void
 }
+
+/** Names of the parts of a benchmark to run, separated by semicolons; all parts if not set. */
+export const KINDS = process.env.BENCH_KINDS?.split(';')
+export const isAsked = (kind: string): boolean => !KINDS || KINDS.includes(kind)
 
 /** Prints rows as a table. Their columns are equal, and column names include the unit. */
 export type Table = readonly Readonly<Record<string, string | number>>[]
@@ -58,6 +65,17 @@ export function processStatus(pid: number, field: string): string | undefined {
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
+}
+
+/** Median duration of this many runs, in milliseconds. */
+export async function medianMs(times: number, work: () => Promise<unknown>): Promise<number> {
+  const took: number[] = []
+  for (let i = 0; i < times; i++) {
+    const began = performance.now()
+    await work()
+    took.push(performance.now() - began)
+  }
+  return percentile(took, 0.5)
 }
 
 export function rounded(value: number, decimals = 1): number {

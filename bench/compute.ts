@@ -9,14 +9,17 @@ import { ETHERS_CURVE, NATIVE_CURVE, type Curve } from '../src/eas/curve'
 import { SEED, attestPoints, randomPoint } from './points'
 import type { Load, Measured } from './load'
 import { run, warmUp } from './load-thread'
-import { processMegabytes, processStatus, processorMs, rounded, type Bench, type Table } from './bench'
+import {
+  KINDS,
+  isAsked,
+  processMegabytes,
+  processStatus,
+  processorMs,
+  rounded,
+  type Bench,
+  type Table,
+} from './bench'
 
-/**
- * Names of the loads to run, separated by semicolons; all loads if not set. Each sends 32 concurrent
- * requests.
- */
-const KINDS = process.env.BENCH_KINDS?.split(';')
-const isAsked = (load: string) => !KINDS || KINDS.includes(load)
 const CONCURRENCIES = KINDS ? [32] : [1, 8, 32]
 const SECONDS = 8
 /** Number of points attested for the requests by UID. */
@@ -243,10 +246,13 @@ function microseconds(work: () => unknown): number {
 }
 
 /**
- * Starts the service like `npm start`, on free ports and its own database, without samples and limits.
- * Returns it with the settings for another API instance.
+ * Starts the service like `npm start`, on free ports and its own database, without limits. Returns it with
+ * the settings for another API instance.
  */
-export async function bringUp(bench: Bench): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
+export async function bringUp(
+  bench: Bench,
+  samples = false,
+): Promise<{ world: World; environment: NodeJS.ProcessEnv }> {
   const [port, chainPort] = await Promise.all([freePort(), freePort()])
   const settings = {
     ...bench.environment,
@@ -259,7 +265,7 @@ export async function bringUp(bench: Bench): Promise<{ world: World; environment
   const world = await startWorld({
     environment: { ...settings, PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
     folder: bench.folder,
-    samples: false,
+    samples,
     keep: false,
     report: bench.report,
     progress: bench.progress,

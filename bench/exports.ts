@@ -1,13 +1,10 @@
 import { get } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Client } from 'pg'
 import { percentile, processMegabytes, rounded, type Bench, type Table } from './bench'
-import { fill } from './generated-records'
+import { filledDatabase } from './generated-records'
 import { startApi } from './records'
 
 const COUNT = Number(process.env.BENCH_EXPORTS || 1_000_000)
-/** Name of a migrated database that already has this number of records. The benchmark does not change it. */
-const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 const FORMATS = ['ndjson', 'geojson', 'csv', 'geoparquet', 'flatgeobuf']
 
 /**
@@ -15,13 +12,7 @@ const FORMATS = ['ndjson', 'geojson', 'csv', 'geoparquet', 'flatgeobuf']
  * effect on other requests.
  */
 export async function exportsOfRecords(bench: Bench): Promise<Table[]> {
-  const databaseUrl = FILLED || (await bench.migratedDatabase())
-  if (!FILLED) {
-    const client = new Client({ connectionString: databaseUrl })
-    await client.connect()
-    await fill(bench, client, 0, COUNT)
-    await client.end()
-  }
+  const databaseUrl = await filledDatabase(bench, COUNT)
   const table: Table[number][] = []
   for (const format of FORMATS) {
     bench.report(`${COUNT} records as ${format} ...`)

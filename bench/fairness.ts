@@ -5,7 +5,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { waitForHead } from '../dev/indexed'
 import { attacksOn, graphqlGroups, type Attack } from './attacks'
-import { percentile, rounded, type Bench, type Table } from './bench'
+import { isAsked, percentile, rounded, type Bench, type Table } from './bench'
 import { firstPosition, listen, ok } from './clients'
 import { bringUp } from './compute'
 import { fill, insertRecordsSql, insertWrittenRecords } from './generated-records'
@@ -16,8 +16,6 @@ const SIZE = Number(process.env.BENCH_FAIRNESS || 200_000)
 /** Number of changes that a disconnected listener missed. */
 const MISSED = Math.min(10_000, SIZE / 2)
 const SECONDS = 20
-/** Names of the attacks to run, separated by semicolons; all attacks if not set. */
-const ASKED = process.env.BENCH_KINDS?.split(';')
 const WARM_UP_SECONDS = 3
 /**
  * Milliseconds in which a node calls a smart account. The node of this machine would share its processors.
@@ -65,35 +63,30 @@ export async function fairness(bench: Bench): Promise<Table[]> {
   const { DATABASE_URL: databaseUrl } = environment
   const uids = await attestPoints(world.chain!, 20, bench.progress)
   await waitForHead(world.settings, world.chain!, bench.progress)
-  const client = new Client({ connectionString: databaseUrl! })
-  await client.connect()
-  try {
-    await fill(bench, client, 0, SIZE - MISSED)
-    for (let first = SIZE - MISSED + 1; first <= SIZE; first += 1_000)
-      await insertWrittenRecords(client, first, Math.min(SIZE, first + 999))
-    await client.query('VACUUM (ANALYZE) location_record')
-    const url = `http://127.0.0.1:${port}`
-    const beginning = await firstPosition(url, '10.0.0.13')
-    const asks = asksOf(url, uids, client, beginning)
-    const rows: Table[number][] = []
-    const quiet = new Map<string, number>()
-    for (const [attack, run] of Object.entries(await attacksOn(url, world.chain!, beginning))) {
-      if (ASKED && attack !== 'nothing' && !ASKED.includes(attack)) continue
-      bench.report(`next to ${attack} ...`)
-      const { measured, statuses } = await measureNextTo(run, asks)
-      const attackGot = statuses.map(([status, count]) => `${count} of ${status}`).join(', ') || 'n/a'
-      if (attack !== 'nothing' && statuses.every(([status]) => status === 429))
-        throw new Error(`all requests of ${attack} were refused (${attackGot}), so that it floods nothing`)
-      for (const { kind, ...figures } of measured) {
-        if (attack === 'nothing') quiet.set(kind, figures.p99Ms)
-        const ofQuiet = rounded(figures.p99Ms / quiet.get(kind)!)
-        rows.push({ nextTo: attack, kind, ...figures, ofQuiet, attackGot })
-      }
+  const client = await bench.connect(databaseUrl!)
+  await fill(bench, client, 0, SIZE - MISSED)
+  for (let first = SIZE - MISSED + 1; first <= SIZE; first += 1_000)
+    await insertWrittenRecords(client, first, Math.min(SIZE, first + 999))
+  await client.query('VACUUM (ANALYZE) location_record')
+  const url = `http://127.0.0.1:${port}`
+  const beginning = await firstPosition(url, '10.0.0.13')
+  const asks = asksOf(url, uids, client, beginning)
+  const rows: Table[number][] = []
+  const quiet = new Map<string, number>()
+  for (const [attack, run] of Object.entries(await attacksOn(url, world.chain!, beginning))) {
+    if (attack !== 'nothing' && !isAsked(attack)) continue
+    bench.report(`next to ${attack} ...`)
+    const { measured, statuses } = await measureNextTo(run, asks)
+    const attackGot = statuses.map(([status, count]) => `${count} of ${status}`).join(', ') || 'n/a'
+    if (attack !== 'nothing' && statuses.every(([status]) => status === 429))
+      throw new Error(`all requests of ${attack} were refused (${attackGot}), so that it floods nothing`)
+    for (const { kind, ...figures } of measured) {
+      if (attack === 'nothing') quiet.set(kind, figures.p99Ms)
+      const ofQuiet = rounded(figures.p99Ms / quiet.get(kind)!)
+      rows.push({ nextTo: attack, kind, ...figures, ofQuiet, attackGot })
     }
-    return [rows]
-  } finally {
-    await client.end()
   }
+  return [rows]
 }
 
 /** Requests of the victim, each kind from its own address. */

@@ -2,6 +2,8 @@ import type { Client } from 'pg'
 import { LINE_VERSION, recordLine, type RecordFields } from '../src/location'
 import type { Bench } from './bench'
 
+/** Migrated database that already has the records, which the benchmark does not change. */
+export const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 /** Records per statement of fill(). */
 const CHUNK = 100_000
 
@@ -83,6 +85,14 @@ export async function insertWrittenRecords(client: Client, first: number, last: 
   )
   await client.query('INSERT INTO location_record SELECT * FROM generated ORDER BY timestamp')
   await client.query('DROP TABLE generated')
+}
+
+/** Database with this number of records: FILLED, or a new one. */
+export async function filledDatabase(bench: Bench, count: number): Promise<string> {
+  if (FILLED) return FILLED
+  const databaseUrl = await bench.migratedDatabase()
+  await fill(bench, await bench.connect(databaseUrl), 0, count)
+  return databaseUrl
 }
 
 /**

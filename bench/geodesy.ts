@@ -2,7 +2,7 @@ import { booleanPointInPolygon, pointToPolygonDistance } from '@turf/turf'
 import { createKeccak, type IHasher } from 'hash-wasm'
 import type { MultiPolygon, Point, Polygon } from 'geojson'
 import { Geodesic } from 'geographiclib-geodesic'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { parseBody } from '../api/http/body'
 import {
   areaSquareMeters,
@@ -16,7 +16,7 @@ import {
   type PreparedGeometry,
   type Reading,
 } from '../src/geodesy'
-import type { Bench, Table } from './bench'
+import { medianMs, percentile, type Bench, type Table } from './bench'
 import { seededRandom } from '../dev/random'
 import { SEED } from './points'
 
@@ -31,9 +31,7 @@ const ROUNDS = (vertices: number) =>
  */
 export async function geodesy(bench: Bench): Promise<Table[]> {
   const keccak = await createKeccak(256)
-  const postgis = new Client({ connectionString: await bench.createDatabase() })
-  await postgis.connect()
-  bench.atEnd(() => postgis.end())
+  const postgis = await bench.connect(await bench.createDatabase())
   await postgis.query('CREATE EXTENSION postgis')
   return [
     await questions(bench, keccak, postgis),
@@ -89,14 +87,14 @@ async function questions(bench: Bench, keccak: IHasher, postgis: Client): Promis
       const turfMs = median(Math.min(rounds, 51), () =>
         turf(JSON.parse(polygon) as Polygon, JSON.parse(point) as Point),
       )
-      const postgisMs = await medianAsync(rounds, () =>
+      const postgisMs = await medianMs(rounds, () =>
         postgis.query({ name: question, text: sql, values: [polygon, point] }),
       )
       const sameWork = sql.replace(
         'SELECT ',
         "SELECT ST_IsValid(ST_GeomFromGeoJSON($1)), sha256(convert_to($1, 'UTF8')), ",
       )
-      const postgisValidatingMs = await medianAsync(rounds, () =>
+      const postgisValidatingMs = await medianMs(rounds, () =>
         postgis.query({ name: `${question} valid`, text: sameWork, values: [polygon, point] }),
       )
       rows.push({
@@ -135,13 +133,13 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
     await postgis.query(
       `CREATE TABLE ${stored} AS SELECT ST_GeomFromGeoJSON('${texts[0]}')::geography AS a, ST_GeomFromGeoJSON('${texts[1]}')::geography AS b`,
     )
-    const postgisColdMs = await medianAsync(ROUNDS(vertices), () =>
+    const postgisColdMs = await medianMs(ROUNDS(vertices), () =>
       postgis.query(
         'SELECT ST_Distance(ST_GeomFromGeoJSON($1)::geography, ST_GeomFromGeoJSON($2)::geography)',
         texts,
       ),
     )
-    const postgisStoredMs = await medianAsync(ROUNDS(vertices), () =>
+    const postgisStoredMs = await medianMs(ROUNDS(vertices), () =>
       postgis.query(`SELECT ST_Distance(a, b) FROM ${stored}`),
     )
     const itselfMs = median(3, () => contains(a, a))
@@ -305,12 +303,9 @@ function requests(bench: Bench, keccak: IHasher): Table {
         time('usual', () => contains(prepared(keccak, usual(body)), point))
         time('onePass', () => contains(prepared(keccak, inOnePass(body)), point))
       }
-    const [usualReadingMs, onePassReadingMs, usualMs, onePassMs] = Object.values(times).map(middle) as [
-      number,
-      number,
-      number,
-      number,
-    ]
+    const [usualReadingMs, onePassReadingMs, usualMs, onePassMs] = Object.values(times).map((each) =>
+      percentile(each, 0.5),
+    ) as [number, number, number, number]
     return {
       decimals: written,
       bytes: bodies[0]!.length,
@@ -341,7 +336,7 @@ function repeat(times: number, work: () => unknown): void {
 function median(rounds: number, work: () => unknown): number {
   const times: number[] = []
   for (let i = 0; i < rounds; i++) times.push(timed(work))
-  return middle(times)
+  return percentile(times, 0.5)
 }
 
 /** Duration in milliseconds. */
@@ -349,20 +344,6 @@ function timed(work: () => unknown): number {
   const started = performance.now()
   work()
   return performance.now() - started
-}
-
-async function medianAsync(rounds: number, work: () => Promise<unknown>): Promise<number> {
-  const times: number[] = []
-  for (let i = 0; i < rounds; i++) {
-    const started = performance.now()
-    await work()
-    times.push(performance.now() - started)
-  }
-  return middle(times)
-}
-
-function middle(times: number[]): number {
-  return times.sort((a, b) => a - b)[times.length >> 1]!
 }
 
 function round(value: number): number {

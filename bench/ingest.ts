@@ -1,23 +1,18 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { AbiCoder, ZeroAddress } from 'ethers'
-import type { Geometry } from 'geojson'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { settingSuffix } from '../src/chains'
 import {
   LOCAL_CHAIN,
   locationRequest,
   mined,
   missingNodeBinary,
-  request,
   startLocalChain,
   type LocalChain,
 } from '../dev/chain'
 import { seededRandom } from '../dev/random'
-import { fieldTypes, schemaUid } from '../src/eas'
-import { LOCATION_SCHEMA } from '../src/location'
 import { PlainError, freePort, startService, type Service } from '../dev/services'
-import { percentile, processMegabytes, rounded, type Bench, type Table } from './bench'
+import { processMegabytes, rounded, type Bench, type Table } from './bench'
 import { attestPoints, ATTESTATIONS, GAS_LIMIT, PER_BLOCK, randomPoint, SEED } from './points'
 import { indexWithPonder } from './ponder'
 import { startSlowNode } from './slow-services'
@@ -36,8 +31,6 @@ const POLL_MS = 50
 const SPARSE_BLOCKS = 5_000
 const SPARSE_EVERY = 100
 const LATENCY_MS = 100
-/** Number of times that both chains, with and without attributes, are indexed. */
-const ATTRIBUTE_TURNS = 5
 
 /** Fields read from the indexer's log entry of a written batch. */
 interface BatchLine {
@@ -63,7 +56,7 @@ export async function ingest(bench: Bench): Promise<Table[]> {
   bench.atEnd(() => chain.stop())
   await attestPoints(chain, ATTESTATIONS, bench.progress)
   await finalize(chain)
-  return [await dense(bench, chain), await withAttributes(bench, chain), await sparse(bench)]
+  return [await dense(bench, chain), await sparse(bench)]
 }
 
 /** A chain with many attestations, read from a node on this machine. */
@@ -140,49 +133,10 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   return rows
 }
 
-/** Schema v0.1 with three more fields, which become attributes. */
-const FIELDS_MORE = `${LOCATION_SCHEMA.fields},string assetId,uint256 serial,bool active`
-
 /** Mines until the whole chain is final. */
 async function finalize(chain: LocalChain): Promise<void> {
   // Blocks are mined one by one, because each may take seconds.
   for (let i = 0; i < LOCAL_CHAIN.finality + SPARE_BLOCKS; i++) await chain.provider.send('anvil_mine', [])
-}
-
-/** Equal points under a schema with attributes, indexed alternately with those without. */
-async function withAttributes(bench: Bench, without: LocalChain): Promise<Table> {
-  bench.report(`Preparing a chain of ${ATTESTATIONS} attestations with attributes (not counted) ...`)
-  const chain = await startLocalChain({ port: await freePort(), statesKept: 3 })
-  bench.atEnd(() => chain.stop())
-  const registry = await chain.registry()
-  const register = await registry.getFunction('register').send(FIELDS_MORE, ZeroAddress, true)
-  await mined(chain, register.hash)
-  const uid = schemaUid(FIELDS_MORE, ZeroAddress, true)
-  const [fields, coder] = [fieldTypes(FIELDS_MORE), AbiCoder.defaultAbiCoder()]
-  let serial = 0
-  const requestOf = (point: Geometry) =>
-    request(
-      uid,
-      coder.encode(fields, [
-        ...[0, 'EPSG:4326', 'geojson-point', JSON.stringify(point), [], [], [], [], ''],
-        ...[`pump-${++serial}`, 10n ** 18n + BigInt(serial), serial % 2 === 0],
-      ]),
-    )
-  await attestPoints(chain, ATTESTATIONS, bench.progress, requestOf)
-  await finalize(chain)
-  const times: [number[], number[]] = [[], []]
-  for (let turn = 0; turn < ATTRIBUTE_TURNS; turn++)
-    for (const [i, each] of [without, chain].entries()) {
-      const { started, ended, client } = await index(bench, each.url, ATTESTATIONS)
-      await client.end()
-      times[i]!.push(ended - beginOf(batchesSince(bench, started)[0]!))
-    }
-  const [bare, more] = times.map((each) => percentile(each, 0.5)) as [number, number]
-  return [
-    figure('from first batch, without attributes, median', bare, 'ms'),
-    figure('from first batch, three attributes, median', more, 'ms'),
-    figure('three attributes : without', rounded(more / bare, 2), 'times'),
-  ]
 }
 
 /** Range of mostly empty blocks, with latency in every response of the node. */
@@ -203,8 +157,7 @@ async function sparse(bench: Bench): Promise<Table> {
   await finalize(chain)
   let requests = 0
   const url = await startSlowNode(bench, { url: chain.url, ms: LATENCY_MS, onCalls: () => requests++ })
-  const { started, ended, client } = await index(bench, url, count)
-  await client.end()
+  const { started, ended } = await index(bench, url, count)
   return [
     figure(
       `${SPARSE_BLOCKS} sparse blocks at ${LATENCY_MS} ms latency, from process start`,
@@ -226,9 +179,7 @@ async function sparse(bench: Bench): Promise<Table> {
  */
 async function index(bench: Bench, rpcUrl: string, count: number) {
   const databaseUrl = await bench.migratedDatabase()
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  bench.atEnd(() => client.end().catch(() => {}))
+  const client = await bench.connect(databaseUrl)
 
   bench.report('Indexing ...')
   const started = Date.now()

@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import Fastify from 'fastify'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { SignatureLog } from '../api/log'
 import { SafeSender } from '../api/outgoing'
 import { Store } from '../api/store'
@@ -52,10 +50,8 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
     JSON.stringify({ chainId: LOCAL_CHAIN.id, from: randomPoint(random), to: randomPoint(random) }),
   )
   const on = [...world.services.values()].find(({ name }) => name === 'api')!
-  const client = new Client({ connectionString: environment.DATABASE_URL })
-  await client.connect()
-  bench.atEnd(() => client.end())
-  const insert = await insertOf(await bench.createDatabase())
+  const client = await bench.connect(environment.DATABASE_URL!)
+  const insert = await insertOf(bench)
   const load = async (url: string, { pid }: Service, concurrency: number): Promise<Costs> => {
     const before = await processorTimes(client, pid)
     const urls = [`${url}/compute/v0/distance`]
@@ -113,11 +109,10 @@ interface Costs extends Measured {
 }
 
 /** Statement that inserts a row of the size of an entry, on its own database. */
-async function insertOf(url: string): Promise<Statement & { url: string }> {
-  const client = new Client({ connectionString: url })
-  await client.connect()
+async function insertOf(bench: Bench): Promise<Statement & { url: string }> {
+  const url = await bench.createDatabase()
+  const client = await bench.connect(url)
   await client.query('CREATE TABLE entry (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, entry bytea)')
-  await client.end()
   const { length } = encodeEntry({ ...randomEntry(), time: 0 })
   return { url, text: 'INSERT INTO entry (entry) VALUES ($1::bytea)', values: [`\\x${'5a'.repeat(length)}`] }
 }
@@ -138,10 +133,7 @@ function medians(measured: readonly Costs[]): Costs {
 
 /** Writer, sequencer and reader in this process, without HTTP, on an empty database. */
 async function logAlone(bench: Bench): Promise<Table> {
-  const databaseUrl = await bench.createDatabase()
-  await promisify(execFile)(process.execPath, ['lib/migrate.js'], {
-    env: { ...bench.environment, DATABASE_URL: databaseUrl },
-  })
+  const databaseUrl = await bench.migratedDatabase()
   const store = new Store(databaseUrl, () => {})
   const log = new SignatureLog({
     ...{ servers: store.servers, publicBaseUrl: 'http://127.0.0.1', key: undefined, policy: undefined },
@@ -156,9 +148,7 @@ async function logAlone(bench: Bench): Promise<Table> {
 
   const entries = Array.from({ length: ENTRIES }, randomEntry)
   const leaves: Uint8Array[] = []
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  bench.atEnd(() => client.end())
+  const client = await bench.connect(databaseUrl)
   const before = await processorTimes(client, process.pid)
   const began = performance.now()
   let next = 0

@@ -115,6 +115,12 @@ function benchOn(server: string, folder: string): Bench {
       await promisify(execFile)(process.execPath, ['lib/migrate.js'], { env })
       return url
     },
+    connect: async (connectionString) => {
+      const client = new Client({ connectionString })
+      await client.connect()
+      cleanups.push(() => client.end())
+      return client
+    },
     start: async (name, args, environment) => {
       const service = startService(name, [...args], environment, folder)
       cleanups.push(() => service.stop())

@@ -1,9 +1,8 @@
 import { chromium, type Page } from 'playwright-core'
-import { Client } from 'pg'
 import { CHROMIUM, launchOptions } from '../dev/chromium'
-import { freePort, PlainError } from '../dev/services'
-import { startWorld } from '../dev/world'
+import { PlainError } from '../dev/services'
 import type { Bench, Table } from './bench'
+import { bringUp } from './compute'
 import { fill } from './generated-records'
 
 const RECORDS = Number(process.env.BENCH_PAGES || 50_000)
@@ -52,30 +51,12 @@ const TASK = /^(?:ThreadControllerImpl::)?RunTask$/
  */
 export async function pages(bench: Bench): Promise<Table[]> {
   if (!CHROMIUM) throw new PlainError('The benchmark of the pages needs Chromium, which is not installed.')
-  const databaseUrl = await bench.createDatabase()
-  const [port, chainPort] = await Promise.all([freePort(), freePort()])
-  const world = await startWorld({
-    environment: {
-      ...bench.environment,
-      ...{ DATABASE_URL: databaseUrl, CHAINS: 'base-sepolia', API_PROCESSES: '1' },
-      ...{ RATE_LIMIT_PER_HOUR: '0', RECORDS_RATE_LIMIT_PER_HOUR: '0' },
-      ...{ PORT: String(port), LOCAL_CHAIN_PORT: String(chainPort) },
-    },
-    folder: bench.folder,
-    samples: true,
-    keep: false,
-    report: bench.report,
-    progress: bench.progress,
-  })
-  bench.atEnd(() => world.stop())
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  await fill(bench, client, 0, RECORDS)
-  await client.end()
+  const { world, environment } = await bringUp(bench, true)
+  await fill(bench, await bench.connect(environment.DATABASE_URL!), 0, RECORDS)
   const browser = await chromium.launch(launchOptions(true))
   bench.atEnd(() => browser.close())
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-  const url = `http://127.0.0.1:${port}`
+  const url = world.settings.publicBaseUrl
   bench.report('interactions ...')
   const { interactions } = await interacting(page, url)
   bench.report('the map is dragged ...')

@@ -1,5 +1,4 @@
-import type { Geometry } from 'geojson'
-import { locationRequest, mined, type LocalChain, type request } from '../dev/chain'
+import { locationRequest, mined, type LocalChain } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import type { Bench } from './bench'
 
@@ -20,22 +19,18 @@ export const SEED = 20_260_101
  */
 export const GAS_LIMIT = 990_000_000
 
-/**
- * Attests this many seeded random points, PER_BLOCK at once, under v0.1 or as `requestOf` returns. Returns
- * their UIDs.
- */
+/** Attests this many seeded random points, PER_BLOCK at once. Returns their UIDs. */
 export async function attestPoints(
   chain: LocalChain,
   count: number,
   progress: Bench['progress'],
-  requestOf: (point: Geometry) => ReturnType<typeof request> = (point) => locationRequest(point),
 ): Promise<string[]> {
   const multiAttest = (await chain.eas()).getFunction('multiAttest')
   const random = seededRandom(SEED)
   const uids: string[] = []
   while (uids.length < count) {
     const requests = Array.from({ length: Math.min(PER_BLOCK, count - uids.length) }, () =>
-      requestOf(randomPoint(random)),
+      locationRequest(randomPoint(random)),
     )
     const sent = await multiAttest.send(
       [{ schema: requests[0]!.schema, data: requests.map((request) => request.data) }],

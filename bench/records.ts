@@ -1,14 +1,22 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import { freePort, type Service } from '../dev/services'
 import { Store } from '../api/store/store'
 import { conditionIn } from '../api/query/filter'
 import type { RecordFilter, Statement } from '../api/store/model'
-import { processStatus, processorMs, rounded, type Bench, type Table } from './bench'
-import { CITIES_SQL, FIRST_TIME, PROVERS, SECONDS_BETWEEN, fill, proverAddress } from './generated-records'
+import { KINDS, isAsked, processStatus, processorMs, rounded, type Bench, type Table } from './bench'
+import {
+  CITIES_SQL,
+  FILLED,
+  FIRST_TIME,
+  PROVERS,
+  SECONDS_BETWEEN,
+  fill,
+  proverAddress,
+} from './generated-records'
 import { runPgbench, statementsOf, type Page } from './pgbench'
 import { SEED } from './points'
 import { run, runWarm, warmUp } from './load-thread'
@@ -18,13 +26,6 @@ import { run, runWarm, warmUp } from './load-thread'
  * grows from one number to the next.
  */
 const SIZES = (process.env.BENCH_RECORDS || '1000000,10000000').split(',').map(Number)
-/**
- * Name of a migrated database that already has the single number of records in BENCH_RECORDS. The benchmark
- * does not change it.
- */
-const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
-/** Kinds of lists to measure, separated by semicolons; all kinds if not set. */
-const KINDS = process.env.BENCH_KINDS?.split(';')
 const CONCURRENCY = 32
 /** Concurrency at which response times include no queueing. */
 const FEW = 8
@@ -49,52 +50,47 @@ interface City {
  */
 export async function records(bench: Bench): Promise<Table[]> {
   const databaseUrl = FILLED || (await bench.migratedDatabase())
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
+  const client = await bench.connect(databaseUrl)
   const tables: Table[] = []
   const measured = new Map<string, number>()
-  try {
-    let filled = 0
-    for (const size of SIZES) {
-      if (!FILLED) await fill(bench, client, filled, size)
-      filled = size
-      const kinds = await kindsOf(client, size)
-      const api = await startApi(bench, databaseUrl, { CACHE_MB: '0' })
-      const rows: Table[number][] = []
-      for (const [kind, pages] of Object.entries(kinds).filter(([kind]) => !KINDS || KINDS.includes(kind))) {
-        bench.report(`${size} records, ${kind} ...`)
-        const statements = await statementsOf(databaseUrl, pages)
-        const pgbench = await runPgbench(bench, databaseUrl, statements, LOAD)
-        const bare = await passedThrough(bench, databaseUrl, statements)
-        const load = { urls: urlsOf(api.url, pages), bodies: [], ...LOAD }
-        await warmUp(load)
-        const before = await processorTimes(client, api.service.pid)
-        const service = await run(load)
-        const after = await processorTimes(client, api.service.pid)
-        const perRequest = (part: 'api' | 'postgres') =>
-          rounded((after[part] - before[part]) / (service.requestsPerSecond * SECONDS), 3)
-        const few = await run({ ...load, concurrency: FEW })
-        const smaller = measured.get(kind)
-        measured.set(kind, pgbench)
-        rows.push({
-          records: size,
-          kind,
-          ...service,
-          p99MsAt8: few.p99Ms,
-          pgbenchPerSecond: Math.round(pgbench),
-          ofPgbench: rounded(service.requestsPerSecond / pgbench, 2),
-          bareOfPgbench: rounded(bare / pgbench, 2),
-          apiMs: perRequest('api'),
-          postgresMs: perRequest('postgres'),
-          costOfSizeBefore: smaller === undefined ? 'n/a' : rounded(smaller / pgbench, 2),
-        })
-      }
-      tables.push(rows)
-      await api.service.stop()
-      if (!KINDS) tables.push(await kept(bench, databaseUrl, size, kinds))
+  let filled = 0
+  for (const size of SIZES) {
+    if (!FILLED) await fill(bench, client, filled, size)
+    filled = size
+    const kinds = await kindsOf(client, size)
+    const api = await startApi(bench, databaseUrl, { CACHE_MB: '0' })
+    const rows: Table[number][] = []
+    for (const [kind, pages] of Object.entries(kinds).filter(([kind]) => isAsked(kind))) {
+      bench.report(`${size} records, ${kind} ...`)
+      const statements = await statementsOf(databaseUrl, pages)
+      const pgbench = await runPgbench(bench, databaseUrl, statements, LOAD)
+      const bare = await passedThrough(bench, databaseUrl, statements)
+      const load = { urls: urlsOf(api.url, pages), bodies: [], ...LOAD }
+      await warmUp(load)
+      const before = await processorTimes(client, api.service.pid)
+      const service = await run(load)
+      const after = await processorTimes(client, api.service.pid)
+      const perRequest = (part: 'api' | 'postgres') =>
+        rounded((after[part] - before[part]) / (service.requestsPerSecond * SECONDS), 3)
+      const few = await run({ ...load, concurrency: FEW })
+      const smaller = measured.get(kind)
+      measured.set(kind, pgbench)
+      rows.push({
+        records: size,
+        kind,
+        ...service,
+        p99MsAt8: few.p99Ms,
+        pgbenchPerSecond: Math.round(pgbench),
+        ofPgbench: rounded(service.requestsPerSecond / pgbench, 2),
+        bareOfPgbench: rounded(bare / pgbench, 2),
+        apiMs: perRequest('api'),
+        postgresMs: perRequest('postgres'),
+        costOfSizeBefore: smaller === undefined ? 'n/a' : rounded(smaller / pgbench, 2),
+      })
     }
-  } finally {
-    await client.end()
+    tables.push(rows)
+    await api.service.stop()
+    if (!KINDS) tables.push(await kept(bench, databaseUrl, size, kinds))
   }
   return tables
 }

@@ -1,4 +1,3 @@
-import { Client } from 'pg'
 import { MISSING_PACKAGES, startCluster } from '../test/cluster'
 import type { Bench, Table } from './bench'
 import { fill } from './generated-records'
@@ -24,8 +23,7 @@ export async function scaling(bench: Bench): Promise<Table[]> {
   const cluster = await startCluster(2)
   bench.atEnd(() => cluster.stop())
   const [primary, ...replicas] = cluster.servers
-  const client = new Client({ connectionString: primary!.url })
-  await client.connect()
+  const client = await bench.connect(primary!.url)
   await fill(bench, client, 0, SIZE)
   const [size] = (
     await client.query<{ bytes: string }>(
@@ -33,7 +31,6 @@ export async function scaling(bench: Bench): Promise<Table[]> {
     )
   ).rows
   await client.query('CHECKPOINT')
-  await client.end()
   const rows: Table[number][] = []
   for (const through of ['Postgres', 'PgBouncer'] as const)
     for (let servers = 1; servers <= cluster.servers.length; servers++) {

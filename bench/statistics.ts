@@ -1,5 +1,4 @@
-import { Client } from 'pg'
-import { percentile, rounded, type Bench, type Table } from './bench'
+import { medianMs, rounded, type Bench, type Table } from './bench'
 import { fill, FIRST_TIME, SECONDS_BETWEEN } from './generated-records'
 import { startApi } from './records'
 
@@ -14,34 +13,29 @@ const LEFT = 100_000
 
 export async function statistics(bench: Bench): Promise<Table[]> {
   const databaseUrl = await bench.migratedDatabase()
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
+  const client = await bench.connect(databaseUrl)
   await client.query('SET max_parallel_workers_per_gather = 0; SET jit = off')
   const tables: Table[] = []
-  try {
-    let filled = 0
-    for (const size of SIZES) {
-      await fill(bench, client, filled, size)
-      filled = size
-      const api = await startApi(bench, databaseUrl, { CACHE_MB: '0' })
-      const rows: Table[number][] = []
-      for (const [kind, { query, sql }] of Object.entries(kindsOf(size))) {
-        bench.report(`${size} records, ${kind} ...`)
-        const url = `${api.url}/api/v0/location-records/stats?${query}`
-        const total = ((await (await fetch(url)).json()) as { total: number }).total
-        rows.push({
-          records: size,
-          kind,
-          counted: total,
-          medianMs: await medianMs(REQUESTS, async () => void (await (await fetch(url)).text())),
-          plainSqlMs: await medianMs(PLAIN_REQUESTS, async () => void (await client.query(sql))),
-        })
-      }
-      tables.push(rows)
-      await api.service.stop()
+  let filled = 0
+  for (const size of SIZES) {
+    await fill(bench, client, filled, size)
+    filled = size
+    const api = await startApi(bench, databaseUrl, { CACHE_MB: '0' })
+    const rows: Table[number][] = []
+    for (const [kind, { query, sql }] of Object.entries(kindsOf(size))) {
+      bench.report(`${size} records, ${kind} ...`)
+      const url = `${api.url}/api/v0/location-records/stats?${query}`
+      const total = ((await (await fetch(url)).json()) as { total: number }).total
+      rows.push({
+        records: size,
+        kind,
+        counted: total,
+        medianMs: rounded(await medianMs(REQUESTS, async () => (await fetch(url)).text())),
+        plainSqlMs: rounded(await medianMs(PLAIN_REQUESTS, () => client.query(sql))),
+      })
     }
-  } finally {
-    await client.end()
+    tables.push(rows)
+    await api.service.stop()
   }
   return tables
 }
@@ -71,14 +65,4 @@ function kindsOf(size: number): Record<string, { query: string; sql: string }> {
       sql: grouped('ST_GeoHash(ST_Centroid(geom), 3)', recent),
     },
   }
-}
-
-async function medianMs(times: number, work: () => Promise<void>): Promise<number> {
-  const took: number[] = []
-  for (let i = 0; i < times; i++) {
-    const began = performance.now()
-    await work()
-    took.push(performance.now() - began)
-  }
-  return rounded(percentile(took, 0.5))
 }

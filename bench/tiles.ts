@@ -1,12 +1,10 @@
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { percentile, rounded, type Bench, type Table } from './bench'
-import { fill } from './generated-records'
+import { filledDatabase } from './generated-records'
 import { runWarm } from './load-thread'
 import { startApi } from './records'
 
 const SIZE = Number(process.env.BENCH_TILES || 1_000_000)
-/** Name of a migrated database that already has this number of records. The benchmark does not change it. */
-const FILLED = process.env.BENCH_RECORDS_DATABASE_URL
 const ZOOMS = [0, 4, 8, 12]
 /** Number of different tiles per zoom. They contain records that are picked at even intervals. */
 const VARIANTS = 100
@@ -31,41 +29,34 @@ type Tile = readonly [z: number, x: number, y: number]
  * Measures vector tiles of a million records, cold and warm, and the query that builds them in the database.
  */
 export async function tiles(bench: Bench): Promise<Table[]> {
-  const databaseUrl = FILLED || (await bench.migratedDatabase())
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    if (!FILLED) await fill(bench, client, 0, SIZE)
-    // Settings of the API's own connections, which make the plain query faster.
-    await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
-    const api = await startApi(bench, databaseUrl)
-    const forgetful = await startApi(bench, databaseUrl, { CACHE_MB: '0' }, 'api-without-cache')
-    const rows: Table[number][] = []
-    for (const zoom of ZOOMS) {
-      bench.report(`tiles of zoom ${zoom} ...`)
-      const some = await tilesOf(client, zoom)
-      const urls = (base: string) =>
-        some.map((tile) => `${base}/tiles/location-records/${tile.join('/')}.mvt`)
-      const load = { bodies: [], headers: HEADERS, seconds: SECONDS }
-      const made = await runWarm({ ...load, urls: urls(forgetful.url), concurrency: 1 })
-      await plain(client, some, WARM_UP_SECONDS)
-      const compared = await plain(client, some, SECONDS)
-      const kept = await runWarm({ ...load, urls: urls(api.url), concurrency: CONCURRENCY })
-      rows.push({
-        records: SIZE,
-        zoom,
-        tiles: some.length,
-        ...{ coldPerSecond: made.requestsPerSecond, coldP50Ms: made.p50Ms, coldP99Ms: made.p99Ms },
-        ...compared,
-        coldTimeOfPlain: rounded(compared.plainPerSecond / made.requestsPerSecond, 2),
-        ...{ warmPerSecond: kept.requestsPerSecond, warmP50Ms: kept.p50Ms, warmP99Ms: kept.p99Ms },
-        errors: made.errors + kept.errors,
-      })
-    }
-    return [rows]
-  } finally {
-    await client.end()
+  const databaseUrl = await filledDatabase(bench, SIZE)
+  const client = await bench.connect(databaseUrl)
+  // Settings of the API's own connections, which make the plain query faster.
+  await client.query('SET jit = off; SET max_parallel_workers_per_gather = 0; SET work_mem = "16MB"')
+  const api = await startApi(bench, databaseUrl)
+  const forgetful = await startApi(bench, databaseUrl, { CACHE_MB: '0' }, 'api-without-cache')
+  const rows: Table[number][] = []
+  for (const zoom of ZOOMS) {
+    bench.report(`tiles of zoom ${zoom} ...`)
+    const some = await tilesOf(client, zoom)
+    const urls = (base: string) => some.map((tile) => `${base}/tiles/location-records/${tile.join('/')}.mvt`)
+    const load = { bodies: [], headers: HEADERS, seconds: SECONDS }
+    const made = await runWarm({ ...load, urls: urls(forgetful.url), concurrency: 1 })
+    await plain(client, some, WARM_UP_SECONDS)
+    const compared = await plain(client, some, SECONDS)
+    const kept = await runWarm({ ...load, urls: urls(api.url), concurrency: CONCURRENCY })
+    rows.push({
+      records: SIZE,
+      zoom,
+      tiles: some.length,
+      ...{ coldPerSecond: made.requestsPerSecond, coldP50Ms: made.p50Ms, coldP99Ms: made.p99Ms },
+      ...compared,
+      coldTimeOfPlain: rounded(compared.plainPerSecond / made.requestsPerSecond, 2),
+      ...{ warmPerSecond: kept.requestsPerSecond, warmP50Ms: kept.p50Ms, warmP99Ms: kept.p99Ms },
+      errors: made.errors + kept.errors,
+    })
   }
+  return [rows]
 }
 
 /**

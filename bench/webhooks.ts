@@ -3,7 +3,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Client } from 'pg'
 import { percentile, processMegabytes, type Bench, type Table } from './bench'
 import { insertRecordsSql } from './generated-records'
 import { startApi } from './records'
@@ -41,61 +40,56 @@ export async function webhooks(bench: Bench): Promise<Table[]> {
       Array.from({ length: SUBSCRIPTIONS }, (_, i) => ({ id: `s${i}`, url: `http://${host}/${i}`, secret })),
     ),
   )
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    await client.query(insertRecordsSql(), [1, 1])
-    const { service } = await startApi(bench, databaseUrl, {
-      WEBHOOKS_FILE: file,
-      WEBHOOK_PRIVATE_HOSTS: host,
-    })
-    const count = async (where: string) =>
-      (await client.query<{ count: number }>(`SELECT count(*)::int FROM webhook_subscription WHERE ${where}`))
-        .rows[0]!.count
-    while ((await count('position IS NOT NULL')) < SUBSCRIPTIONS) await pause(100)
-    let next = 2
-    /** Latencies in milliseconds from the commit of these records to each delivery. */
-    const deliver = async (records: number): Promise<number[]> => {
-      arrived.length = 0
-      await client.query(insertRecordsSql(), [next, next + records - 1])
-      const began = performance.now()
-      next += records
-      while (arrived.length < records * SUBSCRIPTIONS) {
-        await pause(20)
-        bench.progress('messages', arrived.length, records * SUBSCRIPTIONS)
-      }
-      return arrived.map((at) => at - began)
+  const client = await bench.connect(databaseUrl)
+  await client.query(insertRecordsSql(), [1, 1])
+  const { service } = await startApi(bench, databaseUrl, {
+    WEBHOOKS_FILE: file,
+    WEBHOOK_PRIVATE_HOSTS: host,
+  })
+  const count = async (where: string) =>
+    (await client.query<{ count: number }>(`SELECT count(*)::int FROM webhook_subscription WHERE ${where}`))
+      .rows[0]!.count
+  while ((await count('position IS NOT NULL')) < SUBSCRIPTIONS) await pause(100)
+  let next = 2
+  /** Latencies in milliseconds from the commit of these records to each delivery. */
+  const deliver = async (records: number): Promise<number[]> => {
+    arrived.length = 0
+    await client.query(insertRecordsSql(), [next, next + records - 1])
+    const began = performance.now()
+    next += records
+    while (arrived.length < records * SUBSCRIPTIONS) {
+      await pause(20)
+      bench.progress('messages', arrived.length, records * SUBSCRIPTIONS)
     }
-    await deliver(2)
-    const burst = await deliver(BURST)
-    const single: number[] = []
-    for (let i = 0; i < SINGLE; i++) {
-      single.push(...(await deliver(1)))
-      await pause(200)
-    }
-    const megabytes = processMegabytes(service.pid, 'VmHWM')
-    // Latencies of deliveries by a second API instance after the first one is killed.
-    await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
-    await service.kill()
-    const takenOver = await deliver(1)
-    const at = (list: number[], share: number) => Math.round(percentile(list, share))
-    return [
-      [
-        {
-          subscriptions: SUBSCRIPTIONS,
-          burstRecords: BURST,
-          messagesPerSecond: Math.round(burst.length / (Math.max(...burst) / 1000)),
-          burstP50Ms: at(burst, 0.5),
-          burstP99Ms: at(burst, 0.99),
-          singleP50Ms: at(single, 0.5),
-          singleP99Ms: at(single, 0.99),
-          killedP50Ms: at(takenOver, 0.5),
-          killedMaxMs: at(takenOver, 1),
-          processMegabytes: megabytes,
-        },
-      ],
-    ]
-  } finally {
-    await client.end()
+    return arrived.map((at) => at - began)
   }
+  await deliver(2)
+  const burst = await deliver(BURST)
+  const single: number[] = []
+  for (let i = 0; i < SINGLE; i++) {
+    single.push(...(await deliver(1)))
+    await pause(200)
+  }
+  const megabytes = processMegabytes(service.pid, 'VmHWM')
+  // Latencies of deliveries by a second API instance after the first one is killed.
+  await startApi(bench, databaseUrl, { WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: host }, 'api-2')
+  await service.kill()
+  const takenOver = await deliver(1)
+  const at = (list: number[], share: number) => Math.round(percentile(list, share))
+  return [
+    [
+      {
+        subscriptions: SUBSCRIPTIONS,
+        burstRecords: BURST,
+        messagesPerSecond: Math.round(burst.length / (Math.max(...burst) / 1000)),
+        burstP50Ms: at(burst, 0.5),
+        burstP99Ms: at(burst, 0.99),
+        singleP50Ms: at(single, 0.5),
+        singleP99Ms: at(single, 0.99),
+        killedP50Ms: at(takenOver, 0.5),
+        killedMaxMs: at(takenOver, 1),
+        processMegabytes: megabytes,
+      },
+    ],
+  ]
 }
