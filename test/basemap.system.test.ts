@@ -3,10 +3,10 @@ import path from 'node:path'
 import { GeoJSONVT } from '@maplibre/geojson-vt'
 import { fromGeojsonVt } from '@maplibre/vt-pbf'
 import { PMTiles } from 'pmtiles'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { pmtilesOf, tileId } from '../web/build/pmtiles.mjs'
 import { CHROMIUM, openPage, type OpenPage } from './browser'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { box } from './shapes'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -28,7 +28,6 @@ beforeAll(async () => {
   plain = await startTestWorld()
   streets = await startTestWorld({ BASEMAP: file })
 })
-afterAll(() => removeFolder(folder))
 
 /** An archive in the schema of Protomaps: two streets that cross, on land. */
 function archive(): Buffer {

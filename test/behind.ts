@@ -8,7 +8,7 @@ import { startTestChain } from './chains'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
-import { createMigratedDatabase, removeFolder, rows, temporaryFolder } from './database'
+import { createMigratedDatabase, lastingFolder, rows, temporaryFolder } from './database'
 import { runNode } from './node'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { LOCAL_CHAIN, built, forgetBuilt, mine } from './world'
@@ -53,7 +53,7 @@ export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b
 
 /** Milliseconds that an indexer with HASTY waits for an RPC response, for tests with late responses. */
 export const TIMEOUT_MS = 2_000
-export const HASTY: NodeJS.ProcessEnv = { CHAINS_FILE: path.join(temporaryFolder(), 'hasty.json') }
+export const HASTY: NodeJS.ProcessEnv = { CHAINS_FILE: path.join(lastingFolder(), 'hasty.json') }
 writeFileSync(HASTY.CHAINS_FILE!, JSON.stringify([{ slug: LOCAL_CHAIN.slug, rpcTimeoutMs: TIMEOUT_MS }]))
 const SLUG = LOCAL_CHAIN.slug
 /** The pause is short because tests restart often, and constant because no back-off is needed. */
@@ -230,7 +230,6 @@ function keep(
     stop: async () => {
       stopping = true
       await started.stop()
-      removeFolder(folder)
     },
   }
 }

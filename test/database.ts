@@ -26,7 +26,7 @@ export interface TestDatabase {
 /** Creates an empty database: on the server of TEST_DATABASE_URL, otherwise an embedded one in memory. */
 export async function createDatabase(): Promise<TestDatabase> {
   const server = serverUrl()
-  return dropped(await (server ? onServer(server) : embedded(temporaryFolder())))
+  return dropped(await (server ? onServer(server) : embedded(lastingFolder())))
 }
 
 /** Creates a migrated database: a copy of the run's template, or of another one. */
@@ -34,7 +34,7 @@ export async function createMigratedDatabase(template = process.env.TEST_TEMPLAT
   if (!template) throw new Error('There is no template: a test that needs a database is a service test.')
   const server = serverUrl()
   if (server) return dropped(await onServer(server, template))
-  const folder = temporaryFolder()
+  const folder = lastingFolder()
   const data = path.join(folder, 'data')
   cpSync(template, data, { recursive: true })
   return dropped(await embedded(folder, data))
@@ -75,7 +75,7 @@ export async function createTemplate(fill: (url: string) => Promise<void> | void
     await fill(url)
     return { template: new URL(url).pathname.slice(1), drop }
   }
-  const folder = temporaryFolder()
+  const folder = lastingFolder()
   const data = path.join(folder, 'data')
   if (base) cpSync(base, data, { recursive: true })
   const { url, stop, drop } = await embedded(folder, data)
@@ -192,8 +192,18 @@ export async function rows<Row extends object>(
   }
 }
 
-/** A folder for logs. A failed test leaves it for inspection, and the next run removes it. */
+/**
+ * A folder that is removed after the file's tests. If one of them failed, it stays for inspection until the
+ * next run.
+ */
 export function temporaryFolder(): string {
+  const folder = lastingFolder()
+  atEnd(() => (globalThis as { testFileFailed?: boolean }).testFileFailed || removeFolder(folder))
+  return folder
+}
+
+/** A folder that several test files use. The next run removes it. */
+export function lastingFolder(): string {
   return mkdtempSync(path.join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`))
 }
 

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { LOCAL_CHAIN, nodeBinary } from '../dev/chain'
 import { preparedState } from './chains'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { POSTGRES_FILES, REDIS, missing } from './servers'
 
 /**
@@ -153,7 +153,6 @@ test.skipIf(!isAllowed).each([
     output += read('output')
     const journal = read('journal')
     const code = read('code').trim()
-    removeFolder(folder)
     expect([code, code === '0' ? '' : `${output}\n${journal}`.slice(-8_000)]).toEqual(['0', ''])
     const [, ready] = /^(\{"status":"ready".*)$/m.exec(output)!
     expect(JSON.parse(ready!)).toMatchObject({

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mineOn, revoke } from '../dev/chain'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import {
   blocksOf,
   differences,
@@ -76,7 +76,6 @@ beforeAll(async () => {
   // As with `npm start`, programs wait for transactions by the next block.
   for (const chain of world.chains.values()) mineOn(chain)
 }, COMPILING_MS)
-afterAll(() => removeFolder(folder))
 
 describe.each(PAGES)('the page %s', (page) => {
   const blocks = blocksOf(page)

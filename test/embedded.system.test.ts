@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startService, type Service } from '../dev/services'
 import { copyOver } from '../src/indexer/store/connection'
-import { connect, removeFolder, temporaryFolder } from './database'
+import { connect, temporaryFolder } from './database'
 
 /** Tests the embedded database through the pg driver: several clients share its only session. */
 let service: Service
@@ -14,10 +14,7 @@ beforeAll(async () => {
   await service.ready
   url = `postgres://postgres@127.0.0.1:${port}/postgres`
 })
-afterAll(async () => {
-  await service.stop()
-  removeFolder(folder)
-})
+afterAll(() => service.stop())
 async function connected<T>(work: (client: Client) => Promise<T>): Promise<T> {
   const client = await connect(url)
   try {

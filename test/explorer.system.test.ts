@@ -1,6 +1,6 @@
 import { AbiCoder } from 'ethers'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, request, revoke } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
@@ -8,7 +8,7 @@ import { settingSuffix } from '../src/chains'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
-import { removeFolder, rows, temporaryFolder } from './database'
+import { rows, temporaryFolder } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
@@ -55,7 +55,6 @@ beforeAll(async () => {
   uids.unread = await attest(chain, payload('address', '10 Downing Street', 'Nowhere', []))
   await world.caughtUp()
 })
-afterAll(() => removeFolder(folder))
 
 /** Attests any text as a location. */
 function payload(type: string, location: string, memo: string, media: readonly [string, string][]) {

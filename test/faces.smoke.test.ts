@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { createGeo } from '@geospatial-attestation/client'
 import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
-import { closeSigners, signerOf } from '../packages/client/test/signers'
+import { signerOf } from '../packages/client/test/signers'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -34,7 +34,6 @@ test('the client requests an answer, lands it, and checks it on its chain', asyn
   const answer = await geo.distance(TOWER, GATE)
   const landed = await geo.land(answer, signerOf('ethers', world.chain).signer)
   expect(await geo.check(landed.uid)).toMatchObject({ valid: true, says: { result: 881329.94 } })
-  closeSigners()
 })
 
 test('geo, as an executable, returns a distance', () => {

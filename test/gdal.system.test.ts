@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../dev/services'
 import { startApi, type TestApi } from './api'
-import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
 import { insertRecords, somePlaces, uidOf, addressOf, type Place } from './records'
 
 /**
@@ -70,7 +70,6 @@ beforeAll(async () => {
   source = `OAPIF:${publicBaseUrl}/ogc`
 })
 afterAll(async () => {
-  removeFolder(folder)
   proxy?.closeAllConnections()
   proxy?.close()
 })

@@ -8,7 +8,7 @@ import { blankSettings } from '../dev/settings'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
 import { command } from './behind'
-import { TEST_DATABASE_URL, removeFolder, rows, temporaryFolder } from './database'
+import { TEST_DATABASE_URL, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
@@ -250,7 +250,6 @@ test('the second indexer of a chain waits, and takes over when the first indexer
   )
   expect(changes).toEqual(uids.map((uid) => ({ kind: 'new', uid })))
   await second.stop()
-  removeFolder(folder)
 })
 
 // The embedded database has a single session, which a transaction occupies.
@@ -304,7 +303,6 @@ test.skipIf(!TEST_DATABASE_URL)(
       }
       await blocker.end().catch(() => {})
       await second.stop()
-      removeFolder(folder)
     }
     // The first indexer is restarted.
     const again = () => `/${world.services.get('indexer-base-sepolia')!.pid}/`
@@ -333,7 +331,6 @@ test.skipIf(process.platform !== 'linux')(
     expect(text).toContain('sqd_processor_last_block')
     expect(listening(own.pid)).toEqual(['127.0.0.1'])
     await own.stop()
-    removeFolder(folder)
   },
 )
 

@@ -14,7 +14,7 @@ import { blankSettings } from '../dev/settings'
 import { SettingsError, readSettings, type SignerSettings } from '../src/config'
 import { recoverSigner } from '../src/eas'
 import { startApi } from './api'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { startRpcProxy } from './rpc-proxy'
 import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 import { startTestWorld } from './world'
@@ -60,7 +60,6 @@ beforeAll(() => {
   secret = path.join(folder, 'seal')
   writeFileSync(secret, `${hexlify(randomBytes(32))}\n`)
 })
-afterAll(() => removeFolder(folder))
 
 /** Checks that the answers of a service with this signer land, in EAS and through the proxy. */
 async function answersLand(environment: NodeJS.ProcessEnv, attester: string): Promise<void> {

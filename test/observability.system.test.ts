@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { attest, locationRequest } from '../dev/chain'
 import { freePort } from '../dev/services'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -143,6 +143,5 @@ describe.skipIf(!hasPromtool)('promtool', () => {
       JSON.stringify({ groups: [{ name: 'queries', rules: record }] }),
     )
     promtool('check', 'rules', path.join(folder, 'queries.yml'))
-    removeFolder(folder)
   })
 })

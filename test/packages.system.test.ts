@@ -1,15 +1,14 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../dev/chain'
 import { CHROMIUM, openPage } from './browser'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
+import { serve } from './http-server'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -61,7 +60,6 @@ beforeAll(async () => {
   }
   world = await startTestWorld()
 })
-afterAll(() => removeFolder(project))
 
 describe.each(PACKAGES)('the package %s', (name) => {
   test('contains its build, licence and page, and no other file', () => {
@@ -249,20 +247,18 @@ export async function typed() {
     await build({ root, logLevel: 'error', configFile: false, build: { outDir: 'out' } })
     const out = path.join(root, 'out')
     const loaded = new Map<string, number>()
-    const server = createServer((request, response) => {
+    const url = await serve((request, response) => {
       const file = path.join(out, request.url === '/' ? 'index.html' : request.url!)
       if (!existsSync(file)) return void response.writeHead(404).end()
       const bytes = readFileSync(file)
       loaded.set(request.url!, gzipSync(bytes).length)
       response.setHeader('content-type', file.endsWith('.js') ? 'text/javascript' : 'text/html')
       response.end(bytes)
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
+    })
     await using browser = await openPage()
     const { page, complaints } = browser
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    await page.goto(url)
     await page.waitForFunction('document.title !== ""')
-    server.close()
     expect([await page.title(), complaints]).toEqual([EXPECTED, []])
     const scripts = [...loaded].filter(([url]) => url.endsWith('.js')).map(([, size]) => size)
     expect(scripts.reduce((sum, size) => sum + size, 0)).toBeLessThan(52_000)

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
+import { listening } from './http-server'
 
 /** A message as received, whatever the response. */
 export interface Received {
@@ -52,9 +52,8 @@ export async function startReceiver(answer: Receiver['answer'] = () => answers.o
       () => {},
     )
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const receiver: Receiver = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: await listening(server),
     received,
     answer,
     until: async (holds) => {

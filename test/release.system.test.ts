@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { removeFolder, temporaryFolder } from './database'
+import { beforeAll, expect, test } from 'vitest'
+import { temporaryFolder } from './database'
 
 /**
  * Tests `npm run release` in a clone of this repository, without a network and without changes to this
@@ -38,7 +38,6 @@ beforeAll(() => {
   run('git', 'rm', '--quiet', '--ignore-unmatch', 'changelog/unreleased/*.md')
   run('git', 'commit', '--quiet', '--allow-empty', '-m', 'test: remove all changes')
 }, 120_000)
-afterAll(() => removeFolder(folder))
 
 test('the release script refuses a version, change or tree that is not ready', () => {
   expect(() => release('1.0')).toThrow(expect.objectContaining({ status: 2 }) as Error)

@@ -3,7 +3,7 @@ import { chmodSync, existsSync } from 'node:fs'
 import path from 'node:path'
 import { freePort } from '../dev/services'
 import { prepareChains } from './chains'
-import { createMigratedTemplate, removeFolder, removeLeftovers, temporaryFolder } from './database'
+import { createMigratedTemplate, lastingFolder, removeFolder, removeLeftovers } from './database'
 import { initialise, isListening, missing, POSTGRES_FILES, postgresServer, program, REDIS } from './servers'
 
 /**
@@ -17,7 +17,7 @@ export default async function setup(): Promise<(() => Promise<void>) | undefined
   if (process.env.TEST_RUN) return undefined
   process.env.TEST_RUN = String(randomInt(1, 2 ** 31))
   setTimeout(endRun, RUN_LIMIT_MS).unref()
-  const folder = (process.env.TEST_FOLDER = temporaryFolder())
+  const folder = (process.env.TEST_FOLDER = lastingFolder())
   const chains = prepareChains()
   chains.catch(() => {}) // other code awaits it later
   const [stopPostgres, stopRedis] = await Promise.all([startPostgres(folder), startRedis(folder)])

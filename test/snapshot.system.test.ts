@@ -18,7 +18,7 @@ import {
   type FaultyWorld,
   type KeptIndexer,
 } from './behind'
-import { createMigratedDatabase, removeFolder, rows, temporaryFolder, type TestDatabase } from './database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
 import { expectInvariants } from './invariants'
 import { mine } from './world'
 
@@ -76,10 +76,7 @@ afterEach(async () => {
   indexer = undefined
   for (const each of databases.splice(0)) await each.drop()
 })
-afterAll(async () => {
-  removeFolder(folder)
-  await world?.stop()
-})
+afterAll(() => world?.stop())
 
 /** The world with an empty, migrated database. */
 /** Returns `count` events like the first of a place, in the block before it. */

@@ -8,7 +8,6 @@ import { exchange } from './api'
 import {
   TEST_DATABASE_URL,
   createMigratedDatabase,
-  removeFolder,
   rows,
   temporaryFolder,
   type TestDatabase,
@@ -52,10 +51,7 @@ beforeAll(async () => {
   await server.ready
   url = `http://127.0.0.1:${port}`
 })
-afterAll(async () => {
-  await server?.stop()
-  removeFolder(folder)
-})
+afterAll(() => server?.stop())
 
 async function post(payload: unknown): Promise<{ status: number; data: Json; errors: string[] }> {
   const answer = await fetch(`${url}/graphql`, {

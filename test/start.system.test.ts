@@ -9,13 +9,7 @@ import { holderOf, lockFolder } from '../dev/lock'
 import { PlainError, freePort, requireFreePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { startWorld, type World } from '../dev/world'
-import {
-  TEST_DATABASE_URL,
-  createMigratedDatabase,
-  removeFolder,
-  temporaryFolder,
-  type TestDatabase,
-} from './database'
+import { TEST_DATABASE_URL, createMigratedDatabase, temporaryFolder, type TestDatabase } from './database'
 import { runNode } from './node'
 
 /** Tests `npm start` without settings, and the lock that keeps a second one out of its folder. */
@@ -33,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await world?.stop()
   await database?.drop()
-  removeFolder(folder)
 })
 
 async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
@@ -109,7 +102,6 @@ test('npm start releases the lock of a killed process', async () => {
   expect((await holderOf(locked))?.pid).toBe(process.pid)
   await unlock()
   expect(await holderOf(locked)).toBeUndefined()
-  removeFolder(locked)
 })
 
 test('npm start ends its local chain when it ends or is killed, and keeps the state', async () => {
@@ -132,7 +124,6 @@ test('npm start ends its local chain when it ends or is killed, and keeps the st
   while (!existsSync(`${options.stateFile}.states`)) await chain.provider.send('anvil_mine', ['0x100'])
   await chain.stop()
   expect(readdirSync(kept)).toEqual(['chain.json'])
-  removeFolder(kept)
 })
 
 function isWritten(file: string): boolean {
@@ -174,7 +165,6 @@ test('npm run reset removes the state of npm start, and refuses while npm start 
     'Removed .local (chain-celo.json, database, logs). The next npm start begins from scratch.\n',
   ])
   expect(existsSync(local)).toBe(false)
-  removeFolder(clone)
 })
 
 test('npm start rejects a chain whose EAS version has no local contract, with a clear message', () => {

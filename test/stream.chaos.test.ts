@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { toBeHex, zeroPadValue } from 'ethers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke } from '../dev/chain'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { settingSuffix } from '../src/chains'
-import { removeFolder, rows, temporaryFolder } from './database'
+import { rows, temporaryFolder } from './database'
 import { expectInvariants, onChain } from './invariants'
 import { listen, type SseEvent, type SseListener } from './sse'
 import { hunt } from './seed'
@@ -19,7 +19,6 @@ const folder = temporaryFolder()
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: 'base-sepolia,celo', TRUST_PROXY: '127.0.0.1' }, { processes: true })
 })
-afterAll(() => removeFolder(folder))
 
 const PATH = '/api/v0/location-records/stream'
 let longitude = -180

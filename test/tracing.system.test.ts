@@ -1,12 +1,11 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { json, text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
+import { serve } from './http-server'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests the traces of a running service, as an OpenTelemetry collector receives them. */
@@ -25,12 +24,12 @@ interface Span {
 }
 
 const spans: Span[] = []
-let collector: Server
+let collector: string
 let world: TestWorld
 const textsOf = (attributes: readonly Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]))
 beforeAll(async () => {
-  collector = createServer((request, response) => {
+  collector = await serve((request, response) => {
     void (async () => {
       const { resourceSpans } = (await json(request)) as {
         resourceSpans: {
@@ -48,16 +47,11 @@ beforeAll(async () => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
     })()
   })
-  await once(collector.listen(0, '127.0.0.1'), 'listening')
   world = await startTestWorld(
-    {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
-      OTEL_BSP_SCHEDULE_DELAY: '50',
-    },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_BSP_SCHEDULE_DELAY: '50' },
     { processes: true },
   )
 })
-afterAll(() => collector?.close())
 
 /** Waits for the first span that passes the test, and returns it. */
 async function spanThat(passes: (span: Span) => boolean): Promise<Span> {
@@ -93,7 +87,7 @@ test('the service traces a request with its statements and calls, without path a
 
 test('the service sends no trace headers to an RPC endpoint, and the last spans at a stop', async () => {
   const headers: IncomingHttpHeaders[] = []
-  const node = createServer((request, response) => {
+  const node = await serve((request, response) => {
     headers.push(request.headers)
     void (async () => {
       const answer = await fetch(world.chain.url, {
@@ -104,17 +98,16 @@ test('the service sends no trace headers to an RPC endpoint, and the last spans 
       response.writeHead(200, { 'content-type': 'application/json' }).end(await answer.text())
     })()
   })
-  await once(node.listen(0, '127.0.0.1'), 'listening')
   const [folder, port] = [temporaryFolder(), await freePort()]
   const settings = {
     ...blankSettings(),
     DATABASE_URL: world.databaseUrl,
     CHAINS: 'base-sepolia',
-    RPC_URL_BASE_SEPOLIA: `http://127.0.0.1:${(node.address() as AddressInfo).port}/key`,
+    RPC_URL_BASE_SEPOLIA: `${node}/key`,
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
     PORT: String(port),
     API_PROCESSES: '1',
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector,
     OTEL_SERVICE_NAME: 'another',
     OTEL_BSP_SCHEDULE_DELAY: '3600000',
   }
@@ -137,6 +130,4 @@ test('the service sends no trace headers to an RPC endpoint, and the last spans 
     ({ service, name }) => service === 'another' && name.startsWith('POST /compute'),
   )
   expect(request.traceId).not.toBe('a'.repeat(32))
-  node.close()
-  removeFolder(folder)
 })

@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { attest, locationRequest, revoke, startLocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
 import * as eas from '../src/abi/EAS'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { mine, startTestWorld, type TestWorld } from './world'
 
@@ -158,5 +158,4 @@ test('the service applies revocations after the system clock is set back by 90 s
   await until(async () => (await record(uid)) === true)
   expect((await ask(uid)).body).toMatchObject({ status: 400 })
   expect((await readiness()).fresh).toBe(true)
-  removeFolder(folder)
 })

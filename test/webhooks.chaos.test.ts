@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke } from '../dev/chain'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
-import { removeFolder, rows, temporaryFolder } from './database'
+import { rows, temporaryFolder } from './database'
 import { onChain } from './invariants'
 import { answers, distinct, startReceiver, type Receiver } from './receiver'
 import { hunt } from './seed'
@@ -39,7 +39,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(copies.map((copy) => copy.stop()))
   receiver?.close()
-  removeFolder(folder)
 })
 
 async function startCopy(port: number, more: NodeJS.ProcessEnv = {}): Promise<Service> {

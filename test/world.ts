@@ -12,7 +12,7 @@ import { attestSamples, startWorld, type World } from '../dev/world'
 import { ACTIVE_SLUGS, CHAINS, chainNamed, settingSuffix, type Chain } from '../src/chains'
 import { readSettings } from '../src/config'
 import { preparedState } from './chains'
-import { createMigratedDatabase, createTemplate, removeFolder, rows, temporaryFolder } from './database'
+import { createMigratedDatabase, createTemplate, rows, temporaryFolder } from './database'
 import { atEnd } from './ends'
 import { openApiChecker } from './openapi'
 
@@ -79,7 +79,6 @@ export async function startTestWorld(
       }
       if ((globalThis as { testFileFailed?: boolean }).testFileFailed)
         console.error(`A test of this file failed. The logs of its world: ${folder}`)
-      else removeFolder(folder)
     }),
   }
 }

@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { expect } from 'vitest'
 import { testAccount } from '../../../dev/chain'
-import { removeFolder, temporaryFolder } from '../../../test/database'
+import { temporaryFolder } from '../../../test/database'
 import { shellWords } from '../../../test/documents'
 import type { TestWorld } from '../../../test/world'
 import { run } from '../src/run'
@@ -155,7 +155,6 @@ export function openShell(world: TestWorld, environment: Record<string, string> 
   const { folder, write, env } = prepare(world, environment)
   let written = ''
   atEnd(() => {
-    removeFolder(folder)
     for (let account = 0; account < 10; account++)
       expect(written.toLowerCase()).not.toContain(testAccount(account).privateKey.slice(2).toLowerCase())
   })

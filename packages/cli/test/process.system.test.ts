@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,6 +9,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../../../dev/chain'
+import { listening, serve } from '../../../test/http-server'
 import { hunt } from '../../../test/seed'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { EXAMPLES } from '../src/examples'
@@ -36,10 +36,6 @@ beforeAll(async () => {
 const ANSWER = 'geo distance 2.2945,48.8584 13.3777,52.5163 -q'
 const content = (file: string) => readFileSync(path.join(shell.folder, file), 'utf8')
 const raw = async (query: string) => (await fetch(`${world.url}/api/v0/location-records?${query}`)).text()
-async function listening(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 // These tests run only if the system has a suitable `script` program.
 describe('geo on a terminal', () => {
@@ -102,17 +98,11 @@ describe('geo on a terminal', () => {
   })
 
   test('shows the reason for which the command waits', async () => {
-    const silent = createServer(() => {})
-    const url = await listening(silent)
-    try {
-      const running = shell.terminal(`geo stats --url ${url}`)
-      if (!running) return
-      expect(await running.until('stdout', /Waiting for the service at \S+ \.\.\./)).toContain(url)
-      running.interrupt()
-    } finally {
-      silent.closeAllConnections()
-      silent.close()
-    }
+    const url = await serve(() => {})
+    const running = shell.terminal(`geo stats --url ${url}`)
+    if (!running) return
+    expect(await running.until('stdout', /Waiting for the service at \S+ \.\.\./)).toContain(url)
+    running.interrupt()
   })
 })
 
@@ -132,22 +122,17 @@ describe('the process of geo', () => {
   test('ends at Ctrl-C and at its timeout while the service does not respond', async () => {
     const silent = createServer(() => {})
     const args = ['stats', '--url', await listening(silent)]
-    try {
-      const interrupted = shell.process(args)
-      await new Promise((resolve) => silent.once('request', resolve))
-      interrupted.interrupt()
-      expect(await interrupted.ended).toEqual({ code: 130, stdout: '', stderr: '' })
-      const late = await shell.process([...args, '--timeout', '0.5']).ended
-      expect(late).toMatchObject({ code: 4, stderr: expect.stringContaining('within 0.5 s') })
-    } finally {
-      silent.closeAllConnections()
-      silent.close()
-    }
+    const interrupted = shell.process(args)
+    await new Promise((resolve) => silent.once('request', resolve))
+    interrupted.interrupt()
+    expect(await interrupted.ended).toEqual({ code: 130, stdout: '', stderr: '' })
+    const late = await shell.process([...args, '--timeout', '0.5']).ended
+    expect(late).toMatchObject({ code: 4, stderr: expect.stringContaining('within 0.5 s') })
   })
 
   test('ends at the second Ctrl-C while its wallet sends, but not at the first', async () => {
     const sends: string[] = []
-    const node = createServer((request, response) => {
+    const node = await serve((request, response) => {
       void text(request).then(async (body) => {
         if (body.includes('eth_sendRawTransaction')) return void sends.push(body)
         const headers = { 'content-type': 'application/json' }
@@ -155,23 +140,18 @@ describe('the process of geo', () => {
         response.writeHead(answer.status, headers).end(await answer.text())
       })
     })
-    try {
-      const args = [...ANSWER.split(' ').slice(1), '--land', '--rpc', await listening(node)]
-      const landing = shell.process(args)
-      await expect.poll(() => sends.length).toBe(1)
-      let isOver = false
-      void landing.ended.finally(() => (isOver = true))
-      // Simultaneous signals are merged, so the loop sends one at a time.
-      for (; !isOver; await pause(100)) landing.interrupt()
-      // After the handler is removed, a further signal kills the process. Shells show status 130 for that as
-      // well.
-      const { code, ...output } = await landing.ended
-      expect([130, null]).toContain(code)
-      expect(output).toEqual({ stdout: '', stderr: '' })
-    } finally {
-      node.closeAllConnections()
-      node.close()
-    }
+    const args = [...ANSWER.split(' ').slice(1), '--land', '--rpc', node]
+    const landing = shell.process(args)
+    await expect.poll(() => sends.length).toBe(1)
+    let isOver = false
+    void landing.ended.finally(() => (isOver = true))
+    // Simultaneous signals are merged, so the loop sends one at a time.
+    for (; !isOver; await pause(100)) landing.interrupt()
+    // After the handler is removed, a further signal kills the process. Shells show status 130 for that as
+    // well.
+    const { code, ...output } = await landing.ended
+    expect([130, null]).toContain(code)
+    expect(output).toEqual({ stdout: '', stderr: '' })
   })
 
   test('ends without an error when its output is closed', async () => {

@@ -12,11 +12,11 @@ import {
   type PlaceDetails,
 } from '@geospatial-attestation/client'
 import type { Polygon } from 'geojson'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { mined, testAccount, type LocalChain } from '../../../dev/chain'
 import { LOCATION_SCHEMAS } from '../../../src/location'
 import { mine, startTestWorld, type TestWorld } from '../../../test/world'
-import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
+import { SIGNER_KINDS, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 import { positions } from '../../../test/positions'
 
@@ -29,7 +29,6 @@ beforeAll(async () => {
   // base is a compute chain without records; its EAS is the newest version.
   world = await startTestWorld({ CHAINS: [...SLUGS, 'base'].join(), LOCATION_SCHEMAS: OWN_SCHEMA })
 })
-afterEach(closeSigners)
 
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })

@@ -5,10 +5,10 @@ import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { cellToChildren, getPentagons, getRes0Cells } from 'h3-js'
 import { rolldown, type InputOptions } from 'rolldown'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../dev/random'
 import { CHROMIUM, openPage } from '../../../test/browser'
-import { removeFolder, temporaryFolder } from '../../../test/database'
+import { temporaryFolder } from '../../../test/database'
 import { answersTo, shapesOf, type Case } from './answers'
 
 /**
@@ -57,7 +57,6 @@ beforeAll(async () => {
   script = (await bundle.generate(output)).output[0].code
   await bundle.close()
 })
-afterAll(() => removeFolder(folder))
 
 const asked = () => JSON.stringify([cases, cells, locations])
 /** Expression that resolves to the results, as JSON. */

@@ -21,14 +21,14 @@ import {
 import { Wallet } from 'ethers'
 import { createPublicClient, createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { mined, revoke, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { testedSlugs } from '../../../test/chains'
 import { EFFORT } from '../../../test/seed'
 import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
-import { SIGNER_KINDS, closeSigners, ethersProvider, injected, signerOf } from './signers'
+import { SIGNER_KINDS, ethersProvider, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 import { positions } from '../../../test/positions'
 
@@ -45,7 +45,6 @@ const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo =>
   createGeo({ url: world.url, chain: slug, providers: { [local(slug).chain.id]: local(slug).url }, ...more })
 
-afterEach(closeSigners)
 const ethersSigner = (slug: string) => signerOf('ethers', local(slug)).signer
 const viemSigner = (slug: string) => signerOf('viem', local(slug)).signer
 const SIGNERS: Record<string, (slug: string) => Signer> = Object.fromEntries(

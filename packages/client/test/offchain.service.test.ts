@@ -14,7 +14,7 @@ import {
 } from '@geospatial-attestation/client'
 import { ContractFactory, Wallet, type TypedDataDomain, type TypedDataField } from 'ethers'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { locationRequest, mined, testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS, chainNamed } from '../../../src/chains'
 import { testedSlugs } from '../../../test/chains'
@@ -22,7 +22,7 @@ import { EFFORT } from '../../../test/seed'
 import { compile } from '../../../test/solidity'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
-import { SIGNER_KINDS, closeSigners, injected, signerOf } from './signers'
+import { SIGNER_KINDS, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 
 /** Tests offchain attestations of the built package and of eas-sdk as inputs of the running service. */
@@ -31,7 +31,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join() })
 })
-afterEach(closeSigners)
 
 // Loads the CommonJS build, because the ESM build refers to source maps that do not exist.
 const sdk = createRequire(__filename)(

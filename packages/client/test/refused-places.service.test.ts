@@ -13,11 +13,11 @@ import { Wallet } from 'ethers'
 import type { Polygon } from 'geojson'
 import { createWalletClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { testAccount, type LocalChain } from '../../../dev/chain'
 import { CHAINS } from '../../../src/chains'
 import { startTestWorld, type TestWorld } from '../../../test/world'
-import { SIGNER_KINDS, closeSigners, ethersProvider, signerOf } from './signers'
+import { SIGNER_KINDS, ethersProvider, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
 import { positions } from '../../../test/positions'
 
@@ -27,7 +27,6 @@ let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join() })
 })
-afterEach(closeSigners)
 
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo => createGeo({ url: world.url, chain: slug, ...more })

@@ -4,6 +4,7 @@ import { JsonRpcProvider, Wallet } from 'ethers'
 import { createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { testAccount, type LocalChain } from '../../../dev/chain'
+import { atEnd } from '../../../test/ends'
 
 /** A test account of a local chain as a signer of each library. Each library has its own account. */
 export interface TestSigner {
@@ -12,12 +13,6 @@ export interface TestSigner {
 }
 export type SignerKind = 'ethers' | 'viem' | 'EIP-1193'
 export const SIGNER_KINDS: readonly SignerKind[] = ['ethers', 'viem', 'EIP-1193']
-
-const opened: JsonRpcProvider[] = []
-/** Closes the connections of all signers. */
-export function closeSigners(): void {
-  opened.splice(0).forEach((provider) => provider.destroy())
-}
 
 export function signerOf(kind: SignerKind, chain: LocalChain): TestSigner {
   const account = 1 + SIGNER_KINDS.indexOf(kind)
@@ -35,10 +30,10 @@ export function signerOf(kind: SignerKind, chain: LocalChain): TestSigner {
   return { account, signer: signers[kind]() }
 }
 
-/** Creates an ethers provider that `closeSigners` closes. */
+/** Creates an ethers provider, which is closed after the file's tests. */
 export function ethersProvider(chain: LocalChain): JsonRpcProvider {
   const provider = new JsonRpcProvider(chain.url)
-  opened.push(provider)
+  atEnd(() => provider.destroy())
   return provider
 }
 

@@ -2,16 +2,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createGeo } from '@geospatial-attestation/client'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, testAccount } from '../../../dev/chain'
 import { startApi } from '../../../test/api'
-import { removeFolder, rows, temporaryFolder } from '../../../test/database'
+import { rows, temporaryFolder } from '../../../test/database'
+import { listening } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { positions } from '../../../test/positions'
 
@@ -37,7 +38,6 @@ beforeAll(async () => {
   )
   await world.caughtUp()
 })
-afterAll(() => removeFolder(folder))
 
 const opened: Client[] = []
 afterEach(async () => {
@@ -286,9 +286,8 @@ test('the MCP server finds the zones that contain a place, and names those that 
   expect(await refused(client, 'find_zones', { geometry: GATE, ...CHAIN })).toMatch(/uids/)
 })
 test('the MCP server ends a cancelled call silently', { tags: ['slow'] }, async () => {
-  const silent = createServer().listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  const { send, ask, ended } = await start(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`)
+  const silent = createServer()
+  const { send, ask, ended } = await start(await listening(silent))
   const params = { name: 'list_chains', arguments: {} }
   send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params }))
   const [socket] = await once(silent, 'connection')
@@ -298,7 +297,6 @@ test('the MCP server ends a cancelled call silently', { tags: ['slow'] }, async 
   await cut
   expect(await ask(3, 'ping')).toMatchObject({ id: 3, result: {} })
   expect(await ended()).toEqual({ code: 0, errors: '' })
-  silent.close()
 })
 
 describe('the landing tool', () => {
