@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
-import { EIFFEL_TOWER, offchain } from '../test/offchain'
+import { offchain } from '../test/offchain'
 import { answered, listen } from './clients'
+import { TOWER } from '../test/positions'
 
 /** Hostile clients, each of which uses as much as it can of one resource. */
 
@@ -99,7 +100,7 @@ async function accountRequests({ provider }: LocalChain): Promise<string[]> {
   await provider.send('anvil_setCode', [address, code])
   const documents = await Promise.all(
     Array.from({ length: 128 }, () =>
-      offchain(EIFFEL_TOWER, { slug: LOCAL_CHAIN.slug, account: { address, sign: () => '0x00' } }),
+      offchain(TOWER, { slug: LOCAL_CHAIN.slug, account: { address, sign: () => '0x00' } }),
     ),
   )
   return documents.map((attestation, i) =>
@@ -124,7 +125,7 @@ function unknownUids(i: number): string {
 
 function distanceFrom(i: number): string {
   const to = { type: 'Point', coordinates: [(i % 3_600) / 10 - 180, (i % 1_700) / 10 - 85] }
-  return JSON.stringify({ chainId: LOCAL_CHAIN.id, from: EIFFEL_TOWER, to })
+  return JSON.stringify({ chainId: LOCAL_CHAIN.id, from: TOWER, to })
 }
 
 /** Replays all missed changes, in a box that no other listener uses. */

@@ -4,6 +4,7 @@ import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chai
 import { answerRequest } from './behind'
 import { answersAreRead, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { GATE, TOWER } from './positions'
 
 /**
  * Tests how GET /api/v0/answers and GraphQL return answers that landed on real chains, directly and through
@@ -12,8 +13,6 @@ import { sentence, testSentences } from './sentences'
 
 type Json = any
 const CHAINS = ['base-sepolia', 'celo']
-const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const SIGNER = testAccount(9).address
 const RECIPIENT = testAccount(3).address
 
@@ -63,8 +62,8 @@ beforeAll(async () => {
   // The API records its signer and the proxy of each chain, and the indexers load them: after that, no answer
   // is missed.
   await answersAreRead(world)
-  const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
-  const within = { geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE }
+  const distance = { from: TOWER, to: GATE }
+  const within = { geometry: TOWER, target: GATE }
   for (const [name, slug, operation, question] of [
     ['distance', 'base-sepolia', 'distance', { ...distance, submission: 'direct' }],
     [

@@ -4,6 +4,7 @@ import { ACTIVE_SLUGS, chainNamed } from '../src/chains'
 import { expectInvariants } from './invariants'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { TOWER } from './positions'
 
 /**
  * Tests all active chains at once, each with its own EAS version and indexer, in one database. The invariants
@@ -18,14 +19,13 @@ afterEach(async () => {
   for (const slug of ACTIVE_SLUGS) await expectInvariants(world, slug)
 })
 
-const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const place = (longitude: number) => locationRequest({ type: 'Point', coordinates: [longitude, 10] })
 const local = (slug: string) => world.chains.get(slug)!
 const record = (uid: string, slug: string) => world.get(`/api/v0/location-records/${uid}?chain=${slug}`)
 const recordsOf = async (slug: string) =>
   (await world.get(`/api/v0/location-records?chain=${slug}`)).body.data
 const distanceFrom = (from: unknown, slug: string) =>
-  world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to: EIFFEL_TOWER })
+  world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to: TOWER })
 
 /**
  * Attests the same content at the same block time on several chains. Returns the UID, which is the same on

@@ -5,14 +5,13 @@ import { attest, locationRequest } from '../dev/chain'
 import { signerOf } from '../packages/client/test/signers'
 import { CHROMIUM, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
+import { GATE, TOWER } from './positions'
 
 /**
  * Tests each interface of the service once, as users see it: through the programs of `npm start` in their own
  * processes, the built packages, and a real browser. The tests of each room cover its details.
  */
 
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 let world: TestWorld
 let uid: string
 beforeAll(async () => {

@@ -4,16 +4,13 @@ import { attest, locationRequest, request, revoke } from '../dev/chain'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
-import { positions } from './positions'
+import { GATE, TOWER, positions } from './positions'
 
 /** Tests the whole path with real parts: chain -> indexer -> database -> HTTP -> signature -> chain. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({ INDEX_MAX_AGE_SECONDS: '2' }, { processes: true })
 })
-
-const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 
 test('the service records both location schemas, and logs an unreadable payload', async () => {
   const { chain } = world
@@ -67,7 +64,7 @@ test('the service records both location schemas, and logs an unreadable payload'
   ).toEqual([line])
 
   const distanceFrom = async (from: unknown) =>
-    (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
+    (await world.post('/compute/v0/distance', { chainId: 84532, from, to: TOWER })).body
   expect(await distanceFrom(undecodable)).toMatchObject({
     status: 400,
     detail: sentence(),
@@ -86,10 +83,10 @@ test('the service records both location schemas, and logs an unreadable payload'
 test('the service does not sign after a revocation or reorg that the index has not read', async () => {
   const { chain } = world
   const distanceFrom = async (from: string) =>
-    (await world.post('/compute/v0/distance', { chainId: 84532, from, to: EIFFEL_TOWER })).body
-  const kept = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
+    (await world.post('/compute/v0/distance', { chainId: 84532, from, to: TOWER })).body
+  const kept = await attest(chain, locationRequest(GATE), 2)
   const before = await chain.provider.send('evm_snapshot', [])
-  const dropped = await attest(chain, locationRequest(BRANDENBURG_GATE), 2)
+  const dropped = await attest(chain, locationRequest(GATE), 2)
   await world.caughtUp()
   const indexer = world.services.get('indexer-base-sepolia')!
   // An indexer that stops during a transaction would hold the one session of an embedded database.

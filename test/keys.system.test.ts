@@ -19,6 +19,7 @@ import { startRpcProxy } from './rpc-proxy'
 import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 import { startTestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { GATE, TOWER } from './positions'
 
 /**
  * Tests signers whose key is outside the service: a token (SoftHSM), and a service (simulated by a local
@@ -26,8 +27,6 @@ import { sentence, testSentences } from './sentences'
  */
 
 type Json = any
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const QUESTION = { chainId: LOCAL_CHAIN.id, from: GATE, to: TOWER }
 /** Path of the compiled worker. `npm test` builds before it runs. */
 const WORKER = path.resolve('dist/api/compute/signers/pkcs11-worker.js')

@@ -48,7 +48,7 @@ import {
 import { startRpcProxy } from './rpc-proxy'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
-import { positions } from './positions'
+import { GATE, TOWER, positions } from './positions'
 
 /**
  * Tests that answers land on every chain, with the real contracts of its version at their real addresses and
@@ -61,14 +61,12 @@ beforeAll(async () => {
 
 const SLUGS = CHAINS.map(({ slug }) => slug)
 const OURS = testAccount(9).address
-const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const PARIS = {
   type: 'Polygon' as const,
   coordinates: [positions('2.22 48.81, 2.42 48.81, 2.42 48.91, 2.22 48.91, 2.22 48.81')],
 }
-const distance = { from: EIFFEL_TOWER, to: BRANDENBURG_GATE }
-const contains = { container: PARIS, geometry: EIFFEL_TOWER }
+const distance = { from: TOWER, to: GATE }
+const contains = { container: PARIS, geometry: TOWER }
 /**
  * A random recipient makes an answer unique. Answers with equal content in the same second would all count as
  * landed as soon as one of them has landed.
@@ -254,10 +252,10 @@ describe.each(testedSlugs(EFFORT))('on %s', { tags: ['effort'] }, (slug) => {
       operations: [
         { operation: 'distance', ...distance },
         { operation: 'contains', ...contains },
-        { operation: 'contains', container: PARIS, geometry: BRANDENBURG_GATE },
+        { operation: 'contains', container: PARIS, geometry: GATE },
       ].map((operation) => ({ ...operation, ...newcomer() })),
     })
-    const other = await ask(chain, 'distance', { from: BRANDENBURG_GATE, to: EIFFEL_TOWER })
+    const other = await ask(chain, 'distance', { from: GATE, to: TOWER })
     await submit(chain, other)
     const nonce = await nonceOf(chain)
     await expect(send(chain, 'multiAttestByDelegation', batch.multiAttestByDelegation)).rejects.toThrow()
@@ -542,9 +540,9 @@ describe.each(testedSlugs(EFFORT))('on %s', { tags: ['effort'] }, (slug) => {
   test('an answer is not re-signed if an input was revoked, or if the answer is foreign or changed', async () => {
     const chain = local(slug)
     const { id } = chain.chain
-    const uid = await attest(chain, locationRequest(EIFFEL_TOWER), 2)
+    const uid = await attest(chain, locationRequest(TOWER), 2)
     await world.caughtUp()
-    const answer = await ask(chain, 'distance', { from: uid, to: BRANDENBURG_GATE })
+    const answer = await ask(chain, 'distance', { from: uid, to: GATE })
     expect(await resign(answer, id)).toMatchObject({ result: 881329.94 })
     const changed = (change: (copy: Json) => void) => {
       const copy = structuredClone(answer)

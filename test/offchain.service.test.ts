@@ -3,9 +3,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { chainNamed } from '../src/chains'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
-import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, seconds } from './offchain'
+import { offchain, seconds } from './offchain'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { GATE, TOWER } from './positions'
 
 /** Tests offchain attestations from the wallet to the signed answer on the chain, on each version of EAS. */
 const SLUGS = ['base-sepolia', 'sepolia', 'celo']
@@ -14,7 +15,7 @@ beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join(',') })
 })
 
-const distance = (from: unknown, slug = 'base-sepolia', to: unknown = EIFFEL_TOWER) =>
+const distance = (from: unknown, slug = 'base-sepolia', to: unknown = TOWER) =>
   world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to })
 const revokeOffchain = async (uid: string, account: number, slug = 'base-sepolia') => {
   const chain = world.chains.get(slug)!
@@ -27,7 +28,7 @@ describe.each(SLUGS)('the service on %s', (slug) => {
   test.each([0, 1, 2] as const)(
     'accepts version %i until its signer revokes it, regardless of other accounts',
     async (version) => {
-      const attestation = await offchain(BRANDENBURG_GATE, { slug, version, time: seconds() - version })
+      const attestation = await offchain(GATE, { slug, version, time: seconds() - version })
       const { uid } = attestation.sig
       // 881329.942 m by GeographicLib's GeodSolve.
       const answered = { status: 200, body: { result: 881329.94, inputRefs: [uid, expect.any(String)] } }
@@ -47,9 +48,9 @@ describe.each(SLUGS)('the service on %s', (slug) => {
 })
 
 test('the service re-signs an answer until its offchain input is revoked', async () => {
-  const kept = await offchain(BRANDENBURG_GATE)
+  const kept = await offchain(GATE)
   const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', {
-    attestation: await offchain(EIFFEL_TOWER, { signer: testAccount(4) }),
+    attestation: await offchain(TOWER, { signer: testAccount(4) }),
   })
   expect(await resign(answer)).toMatchObject({
     status: 200,
@@ -69,7 +70,7 @@ test('the service re-signs an answer until its offchain input is revoked', async
 test('the service does not re-sign an answer after its offchain input expires', async () => {
   const expirationTime = seconds() + 10
   const { body: brief } = await distance({
-    attestation: await offchain(BRANDENBURG_GATE, { expirationTime }),
+    attestation: await offchain(GATE, { expirationTime }),
   })
   await new Promise((resolve) => setTimeout(resolve, expirationTime * 1000 + 10 - Date.now()))
   expect(await resign(brief)).toMatchObject({
@@ -79,13 +80,13 @@ test('the service does not re-sign an answer after its offchain input expires', 
 })
 
 test('the service accepts inputs of two different forms in one request', async () => {
-  const v1 = await offchain(BRANDENBURG_GATE, { version: 1 })
-  const lp = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
+  const v1 = await offchain(GATE, { version: 1 })
+  const lp = await offchain(TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
   expect(await distance({ attestation: v1 }, 'base-sepolia', { attestation: lp })).toMatchObject({
     status: 200,
     body: { result: 881329.94, inputRefs: [v1.sig.uid, lp.sig.uid] },
   })
-  const uid = await attest(world.chain, locationRequest(EIFFEL_TOWER), 1)
+  const uid = await attest(world.chain, locationRequest(TOWER), 1)
   expect(await distance({ attestation: v1 }, 'base-sepolia', uid)).toMatchObject({
     status: 200,
     body: { result: 881329.94, inputRefs: [v1.sig.uid, uid] },
@@ -101,7 +102,7 @@ test('the service measures a long offchain line in a worker', async () => {
     ['string', 'string', 'string', 'string'],
     ['0.2', 'EPSG:4326', 'geojson-line', line],
   )
-  const attestation = await offchain(EIFFEL_TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
+  const attestation = await offchain(TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
   // Meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
   const answered = { status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } }
   expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject(
@@ -132,26 +133,26 @@ test('the service rejects attestations of another chain, expired, or dated in th
       status: 401,
       body: { type: `${world.url}/errors/verification-failed`, detail },
     })
-  await refused(offchain(EIFFEL_TOWER, { slug: 'celo' }), sentence())
-  await refused(offchain(EIFFEL_TOWER, { time: now - 100, expirationTime: now - 1 }), sentence('', now - 1))
-  await refused(offchain(EIFFEL_TOWER, { time: now + 3600 }), sentence())
+  await refused(offchain(TOWER, { slug: 'celo' }), sentence())
+  await refused(offchain(TOWER, { time: now - 100, expirationTime: now - 1 }), sentence('', now - 1))
+  await refused(offchain(TOWER, { time: now + 3600 }), sentence())
   expect(
     (
       await distance({
-        attestation: await offchain(EIFFEL_TOWER, { expirationTime: now + 3600, revocable: false }),
+        attestation: await offchain(TOWER, { expirationTime: now + 3600, revocable: false }),
       })
     ).status,
   ).toBe(200)
 })
 
 test('the service rejects a document with __proto__ or very deep nesting, and continues', async () => {
-  const attestation = JSON.stringify(await offchain(BRANDENBURG_GATE))
+  const attestation = JSON.stringify(await offchain(GATE))
   const send = async (document: string) =>
     (
       await fetch(`${world.url}/compute/v0/distance`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: `{"chainId":84532,"to":${JSON.stringify(EIFFEL_TOWER)},"from":{"attestation":${document}}}`,
+        body: `{"chainId":84532,"to":${JSON.stringify(TOWER)},"from":{"attestation":${document}}}`,
       })
     ).status
   expect(await send(attestation.replace('{', '{"__proto__":{"signer":"0x0"},'))).toBe(400)

@@ -11,9 +11,8 @@ import {
 import { locationRequest, testAccount } from '../dev/chain'
 import { chainNamed } from '../src/chains'
 import { LOCATION_SCHEMA } from '../src/location'
+import { TOWER } from './positions'
 
-export const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-export const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const COMMON = [
   ...['bytes32 schema', 'address recipient', 'uint64 time', 'uint64 expirationTime', 'bool revocable'],
   ...['bytes32 refUID', 'bytes data'],
@@ -38,7 +37,7 @@ interface Options {
 let salts = 0
 
 /** An offchain attestation in the format of the EAS SDK, created with ethers only. */
-export async function offchain(geometry: typeof EIFFEL_TOWER, options: Options = {}) {
+export async function offchain(geometry: typeof TOWER, options: Options = {}) {
   const {
     slug = 'base-sepolia',
     version = 2,

@@ -13,6 +13,7 @@ import { runNode } from './node'
 import { EFFORT } from './seed'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
+import { GATE, TOWER } from './positions'
 
 /**
  * Tests answers for the proxy on every chain with the real contracts of its version, through EAS's
@@ -31,8 +32,6 @@ const { EAS, EIP712Proxy } = createRequire(__filename)(
   '@ethereum-attestation-service/eas-sdk',
 ) as typeof import('@ethereum-attestation-service/eas-sdk')
 const OURS = testAccount(9).address
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const local = (slug: string) => world.chains.get(slug)!
 const compute = (path: string, body: object): Promise<{ status: number; body: Json }> =>
   world.post(`/compute/v0/${path}`, body)

@@ -7,6 +7,7 @@ import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
+import { TOWER } from './positions'
 
 /** Tests of the sheet of a place in a real browser, on the running service and a local chain. */
 
@@ -20,7 +21,6 @@ const FIJI = {
   type: 'Polygon' as const,
   coordinates: [[[177, -19], [-178, -18], [180, -15], [177, -19]]], // prettier-ignore
 }
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 
 beforeAll(async () => {
   world = await startTestWorld()

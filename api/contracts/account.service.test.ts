@@ -15,13 +15,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mined, testAccount, LOCAL_CHAIN, type LocalChain, startLocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
 import { startApi, type TestApi } from '../../test/api'
-import { BRANDENBURG_GATE, EIFFEL_TOWER, offchain, parts, seconds } from '../../test/offchain'
+import { offchain, parts, seconds } from '../../test/offchain'
 import { compile } from '../../test/solidity'
 import { UnavailableError } from '../http/problems'
 import { OWN_WORK } from '../http/work'
 import { ChainReader } from './chain-reader'
 import { signedText } from './wallet'
 import { sentence, testSentences } from '../../test/sentences'
+import { GATE, TOWER } from '../../test/positions'
 
 /**
  * Tests contracts as signers (test/accounts.sol) of offchain attestations and of requests, on a real chain.
@@ -283,14 +284,14 @@ const post = async (path: string, body: unknown, headers: Record<string, string>
 
 describe('an offchain attestation by a smart account', () => {
   const distance = (attestation: unknown, to = api) =>
-    post('/compute/v0/distance', { chainId: 84532, from: { attestation }, to: EIFFEL_TOWER }, {}, to)
+    post('/compute/v0/distance', { chainId: 84532, from: { attestation }, to: TOWER }, {}, to)
   const answered = { status: 200, body: { result: 881329.94 } }
   const refused = (detail: unknown) => ({
     status: 401,
     body: { type: 'https://x.example/errors/verification-failed', detail },
   })
   const of = (address: string, key: Wallet, form = (signature: string): unknown => signature) =>
-    offchain(BRANDENBURG_GATE, {
+    offchain(GATE, {
       account: { address, sign: (digest) => form(key.signingKey.sign(digest).serialized) },
     })
 
@@ -323,9 +324,9 @@ describe('an offchain attestation by a smart account', () => {
   })
   test('is signed again with the largest signatures, also in the largest batch', async () => {
     const account = await deploy(Hostile, 0)
-    const made = (place: typeof EIFFEL_TOWER) =>
+    const made = (place: typeof TOWER) =>
       offchain(place, { account: { address: account, sign: () => `0x${'51'.repeat(4_096)}` } })
-    const [from, to] = [await made(BRANDENBURG_GATE), await made(EIFFEL_TOWER)]
+    const [from, to] = [await made(GATE), await made(TOWER)]
     const operations = Array.from({ length: 20 }, () => ({
       ...{ operation: 'distance', from: { attestation: from }, to: { attestation: to } },
     }))
@@ -383,7 +384,7 @@ describe('an offchain attestation by a smart account', () => {
 
 describe('a request signed by a smart account', () => {
   const PATH = '/compute/v0/distance'
-  const BODY = { chainId: 84532, from: BRANDENBURG_GATE, to: EIFFEL_TOWER }
+  const BODY = { chainId: 84532, from: GATE, to: TOWER }
   let nonces = 0
   interface Changes {
     wrap?: (signature: string) => string

@@ -8,7 +8,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../../../dev/chain'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
-import { openShell, TOWER, type Shell } from './geo'
+import { openShell, type Shell } from './geo'
+import { TOWER } from '../../../test/positions'
 
 /** Tests the commands of `geo`, except records and batch, with the running service. */
 let world: TestWorld

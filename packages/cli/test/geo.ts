@@ -12,7 +12,7 @@ import { shellWords } from '../../../test/documents'
 import type { TestWorld } from '../../../test/world'
 import { run } from '../src/run'
 import { atEnd } from '../../../test/ends'
-import { positions } from '../../../test/positions'
+import { TOWER, positions } from '../../../test/positions'
 
 /**
  * Runs `geo` in its own folder: its source in this process, or the built program as a process for features
@@ -20,7 +20,6 @@ import { positions } from '../../../test/positions'
  */
 
 export const GEO = path.resolve('packages/cli/bin/geo.mjs')
-export const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const FIELD = {
   type: 'Polygon' as const,
   coordinates: [positions('13.35 52.51, 13.3515 52.51, 13.3515 52.5109, 13.35 52.5109, 13.35 52.51')],

@@ -18,7 +18,7 @@ import { LOCATION_SCHEMAS } from '../../../src/location'
 import { mine, startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
-import { positions } from '../../../test/positions'
+import { GATE, positions } from '../../../test/positions'
 
 /** Tests places attested with the built package, and their records in the running service. */
 const SLUGS = ['base-sepolia', 'sepolia', 'arbitrum', 'celo']
@@ -40,7 +40,6 @@ const sent = () =>
       [1, 2, 3].map((account) => local(slug).provider.getTransactionCount(testAccount(account).address)),
     ),
   )
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const PARK: Polygon = {
   type: 'Polygon',
   coordinates: [

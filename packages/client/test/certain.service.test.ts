@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { mined, testAccount } from '../../../dev/chain'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { sentence, testSentences } from '../../../test/sentences'
+import { GATE, TOWER } from '../../../test/positions'
 
 /**
  * Tests uncertain states: services, RPC endpoints and wallets that lag, fail or lie. The client must neither
@@ -16,8 +17,6 @@ beforeAll(async () => {
   geo = createGeo({ url: world.url, chain: 'base-sepolia', providers: { 84532: world.chain.url } })
 })
 
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const GET_ATTESTATION = '0xa3112a64'
 type Call = { method: string; params?: any[] }
 /** Creates a wallet at the RPC endpoint, with a function that can change its responses. */

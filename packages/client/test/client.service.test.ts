@@ -28,7 +28,7 @@ import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain
 import { serve } from '../../../test/http-server'
 import { answersAreRead, startTestWorld, type TestWorld } from '../../../test/world'
 import vectors from '../../../test/vectors/offchain-vectors.json'
-import { positions } from '../../../test/positions'
+import { GATE, TOWER, positions } from '../../../test/positions'
 
 /** Tests requests of the built package to the running service. */
 let world: TestWorld
@@ -38,8 +38,6 @@ beforeAll(async () => {
   geo = createGeo({ url: `${world.url}/`, chain: 'base-sepolia' })
 })
 
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const STREET = { type: 'LineString' as const, coordinates: [TOWER.coordinates, GATE.coordinates] }
 const PARK = { type: 'Polygon' as const, coordinates: [positions('13 52, 14 52, 14 53, 13 53, 13 52')] }
 const caught = async (work: Promise<unknown>) =>

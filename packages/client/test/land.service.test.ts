@@ -30,7 +30,7 @@ import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, ethersProvider, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
-import { positions } from '../../../test/positions'
+import { GATE, TOWER, positions } from '../../../test/positions'
 
 /** Tests that answers of the running service land with the built package on every version of EAS. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
@@ -39,8 +39,6 @@ beforeAll(async () => {
   world = await startTestWorld({ CHAINS: SLUGS.join() })
 })
 
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string, more: object = {}): Geo =>
   createGeo({ url: world.url, chain: slug, providers: { [local(slug).chain.id]: local(slug).url }, ...more })

@@ -24,6 +24,7 @@ import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, injected, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
+import { GATE, TOWER } from '../../../test/positions'
 
 /** Tests offchain attestations of the built package and of eas-sdk as inputs of the running service. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
@@ -38,8 +39,6 @@ const sdk = createRequire(__filename)(
 ) as typeof import('@ethereum-attestation-service/eas-sdk')
 const local = (slug: string): LocalChain => world.chains.get(slug)!
 const geoOf = (slug: string): Geo => createGeo({ url: world.url, chain: slug })
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const METRES = 881329.94
 /** Copies a value by converting it to JSON and back. */
 const copy = <T>(value: T) => JSON.parse(JSON.stringify(value)) as T

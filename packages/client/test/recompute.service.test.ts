@@ -24,7 +24,7 @@ import { CHROMIUM, openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
 import { hunt } from '../../../test/seed'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
-import { positions } from '../../../test/positions'
+import { TOWER, positions } from '../../../test/positions'
 import { square } from '../../../test/shapes'
 
 /** Tests that the built package recomputes answers of the running service. */
@@ -34,7 +34,6 @@ beforeAll(async () => {
   world = await startTestWorld({ LOCATION_SCHEMAS: FLOOR_SCHEMA })
 })
 
-const TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
 const NEAR_TOWER = { type: 'Point' as const, coordinates: [2.2946, 48.8584] }
 const PARIS = square(2.22, 48.81, 0.2)
 const STREET = { type: 'LineString' as const, coordinates: positions('2.3 48.86, 2.32 48.87, 2.41 48.9') }

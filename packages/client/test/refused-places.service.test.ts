@@ -19,7 +19,7 @@ import { CHAINS } from '../../../src/chains'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, ethersProvider, signerOf } from './signers'
 import { sentence, testSentences } from '../../../test/sentences'
-import { positions } from '../../../test/positions'
+import { GATE, positions } from '../../../test/positions'
 
 /** Tests places that are rejected: no transaction may be sent for these places. */
 const SLUGS = CHAINS.map(({ slug }) => slug)
@@ -38,7 +38,6 @@ const sent = () =>
       [1, 2, 3].map((account) => local(slug).provider.getTransactionCount(testAccount(account).address)),
     ),
   )
-const GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 const BOW_TIE: Polygon = { type: 'Polygon', coordinates: [positions('0 0, 1 1, 1 0, 0 1, 0 0')] }
 const at = (location: unknown) => ({ location }) as Place
 const polygon = (...ring: number[][]) => ({ type: 'Polygon', coordinates: [ring] }) as Place
