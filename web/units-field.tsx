@@ -1,4 +1,5 @@
 import { say } from './messages'
+import { Options } from './options'
 import { setUnits, UNIT_SYSTEMS, units, type UnitSystem } from './units'
 
 /** Choice of the units of lengths and areas, for all pages. */
@@ -10,11 +11,7 @@ export function UnitsField() {
         value={units.value}
         onChange={({ currentTarget }) => setUnits(currentTarget.value as UnitSystem)}
       >
-        {UNIT_SYSTEMS.map((system) => (
-          <option key={system} value={system}>
-            {say.units.names[system]}
-          </option>
-        ))}
+        <Options of={UNIT_SYSTEMS.map((system) => [system, say.units.names[system]])} />
       </select>
     </label>
   )

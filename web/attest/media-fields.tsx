@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { locale, say } from '../messages'
+import { Options } from '../options'
 import { FieldProblem } from '../panel/field'
 import type { PhotoPreview } from './photo'
 
@@ -16,6 +17,9 @@ export interface Medium {
  * limit of 36 million gas or more.
  */
 const MOST_BYTES = 12_000
+
+/** Suggested media types. */
+const SUGGESTED = ['image/jpeg', 'image/png', 'image/webp', 'video/mp4', 'text/plain', 'application/pdf']
 
 /** Media of a place: URLs of files elsewhere, or small files that are attested completely. */
 export function MediaFields({
@@ -37,19 +41,20 @@ export function MediaFields({
   const [photo, setPhoto] = useState<PhotoPreview | 'reducing'>()
   const set = (index: number, change: Partial<Medium>) =>
     onMedia(media.map((each, i) => (i === index ? { ...each, ...change } : each)))
-  const add = async (input: HTMLInputElement) => {
+  /** handler of a file input, which can be used again for the same file */
+  const chosen = (use: (file: File) => Promise<void>) => (event: Event) => {
+    const input = event.currentTarget as HTMLInputElement
     const file = input.files?.[0]
     input.value = ''
-    if (!file) return
+    if (file) void use(file)
+  }
+  const add = async (file: File) => {
     if (file.size > MOST_BYTES) return setRefused(say.media.tooLarge(file.name, file.size, MOST_BYTES))
     setRefused(undefined)
     const data = base64Of(new Uint8Array(await file.arrayBuffer()))
     onMedia([...media, { type: file.type || 'application/octet-stream', data, name: file.name }])
   }
-  const addPhoto = async (input: HTMLInputElement) => {
-    const file = input.files?.[0]
-    input.value = ''
-    if (!file) return
+  const addPhoto = async (file: File) => {
     setRefused(undefined)
     setPhoto('reducing')
     try {
@@ -74,38 +79,25 @@ export function MediaFields({
           onRemove={() => onMedia(media.filter((_, other) => other !== i))}
         />
       ))}
-      <MediaTypes />
+      <datalist id="media-types">
+        <Options of={SUGGESTED} />
+      </datalist>
       <div class="shapes">
         <button type="button" onClick={() => onMedia([...media, { type: '', data: '' }])}>
           {say.media.link}
         </button>
         <label class="file">
           {say.photo.add}
-          <input
-            type="file"
-            accept="image/*"
-            onChange={({ currentTarget }) => void addPhoto(currentTarget)}
-          />
+          <input type="file" accept="image/*" onChange={chosen(addPhoto)} />
         </label>
         <label class="file">
           {say.media.file}
-          <input type="file" onChange={({ currentTarget }) => void add(currentTarget)} />
+          <input type="file" onChange={chosen(add)} />
         </label>
       </div>
       {photo && <AboutPhoto photo={photo} onPosition={onPosition} onTime={onTime} />}
       <FieldProblem id="problem-media" sentence={problem ?? refused} />
     </fieldset>
-  )
-}
-
-/** Suggested media types. */
-function MediaTypes() {
-  return (
-    <datalist id="media-types">
-      {['image/jpeg', 'image/png', 'image/webp', 'video/mp4', 'text/plain', 'application/pdf'].map((type) => (
-        <option key={type} value={type} />
-      ))}
-    </datalist>
   )
 }
 

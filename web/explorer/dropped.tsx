@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { useFocus } from '../focus'
+import { useEffect, useState } from 'preact/hooks'
+import { Card } from '../card'
 import { goTo, hrefOf } from '../location'
 import type { Map } from '../map/library'
 import { say } from '../messages'
@@ -8,7 +8,6 @@ import { useGiven } from '../panel/given'
 import { handed } from '../panel/handed'
 import { parseInput } from '../panel/input'
 import { PlaceChoice } from '../panel/place-choice'
-import '../sheet/sheet.css'
 
 /** Card of a file that was dropped on the explorer: shows its place on the map, and opens a form with it. */
 export function Dropped({
@@ -21,8 +20,6 @@ export function Dropped({
   map: Map | undefined
   onClose: () => void
 }) {
-  const title = useRef<HTMLHeadingElement>(null)
-  useFocus(title, document.activeElement)
   const [places, setPlaces] = useState<readonly FilePlace[]>([])
   const [chosen, setChosen] = useState(0)
   const [note, setNote] = useState('')
@@ -50,19 +47,13 @@ export function Dropped({
     onClose()
   }
   return (
-    <aside
-      class="card dropped"
-      aria-label={say.dropped.title}
-      onKeyDown={({ key }) => key === 'Escape' && onClose()}
+    <Card
+      kind="dropped"
+      name={say.dropped.title}
+      close={say.dropped.close}
+      opener={document.activeElement}
+      onClose={onClose}
     >
-      <div class="card-head">
-        <h2 ref={title} tabIndex={-1}>
-          {say.dropped.title}
-        </h2>
-        <button type="button" aria-label={say.dropped.close} onClick={onClose}>
-          ✕
-        </button>
-      </div>
       <p role="status">
         <bdi>{note}</bdi>
       </p>
@@ -78,6 +69,6 @@ export function Dropped({
           </button>
         </p>
       )}
-    </aside>
+    </Card>
   )
 }

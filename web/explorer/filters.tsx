@@ -3,6 +3,7 @@ import { chainName, SLUGS } from '../chains'
 import { FILTERS } from '../location'
 import type { Box } from '../map/extent'
 import { say } from '../messages'
+import { Options } from '../options'
 import { boxText, clearFilters, filterQuery, filterValue, setFilters, type FilterName } from './state'
 
 /** Suggested location types; any other can be typed. */
@@ -108,11 +109,7 @@ function Choice({
         onChange={({ currentTarget }) => setFilters({ [name]: currentTarget.value })}
       >
         <option value="">{any}</option>
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
+        <Options of={options} />
       </select>
     </label>
   )
@@ -165,9 +162,7 @@ function Text({
       />
       {options && (
         <datalist id={`${id}-options`}>
-          {options.map((each) => (
-            <option key={each} value={each} />
-          ))}
+          <Options of={options} />
         </datalist>
       )}
       {wrong && (

@@ -2,6 +2,7 @@ import type { Chain } from '@geospatial-attestation/client'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { parametersOf, setParameters, type Page } from '../location'
 import { say } from '../messages'
+import { Options } from '../options'
 import { geo } from '../service'
 import { FieldProblem } from './field'
 
@@ -47,11 +48,7 @@ export function ChainField({
           setParameters(page, { chain: currentTarget.value })
         }}
       >
-        {chains.map(({ slug }) => (
-          <option key={slug} value={slug}>
-            {slug}
-          </option>
-        ))}
+        <Options of={chains.map(({ slug }) => [slug, slug])} />
       </select>
       <FieldProblem id={id} sentence={problem} />
     </label>

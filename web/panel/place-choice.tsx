@@ -1,4 +1,5 @@
 import { say } from '../messages'
+import { Options } from '../options'
 import type { FilePlace } from './files'
 
 /** Choice among the places of a file; nothing if there is only one. */
@@ -14,11 +15,7 @@ export function PlaceChoice({
     <label class="field">
       {say.sources.choose} {/* Other places need another element, whose choice is the first of them. */}
       <select key={places} onChange={({ currentTarget }) => onChoose(Number(currentTarget.value))}>
-        {places.map(({ name }, i) => (
-          <option key={i} value={i}>
-            {name}
-          </option>
-        ))}
+        <Options of={places.map(({ name }, i) => [String(i), name])} />
       </select>
     </label>
   )

@@ -5,6 +5,7 @@ import { parametersOf, setParameters } from '../location'
 import type { Map } from '../map/library'
 import { useMarked } from '../focus'
 import { say } from '../messages'
+import { Options } from '../options'
 import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem, TextField } from '../panel/field'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
@@ -177,11 +178,7 @@ function OperationField({
     <label class="field">
       {say.playground.operation}
       <select value={operation} onChange={({ currentTarget }) => onOperation(currentTarget.value)}>
-        {OPERATION_ROWS.map(([name]) => (
-          <option key={name} value={name}>
-            {say.operations[name].name}
-          </option>
-        ))}
+        <Options of={OPERATION_ROWS.map(([name]) => [name, say.operations[name].name])} />
       </select>
       <span class="soft">{say.operations[operation].summary}</span>
     </label>

@@ -8,6 +8,7 @@ import {
 } from '@geospatial-attestation/client'
 import { reasonOf, say } from '../messages'
 import { geo, geoOnce } from '../service'
+import { CONTENT, contentOf, type AttestedEvent } from '../sheet/record'
 
 /** Result of a check that the page itself performs. */
 export interface Check {
@@ -44,34 +45,26 @@ export async function checkSignature(answer: Answer): Promise<Check> {
  * them.
  */
 export async function checkResult(answer: Answer | QuorumAnswer, inputs: readonly Input[]): Promise<Check> {
-  const contents = await Promise.all(inputs.map(contentOf))
+  const contents = await Promise.all(inputs.map(inputOf))
   const recomputed = await geo.recompute(answer, contents)
   return { good: recomputed.verdict === 'equal', sentence: say.answer.recomputed(recomputed) }
 }
 
 const QUERY = `query ($uid: String!) {
   attestationEvents(first: 1, filter: { uid: { equalTo: $uid }, kind: { equalTo: "ATTESTED" } }) {
-    nodes { schemaUid recipient attester time expirationTime revocable refUid data }
+    nodes { ${CONTENT} }
   }
 }`
-interface Event {
-  schemaUid: string
-  recipient: string
-  attester: string
-  time: string
-  expirationTime: string
-  revocable: boolean
-  refUid: string
-  data: string
-}
 
-async function contentOf(input: Input): Promise<RecomputeInput> {
+async function inputOf(input: Input): Promise<RecomputeInput> {
   if (typeof input !== 'string') return input
-  const { attestationEvents } = await geoOnce.graphql<{ attestationEvents: { nodes: Event[] } }>(QUERY, {
-    uid: input,
-  })
+  const { attestationEvents } = await geoOnce.graphql<{ attestationEvents: { nodes: AttestedEvent[] } }>(
+    QUERY,
+    {
+      uid: input,
+    },
+  )
   const [event] = attestationEvents.nodes
   if (!event) throw new Error(say.answer.notIndexed)
-  const { schemaUid, refUid, ...content } = event
-  return { ...content, schema: schemaUid, refUID: refUid }
+  return contentOf(event)
 }

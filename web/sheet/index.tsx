@@ -1,7 +1,8 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { lacksGeometry } from '../../src/location/event-time'
+import { Card } from '../card'
 import { chainName } from '../chains'
 import { FailureNotice } from '../explorer/notice'
 import { timeText, titleText } from '../explorer/words'
@@ -13,12 +14,10 @@ import { UnitsField } from '../units-field'
 import { Actions } from './actions'
 import { Attester } from './attester'
 import { Checks } from './checks'
-import { useFocus } from '../focus'
 import { Media } from './media'
 import { RawData, SHOWN } from './raw'
 import type { Full } from './record'
 import { twinsOf } from './twins'
-import './sheet.css'
 
 export interface SheetProps {
   chosen: { chain: string; uid: string }
@@ -40,8 +39,6 @@ export interface SheetProps {
 export function Sheet(props: SheetProps) {
   const { chosen, opener, onClose } = props
   const { data, isLoading, failure, retry } = props.loaded
-  const title = useRef<HTMLHeadingElement>(null)
-  useFocus(title, opener, [chosen.uid, chosen.chain])
   const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
   const name = full && titleText(full.record)
   useEffect(() => {
@@ -50,28 +47,25 @@ export function Sheet(props: SheetProps) {
   }, [name])
   const { sheet } = say
   return (
-    <aside
-      class="card"
-      aria-label={sheet.name}
-      aria-busy={isLoading}
-      onKeyDown={({ key }) => key === 'Escape' && onClose()}
+    <Card
+      name={sheet.name}
+      heading="h1"
+      title={
+        full ? (
+          <bdi>{full.record.memo ? titleText(full.record) : sheet.noMemo}</bdi>
+        ) : failure?.retryIn !== undefined ? (
+          sheet.noResponse
+        ) : isLoading ? (
+          sheet.loading
+        ) : (
+          sheet.notFound
+        )
+      }
+      isBusy={isLoading}
+      keys={[chosen.uid, chosen.chain]}
+      close={sheet.close}
+      {...{ opener, onClose }}
     >
-      <div class="card-head">
-        <h1 ref={title} tabIndex={-1}>
-          {full ? (
-            <bdi>{full.record.memo ? titleText(full.record) : sheet.noMemo}</bdi>
-          ) : failure?.retryIn !== undefined ? (
-            sheet.noResponse
-          ) : isLoading ? (
-            sheet.loading
-          ) : (
-            sheet.notFound
-          )}
-        </h1>
-        <button type="button" aria-label={sheet.close} onClick={onClose}>
-          ✕
-        </button>
-      </div>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       {full ? (
         <SheetBody key={`${full.record.chain}-${full.record.uid}`} {...props} full={full} />
@@ -83,7 +77,7 @@ export function Sheet(props: SheetProps) {
           </p>
         )
       )}
-    </aside>
+    </Card>
   )
 }
 
@@ -185,17 +179,18 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
 /** Area or length as computed by the kernel, in the chosen units. */
 function Size({ details }: Pick<Full, 'details'>) {
   const geometry = details?.geometry
-  const [size, setSize] = useState<{ operation: 'area' | 'length'; value: number } | 'none' | 'refused'>()
+  /** null if it has none; undefined until it is measured */
+  const [size, setSize] = useState<{ operation: 'area' | 'length'; value: number } | null>()
   useEffect(() => {
     let left = false
-    if (!geometry || !/LineString|Polygon/.test(geometry.type)) return setSize('none')
+    if (!geometry) return setSize(null)
     void import('./verify')
-      .then(({ sizeOf }) => sizeOf(geometry) ?? 'none')
-      .catch(() => 'refused' as const)
+      .then(({ sizeOf }) => sizeOf(geometry) ?? null)
+      .catch(() => null)
       .then((found) => left || setSize(found))
     return () => void (left = true)
   }, [geometry && JSON.stringify(geometry)])
-  if (size === 'none' || size === 'refused') return null
+  if (size === null || (geometry && !/LineString|Polygon/.test(geometry.type))) return null
   const name = /Polygon/.test(geometry?.type ?? '') ? say.sheet.area : say.sheet.length
   return (
     <Fact name={name}>

@@ -1,22 +1,31 @@
 import { AttestationNotFoundError, type LocationRecord } from '@geospatial-attestation/client'
+import type { AttestationContent } from '@geospatial-attestation/client/kernel'
 import type { Geometry } from 'geojson'
 import { extentOf } from '../map/extent'
 import { geoOnce } from '../service'
 
-export interface Event {
-  kind: 'ATTESTED' | 'REVOKED'
-  blockNumber: number
-  blockTimestamp: string
-  transactionHash: string
+/** Content of an attestation in the event log, by GraphQL. */
+export interface AttestedEvent {
   attester: string
+  /** null for an event without content */
   data: string | null
-  problem: string | null
   schemaUid: string
   recipient: string
   time: string
   expirationTime: string
   revocable: boolean
   refUid: string
+}
+export const CONTENT = 'schemaUid recipient attester time expirationTime revocable refUid data'
+export const contentOf = ({ schemaUid, refUid, data, ...rest }: AttestedEvent): AttestationContent => ({
+  ...{ ...rest, schema: schemaUid, refUID: refUid, data: data! },
+})
+
+export interface Event extends AttestedEvent {
+  kind: 'ATTESTED' | 'REVOKED'
+  blockNumber: number
+  blockTimestamp: string
+  transactionHash: string
 }
 export interface Details {
   geometry: Geometry | null
@@ -37,8 +46,7 @@ const DETAILS = `query Record($chain: String!, $uid: String!) {
   locationRecordByChainAndUid(chain: $chain, uid: $uid) {
     geometry schemaUid refUid revocable expirationTime revocationTime
     events(first: 10) { nodes {
-      kind blockNumber blockTimestamp transactionHash attester data problem
-      schemaUid recipient time expirationTime revocable refUid
+      kind blockNumber blockTimestamp transactionHash ${CONTENT}
     } }
   }
 }`

@@ -12,7 +12,7 @@ import { addressOf, geo } from '../service'
 import { stateOf } from '../wallet/chain'
 import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
-import type { Event } from './record'
+import { contentOf, type Event } from './record'
 import { timeText } from '../explorer/words'
 
 /**
@@ -68,10 +68,6 @@ function shows(
     same(record.subject, recipient) &&
     Date.parse(record.timestamp) === Number(time) * 1000
   )
-}
-
-function contentOf({ schemaUid, refUid, data, ...rest }: Event): AttestationContent {
-  return { ...rest, schema: schemaUid, refUID: refUid, data: data! }
 }
 
 /**

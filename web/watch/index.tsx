@@ -1,10 +1,8 @@
-import { useRef } from 'preact/hooks'
+import { Card } from '../card'
 import { CopyButton } from '../copy-button'
 import { say } from '../messages'
 import { BASE } from '../service'
-import { useFocus } from '../focus'
 import { linesOf, noticed, stopWatching, watch, WATCHED, watching, type WatchFilters } from './watching'
-import '../sheet/sheet.css'
 import './watch.css'
 
 /**
@@ -27,8 +25,6 @@ export function Watch({
   onClose: () => void
   onSelect: (record: { chain: string; uid: string }) => void
 }) {
-  const title = useRef<HTMLHeadingElement>(null)
-  useFocus(title, opener)
   const known = Object.entries(filters).filter(([name]) => WATCHED.some((each) => each === name))
   const ignored = Object.keys(filters).filter((name) => !WATCHED.some((each) => each === name))
   const watched = Object.fromEntries(known) as WatchFilters
@@ -44,19 +40,7 @@ export function Watch({
     watch(watched, text || say.watch.everything)
   }
   return (
-    <aside
-      class="card watch-panel"
-      aria-label={say.watch.title}
-      onKeyDown={({ key }) => key === 'Escape' && onClose()}
-    >
-      <div class="card-head">
-        <h2 ref={title} tabIndex={-1}>
-          {say.watch.title}
-        </h2>
-        <button type="button" aria-label={say.watch.close} onClick={onClose}>
-          ✕
-        </button>
-      </div>
+    <Card kind="watch-panel" name={say.watch.title} close={say.watch.close} {...{ opener, onClose }}>
       <p>
         <bdi>{say.watch.meaning(text || say.watch.everything)}</bdi>
       </p>
@@ -85,7 +69,7 @@ export function Watch({
           <pre tabIndex={0}>{lines[name]}</pre>
         </details>
       ))}
-    </aside>
+    </Card>
   )
 }
 
