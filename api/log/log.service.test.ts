@@ -643,6 +643,29 @@ describe('witnesses of the log', () => {
     expect(await renewed.promise).toBe(false)
   })
 
+  test('close the log although they confirmed its size just before', async () => {
+    const { log } = processOf({ policy: policyOf([await witnessOf('a.example')], 1) }, { start: false })
+    const { store } = log
+    const [publish, claim] = [store.publish.bind(store), store.claim.bind(store)]
+    const opened = signal<unknown>()
+    let isConfirmed = false
+    // A contradiction that is stored between the confirmation and the claim that opens the log.
+    store.publish = async (holder, ...given) => {
+      await publish(holder, ...given)
+      if (!isConfirmed) await store.stop(holder, 'another tree')
+      isConfirmed = true
+    }
+    store.claim = async (...given) => {
+      const state = await claim(...given)
+      if (isConfirmed) opened.give(state)
+      return state
+    }
+    log.start()
+    expect(await opened.promise).toMatchObject({ held: true, open: false, stopped: 'another tree' })
+    // The next confirmation is newer than the contradiction.
+    await waitOpen()
+  })
+
   test('prevent the start of the log, with a reason, if they do not respond', async () => {
     const witnesses = await Promise.all(['a', 'b', 'c'].map((name) => witnessOf(`${name}.example`)))
     for (const each of witnesses.slice(1)) each.status = 503

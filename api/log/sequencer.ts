@@ -168,10 +168,10 @@ export class Sequencer {
 
   private async claim(): Promise<void> {
     const { leaseMs, openMs } = this.options
-    const claim = (isNew: boolean) =>
-      this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, this.confirmed, isNew)
+    const claim = (opening?: Pick<LogState, 'stopped'>) =>
+      this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, this.confirmed, opening)
     const began = performance.now()
-    let state = await claim(false)
+    const state = await claim()
     if (!state) throw new Error('The log of the database does not exist any more.')
     this.claimedAt = began
     const wasHeld = this.state?.held
@@ -186,12 +186,21 @@ export class Sequencer {
       this.tree = undefined
       this.confirmed = undefined
       this.published = state.published
+      // A round that began earlier may close the log, and must not do so after the confirmation.
+      await this.cosigning
       await this.confirm(state)
       this.confirmed = state.here
-      state = (await claim(true))!
-      this.state = state
-      this.logger.info({ origin: state.origin, entries: state.size }, 'the transparency log accepts entries')
+      this.open((await claim(state))!)
     }
+  }
+
+  /** Notes the state after a confirmation. Throws an Error if the log was closed in the meantime. */
+  private open(state: LogState & { held: boolean }): void {
+    this.state = state
+    const { origin, size, held, stopped } = state
+    if (!held || stopped !== null) this.confirmed = undefined
+    if (held && stopped !== null) throw new Error(stopped)
+    if (held) this.logger.info({ origin, entries: size }, 'the transparency log accepts entries')
   }
 
   /** Returns the reason why the tree cannot be continued, as far as this process knows. */

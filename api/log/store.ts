@@ -157,26 +157,27 @@ export class LogStore {
    * lease.
    * @param confirmed server on which this process has confirmed that the log is not a restored backup. On
    *   that server, entries are accepted for `openSeconds`.
-   * @param isNew true to open a stopped log after the confirmation. A renewal does not: a witness may have
-   *   stopped the log since it was sent.
+   * @param opening state that was read before the confirmation, to open the log after it. Only the reason in
+   *   that state is deleted, and only if no other process has had the lease since: a later reason is newer than
+   *   the confirmation. A renewal deletes no reason.
    */
   async claim(
     holder: string,
     leaseSeconds: number,
     openSeconds: number,
     confirmed: string | undefined,
-    isNew: boolean,
+    opening?: Pick<LogState, 'stopped'>,
   ): Promise<(LogState & { held: boolean }) | undefined> {
     const [row] = await this.query<LogState & { held: boolean }>(
       `WITH claimed AS (
          UPDATE log_state SET holder = $1, held_until = now() + $2 * interval '1 second',
            open_until = CASE WHEN $4 = log_here() THEN now() + $3 * interval '1 second' ELSE open_until END,
            opened_in = CASE WHEN $4 = log_here() THEN $4 ELSE opened_in END,
-           stopped = CASE WHEN $5 AND $4 = log_here() THEN NULL ELSE stopped END
-         WHERE holder = $1 OR held_until < now() RETURNING *)
+           stopped = CASE WHEN $5 AND $4 = log_here() AND stopped = $6 THEN NULL ELSE stopped END
+         WHERE holder = $1 OR (held_until < now() AND NOT $5) RETURNING *)
        SELECT ${STATE}, true AS held FROM claimed
        UNION ALL SELECT ${STATE}, false FROM log_state WHERE NOT EXISTS (SELECT FROM claimed)`,
-      [holder, leaseSeconds, openSeconds, confirmed ?? null, isNew],
+      [holder, leaseSeconds, openSeconds, confirmed ?? null, opening !== undefined, opening?.stopped ?? null],
     )
     return row
   }
