@@ -139,14 +139,15 @@ test('geo log monitor finds an answer that the quorum attested and the log of it
   const land = async (answer: object, signature: string) =>
     mined(chain, (await contract.getFunction('land').send(answer, 1, signature)).hash)
   const folder = temporaryFolder()
-  const monitor = async () => {
+  const monitor = async (url = api.url, state = 'state.json', ...more: string[]) => {
     let stdout = ''
     const sink = (write: (text: string) => void) =>
       new Writable({ write: (chunk, _, done) => (write(String(chunk)), done()) })
     const code = await run(
       [
-        ...['log', 'monitor', '--once', '--json', '-q', '--url', api.url, '--rpc', chain.url],
-        ...['--chain', LOCAL_CHAIN.slug, '--state', 'state.json', '--from-block', String(first)],
+        ...['log', 'monitor', '--once', '--json', '-q', '--url', url, '--rpc', chain.url],
+        ...['--chain', LOCAL_CHAIN.slug, '--state', state, '--from-block', String(first)],
+        ...more,
       ],
       {
         ...{ stdin: Readable.from([]), stdout: sink((text) => (stdout += text)), stderr: sink(() => {}) },
@@ -162,8 +163,12 @@ test('geo log monitor finds an answer that the quorum attested and the log of it
     const secret = { ...signed.answer, recipient: contract.target as string }
     const digest = quorumDigest(quorumDomain(chainId, quorum), secret)
     await land(secret, new Wallet(LOCAL_SIGNER_KEY).signingKey.sign(digest).serialized)
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
-    expect(await monitor()).toEqual([1, ['unlogged']])
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+    // A service that no longer names its quorum: an earlier run remembers it, and a first run is given it.
+    expect(await monitor(world.url)).toEqual([1, ['unlogged']])
+    expect(await monitor(world.url, 'first.json')).toEqual([0, []])
+    const contracts = ['--quorum-contracts', `${chainId}:${quorum}`]
+    expect(await monitor(world.url, 'given.json', ...contracts)).toEqual([1, ['unlogged']])
   } finally {
     vi.useRealTimers()
     removeFolder(folder)

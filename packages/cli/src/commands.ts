@@ -178,6 +178,10 @@ const checkRows = (): CommandRow[] => [
       new Option('--from-block <number>', 'first block of the first run; default: the newest one').argParser(
         read.count,
       ),
+      new Option(
+        '--quorum-contracts <contracts>',
+        'GeoQuorum contracts by chain id, for a service that may hide its own: 84532:0x...',
+      ).argParser(read.quorums),
     ],
   },
 ]

@@ -34,6 +34,17 @@ export const contracts = reader(
     return Object.fromEntries(pinned)
   },
 )
+/** Parses the GeoQuorum contracts of chains, by chain id. */
+export const quorums = reader(
+  'GeoQuorum contracts of chains, such as 84532:0x<contract>,42161:0x<contract>',
+  (text): Record<number, string> | undefined => {
+    const chains = text.split(',').map((each) => each.split(':'))
+    const isRight = chains.every(
+      ([id = '', ...rest]) => /^[1-9]\d{0,14}$/.test(id) && rest.length === 1 && ADDRESS.test(rest[0]!),
+    )
+    return isRight ? Object.fromEntries(chains.map(([id, contract]) => [Number(id), contract!])) : undefined
+  },
+)
 /** Parses a schema: a UID, or a name that the client knows. */
 export const schemaName = reader('v0.1, location-protocol, or a UID (0x and 64 hex digits)', (text) =>
   (/^0x/i.test(text) ? UID.test(text) : text !== '') ? text : undefined,

@@ -168,7 +168,7 @@ test('geo log raises an alarm for an attestation that the log does not have', as
   // The entry of the other attestation may still appear in the log,
   expect(await monitor(...from)).toMatchObject(calm)
   // but is overdue after a minute.
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])
   expect(metrics()).toContain('geo_log_monitor_attestations_total{state="unlogged"} 1\n')
@@ -193,7 +193,7 @@ test('geo log raises an alarm for an attestation of a logged answer for another 
   expect((await shell.geo(['land', 'other.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
   const entry = await entryOf(logged!)
   await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])
 })
@@ -340,7 +340,7 @@ test('geo log compares attestations although a witness is ahead of the growing l
   const secret = await geo().distance([2.2945, 48.6], [13.3777, 52.5163], { submission: 'proxy' })
   shell.write('growing.answer', secret)
   expect((await shell.geo(['land', 'growing.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
   requests = 0
   expect((await monitor(...from, '--every', '0.01')).kinds).toEqual(['unlogged'])
   // Both runs ended while the log was still growing.
@@ -444,7 +444,7 @@ test(
     const others = [...world.chains.keys()].filter((slug) => slug !== 'base-sepolia')
     for (const slug of others) env[`GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`] = closed.url
     shell.write('partly.json', { ...EMPTY, since: Math.floor(Date.now() / 1000) - 100 })
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
     const { code, kinds } = await monitor(...from)
     expect([code, kinds, others.length > 0]).toEqual([1, ['unlogged'], true])
     const failures = [...metrics().matchAll(/failures_total\{part="(?:chain|log)"\} (\d+)/g)]
@@ -509,7 +509,7 @@ test('geo log raises an alarm for an attestation although the log is empty or it
   const secret = await geo().distance([2.2945, 48.4], [13.3777, 52.5163], { submission: 'proxy' })
   shell.write('secret.json', secret)
   expect((await shell.geo(['land', 'secret.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
   for (const { monitor } of logs) {
     const { code, kinds } = await monitor(...from)
     expect([code, kinds]).toEqual([1, ['unlogged']])
@@ -526,7 +526,7 @@ test('geo log raises no alarm for an answer that was signed before the log and l
   await log.append(encodeEntry(entry)).sign()
   shell.write('older-answer.json', older)
   expect((await shell.geo(['land', 'older-answer.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
   expect(await monitor(...from)).toMatchObject(calm)
 })
 

@@ -42,9 +42,9 @@ class LaggingChain {
           block < Number(fromBlock) || block > end
             ? []
             : uids
-                .filter((uid) => isOfQuorum(uid) === (address === QUORUM))
+                .filter((uid) => address === ROGUE || isOfQuorum(uid) === (address === QUORUM))
                 .map((uid) => ({
-                  args: isOfQuorum(uid) ? { uid, epoch: epochOf(uid), signers: signersOf(uid) } : { uid },
+                  args: address !== '0xea5' ? { uid, epoch: epochOf(uid), signers: signersOf(uid) } : { uid },
                   blockNumber: BigInt(block),
                 })),
         ),
@@ -76,9 +76,18 @@ const ZERO = `0x${'0'.repeat(40)}`
 const ATTESTER = '0x00000000000000000000000000000000000000a1'
 const PROXY = '0x00000000000000000000000000000000000000b2'
 const QUORUM = '0x00000000000000000000000000000000000000c3'
+/** Contract whose events name all attestations, none of which it attested. */
+const ROGUE = '0x00000000000000000000000000000000000000d4'
 const OTHER = '0x0000000000000000000000000000000000000001'
 const CHAIN = {
-  ...{ id: 1, slug: 'c', eas: '0xea5', attester: ATTESTER, proxy: { address: PROXY }, quorum: QUORUM },
+  ...{
+    id: 1,
+    slug: 'c',
+    eas: '0xea5',
+    attesters: [ATTESTER],
+    proxy: { address: PROXY },
+    quorums: [ROGUE, QUORUM],
+  },
 } as never
 const isOfQuorum = (uid: string) => Number(uid) % 3 === 0
 /** Signers of a quorum's attestation, as a bitmap: another operator, and often the attester (index 1). */

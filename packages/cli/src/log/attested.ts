@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Chain } from '@geospatial-attestation/client'
 import type { HttpTransport, PublicClient } from 'viem'
+import { unixSeconds } from './alarms'
 
 /** Attestations by the service's attester on a chain, to compare them with the log. */
 
@@ -31,8 +32,32 @@ export interface Attested {
   time: number
   /** Unix seconds of its payload, or of its block if it is not an answer */
   signed: number
+  /** Unix seconds before which the service cannot have signed it */
+  earliest: number
+  /** Unix seconds of the monitor's clock when it found the attestation */
+  seen: number
   /** Key of its content (`contentKey`), which an entry of the log with the same content has too. */
   key: string
+}
+
+/**
+ * Maximum number of seconds between a signature and its attestation: DELEGATION_DEADLINE is at most a week, a
+ * coordinator's clock may be a minute ahead, and clocks of chains differ by up to some minutes.
+ */
+const LANDING_SECONDS = 7 * 86_400 + 3_600
+/** Maximum number of seconds by which the time of a payload may be ahead of the operator's clock. */
+const SKEW_SECONDS = 60
+
+/**
+ * Earliest time at which an honest service can have signed an attestation. Signatures for EAS 0.26 and 1.0
+ * have no deadline, so only the time of the payload limits it. An answer may be signed again later.
+ */
+export function earliestOf(
+  { time, signed }: Pick<Attested, 'time' | 'signed'>,
+  hasDeadline: boolean,
+): number {
+  const sinceComputed = Math.min(signed, time) - SKEW_SECONDS
+  return hasDeadline ? Math.max(sinceComputed, time - LANDING_SECONDS) : sinceComputed
 }
 
 /** Signed content that EAS stores in an attestation. */
@@ -77,7 +102,7 @@ interface Read {
  */
 export async function attestedSince(
   client: Pick<PublicClient<HttpTransport>, 'getBlockNumber' | 'getLogs' | 'readContract'>,
-  { eas, proxy, attester, otherAttesters = [], id, slug, quorum }: AttesterOfChain,
+  { eas, domain, proxy, attesters: own, quorums, id, slug }: AttesterOfChain,
   from: number | undefined,
   known: Readonly<Record<string, number>> = {},
 ): Promise<Read> {
@@ -88,7 +113,7 @@ export async function attestedSince(
   const newest = Number(await client.getBlockNumber({ cacheTime: 0 }))
   const first = from ?? newest
   let next = Math.max(first, newest + 1 - OVERLAP_BLOCKS)
-  const own = [attester, ...otherAttesters].map((each) => each.toLowerCase())
+  const hasDeadlines = domain !== undefined && !/^(0|1\.0)(\.|$)/.test(domain.version)
   const attesters = [...own, ...(proxy ? [proxy.address] : [])] as `0x${string}`[]
   const blocks = { ...known }
   const found: Attested[] = []
@@ -99,10 +124,12 @@ export async function attestedSince(
     blockNumber?: bigint,
   ): Promise<unknown> => client.readContract({ abi, address, functionName, args, blockNumber } as never)
 
-  /** Operators that signed an attestation of the quorum; zero if the node does not know the epoch yet. */
-  const signersOf = async ({ args: { epoch, signers }, blockNumber }: EventLog): Promise<string[]> => {
+  /** Operators that signed an attestation of a quorum; zero if the node does not know the epoch yet. */
+  const signersOf = async (quorum: string, log: EventLog): Promise<string[]> => {
+    const { args, blockNumber } = log
+    const { epoch, signers } = args
     const operatorsAt = async (block?: bigint) => {
-      const { operators } = (await call(quorum!, 'epochOf', [epoch], block)) as { operators: string[] }
+      const { operators } = (await call(quorum, 'epochOf', [epoch], block)) as { operators: string[] }
       return operators.filter((_, index) => (signers! >> BigInt(index)) & 1n)
     }
     // A removed operator is zero from its block on. Nodes without earlier states know the current one only.
@@ -116,9 +143,7 @@ export async function attestedSince(
   const authorsOf = async (recorded: string, log: EventLog): Promise<string[]> => {
     if (proxy && recorded.toLowerCase() === proxy.address.toLowerCase())
       return [String(await call(proxy.address, 'getAttester', [log.args.uid]))]
-    return recorded.toLowerCase() === quorum?.toLowerCase() && log.args.signers !== undefined
-      ? signersOf(log)
-      : [recorded]
+    return log.quorum === undefined ? [recorded] : signersOf(log.quorum, log)
   }
 
   for (let start = first; start <= newest; start += BLOCKS) {
@@ -126,13 +151,18 @@ export async function attestedSince(
     const read = async (address: string, event: object, args: object) =>
       (await client.getLogs({ address, event, args, ...range } as never)) as unknown as EventLog[]
     const logs = await read(eas, attestedEvent!, { attester: attesters })
-    if (quorum !== undefined) logs.push(...(await read(quorum, landedEvent!, {})))
+    for (const quorum of quorums)
+      logs.push(...(await read(quorum, landedEvent!, {})).map((log) => ({ ...log, quorum })))
     for (const log of logs) {
       const { args, blockNumber } = log
       const { uid } = args
       if (blocks[uid] === undefined) {
         const attestation = (await call(eas, 'getAttestation', [uid])) as AttestedContent & { time: bigint }
-        const authors = await authorsOf(attestation.attester, log)
+        const recorded = attestation.attester.toLowerCase()
+        const isKnown = BigInt(recorded) !== 0n
+        // An event of another contract must not replace that of the quorum that attested it.
+        if (isKnown && log.quorum !== undefined && recorded !== log.quorum) continue
+        const authors = isKnown ? await authorsOf(recorded, log) : [recorded]
         // A node that lags behind returns zeros. The next read includes the block.
         if (authors.some((author) => BigInt(author) === 0n)) {
           next = Math.min(next, Number(blockNumber))
@@ -140,9 +170,10 @@ export async function attestedSince(
         }
         const time = Number(attestation.time)
         const signed = decodeClaims(attestation.data as `0x${string}`)?.timestamp ?? time
+        const earliest = earliestOf({ time, signed }, hasDeadlines || !own.includes(recorded))
         for (const author of authors.filter((each) => own.includes(each.toLowerCase())))
           found.push({
-            ...{ chain: slug, uid, time, signed },
+            ...{ chain: slug, uid, time, signed, earliest, seen: unixSeconds() },
             key: await contentKey(id, { ...attestation, attester: author }),
           })
       }
@@ -156,12 +187,18 @@ export async function attestedSince(
   }
 }
 
-type AttesterOfChain = Pick<Chain, 'eas' | 'proxy' | 'attester' | 'otherAttesters' | 'id' | 'slug'> & {
-  /** GeoQuorum contract of the chain, of which the attester is an operator */
-  quorum?: string | undefined
+/** Accounts of the service on a chain, lower-case. */
+export interface Named {
+  /** attesters that sign its answers, or have signed them */
+  attesters: readonly string[]
+  /** GeoQuorum contracts of which they are or were operators */
+  quorums: readonly string[]
 }
+type AttesterOfChain = Pick<Chain, 'eas' | 'domain' | 'proxy' | 'id' | 'slug'> & Named
 interface EventLog {
   /** `epoch` and `signers`, a bitmap of the epoch's operators, are those of a quorum's attestation */
   args: { uid: `0x${string}`; epoch?: number; signers?: bigint }
   blockNumber: bigint
+  /** contract of the event if it is a quorum, lower-case */
+  quorum?: string
 }

@@ -4,7 +4,7 @@ import type { HttpTransport, PublicClient } from 'viem'
 import { UsageError } from '../exit'
 import { parsed } from '../inputs'
 import type { Session } from '../session'
-import { attestedSince } from './attested'
+import { attestedSince, type Named } from './attested'
 import { download, MAX_BYTES } from './download'
 import type { Connected } from './entries'
 import type { State } from './state'
@@ -12,9 +12,12 @@ import type { State } from './state'
 /** Chains of the service, as a monitor reads them. */
 export class Chains {
   constructor(
-    private readonly session: Session<{ fromBlock?: number }>,
+    private readonly session: Session<{ fromBlock?: number; quorumContracts?: Record<number, string> }>,
     private readonly state: State,
   ) {}
+
+  /** Quorums that the service no longer names, and for which a note was printed. */
+  private readonly hidden = new Set<string>()
 
   /** Clients of chains by id; undefined for chains without an RPC endpoint. */
   private readonly connected = new Map<number, Promise<Connected | undefined>>()
@@ -65,15 +68,44 @@ export class Chains {
     )
   }
 
-  /** Reads new attestations by the service's attester on a chain. */
-  async read({ id, slug }: Chain): Promise<void> {
+  /**
+   * Returns the attesters and quorums that the service names for a chain, has named in an earlier read, or
+   * that an option names: a service that hides an account does not hide its attestations.
+   */
+  private async named({ id, slug, attester, otherAttesters = [] }: Chain): Promise<Named> {
+    const { state, session, hidden } = this
+    const quorum = (await this.quorumOf(id))?.toLowerCase()
+    const given = session.options.quorumContracts?.[id]
+    const { attesters = [], quorums = [] } = state.named[slug] ?? {}
+    for (const each of quorums) {
+      if (each === quorum || each === given?.toLowerCase() || hidden.has(each)) continue
+      hidden.add(each)
+      session.note(`${slug}: the service no longer names its quorum ${each}, which is still compared.`)
+    }
+    const all = (accounts: readonly (string | undefined)[]) => [
+      ...new Set(accounts.flatMap((account) => account?.toLowerCase() ?? [])),
+    ]
+    return (state.named[slug] = {
+      attesters: all([...attesters, attester, ...otherAttesters]),
+      quorums: all([...quorums, given, quorum]),
+    })
+  }
+
+  /** Reads new attestations by the service's attesters on a chain. */
+  async read(chain: Chain): Promise<void> {
     const { session, state } = this
-    const { chain, provider } = (await this.connect(id)) ?? {}
-    if (!chain || !provider) return
-    const quorum = await this.quorumOf(id)
+    const { id, slug } = chain
+    const { provider } = (await this.connect(id)) ?? {}
+    if (!provider) return
+    const accounts = await this.named(chain)
     const from = state.blocks[slug] ?? session.options.fromBlock
     const client = provider as PublicClient<HttpTransport>
-    const { found, next, known } = await attestedSince(client, { ...chain, quorum }, from, state.known[slug])
+    const { found, next, known } = await attestedSince(
+      client,
+      { ...chain, ...accounts },
+      from,
+      state.known[slug],
+    )
     state.unmatched.push(...found)
     state.known[slug] = known
     state.blocks[slug] = next

@@ -6,7 +6,7 @@ import { writeFile, rename } from 'node:fs/promises'
 
 const COUNTERS = {
   entries: ['result', 'Entries read, by result: equal, differs, unresolved or unreadable'],
-  attestations: ['state', 'Attestations by the attester on chains, by state: logged or unlogged'],
+  attestations: ['state', 'Attestations by the attester on chains, by state: logged, unlogged or unknown'],
   alarms: ['kind', 'Alarms by kind'],
   failures: ['part', 'Reads that failed, by part: log, witness, chain or webhook'],
 } as const

@@ -20,7 +20,7 @@ import { Chains } from './chains'
 import { MAX_BYTES, download, maximumOf } from './download'
 import { checkEntry } from './entries'
 import { Metrics, publish, replaceFile } from './metrics'
-import { REMEMBERED_SECONDS, prune, readState, type State } from './state'
+import { REMEMBERED_SECONDS, comparisonOf, prune, readState, type State } from './state'
 
 /** Implements `geo log monitor`: follows the transparency log, and raises an alarm for each fault. */
 
@@ -32,6 +32,7 @@ export interface MonitorFlags {
   webhook?: string
   metrics?: string
   fromBlock?: number
+  quorumContracts?: Record<number, string>
 }
 
 /** Seconds between two reads of the log. */
@@ -113,12 +114,14 @@ class Monitor {
       }),
     )
     await this.compareWitnesses()
+    const before = this.failures.length
     for (const chain of (await this.attempt(() => this.chains.compared())) ?? [])
       await this.attempt(() => this.chains.read(chain))
+    const areRead = this.failures.length === before
     // Otherwise the contents are out of date.
     if (isRead) {
       this.raiseUnlogged(readAt)
-      prune(state, unixSeconds())
+      prune(state, unixSeconds(), areRead)
     }
     // Alarms are sent whatever failed: the log's operator could otherwise delay them.
     await this.alarms.send()
@@ -287,27 +290,24 @@ class Monitor {
 
   /** Raises an alarm for each attestation that the log should include by `readAt`, when it was read. */
   private raiseUnlogged(readAt: number): void {
-    const { state, metrics, follower } = this
-    const since = state.since
-    if (!follower.last || since === undefined) return
-    state.unmatched = state.unmatched.filter(({ chain, uid, time, signed, key }) => {
-      // A signature from before the log can land until its deadline.
-      if (Math.min(time, signed) < since && time < since + REMEMBERED_SECONDS) return false
-      if (time < (state.pruned ?? 0)) return false
-      if (state.contents[key] !== undefined) {
-        metrics.count('attestations', 'logged')
-        return false
-      }
-      // The entry was committed before the answer left, and is included within this time.
-      if (readAt <= time + INCLUSION_SECONDS) return true
-      metrics.count('attestations', 'unlogged')
-      this.alarms.raise(
-        'unlogged',
-        `The attestation ${uid} on ${chain} has no entry in the log.`,
-        `${chain} ${uid}`,
-      )
+    const { state, metrics, session } = this
+    const { since } = state
+    if (!this.follower.last || since === undefined) return
+    const unknown = new Map<string, number>()
+    state.unmatched = state.unmatched.filter((each) => {
+      const { chain, uid } = each
+      const result = comparisonOf(each, state, since, readAt)
+      if (result === 'waiting') return true
+      if (result !== 'older') metrics.count('attestations', result)
+      if (result === 'unknown') unknown.set(chain, (unknown.get(chain) ?? 0) + 1)
+      const message = `The attestation ${uid} on ${chain} has no entry in the log.`
+      if (result === 'unlogged') this.alarms.raise(result, message, `${chain} ${uid}`)
       return false
     })
+    for (const [chain, count] of unknown)
+      session.note(
+        `${chain}: ${count} attestations are not compared, because their entries may be older than the log, or than those that this monitor remembers. A monitor with a new --state and an earlier --from-block remembers all entries.`,
+      )
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { existsSync, readFileSync } from 'node:fs'
+import { INCLUSION_SECONDS } from '../../../../src/tlog'
 import { UsageError } from '../exit'
 import type { AlarmState } from './alarms'
-import type { Attested } from './attested'
+import type { Attested, Named } from './attested'
 
 /** Position of a monitor, from which the next run resumes. */
 export interface State extends AlarmState {
@@ -13,6 +14,8 @@ export interface State extends AlarmState {
   blocks: Record<string, number>
   /** attestations in the last blocks, which are read again, by the slug of the chain: blocks by UID */
   known: Record<string, Record<string, number>>
+  /** accounts that the service has named, by the slug of the chain */
+  named: Record<string, Named>
   /** contents of entries that an attestation may still match, with the time of the entry */
   contents: Record<string, number>
   /** Unix seconds; contents of earlier entries were forgotten */
@@ -23,7 +26,7 @@ export interface State extends AlarmState {
    */
   since?: number
   /** attestations without an entry so far */
-  unmatched: Attested[]
+  unmatched: Stored[]
   /**
    * checkpoints of witnesses that are larger than the tree of the log, by the witness's name in the policy,
    * with the Unix seconds at which they were first seen
@@ -46,7 +49,8 @@ interface OldState extends Pick<State, 'checkpoint' | 'blocks'> {
 
 const NEW: State = {
   version: 2,
-  ...{ blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [], omitted: 0 },
+  ...{ blocks: {}, known: {}, named: {}, contents: {}, unmatched: [], ahead: {} },
+  ...{ raised: [], unsent: [], omitted: 0 },
 }
 
 /** Reads the state; a new one if there is no file. Throws a UsageError if it is damaged. */
@@ -67,9 +71,50 @@ export function readState(file: string | undefined, now: number): State {
   )
 }
 
-/** Forgets contents that no attestation can match any more. */
-export function prune(state: State, now: number): void {
-  const oldest = now - REMEMBERED_SECONDS
+/**
+ * Seconds for which contents are also kept while a chain cannot be read: its attestations are compared once it
+ * responds. Without a limit, the state would grow as long as the outage lasts.
+ */
+const LONGEST_OUTAGE_SECONDS = 30 * 86_400
+/** Difference of the clocks of the monitor and of a chain that causes no alarm, in seconds. */
+const CLOCK_SECONDS = 300
+
+/**
+ * State of an attestation in the log:
+ * - `logged`: an entry has its content
+ * - `older`: it was signed before the log, or before the monitor saw the log
+ * - `unknown`: its entry may be one that the monitor has forgotten, or its signature, without a deadline, may be
+ *   from before the log
+ * - `waiting`: its entry may still be published
+ * - `unlogged`: the log has no such entry
+ * @param since `since` of the state
+ * @param readAt Unix seconds at which the last read of the log began
+ */
+export function comparisonOf(
+  { time, signed, key, earliest = time - REMEMBERED_SECONDS, seen = time }: Stored,
+  { contents, pruned = -Infinity }: Pick<State, 'contents' | 'pruned'>,
+  since: number,
+  readAt: number,
+): 'logged' | 'older' | 'unknown' | 'waiting' | 'unlogged' {
+  if (contents[key] !== undefined) return 'logged'
+  // A signature from before the log can land until its deadline.
+  const isBefore = Math.min(time, signed) < since
+  if (isBefore && time < since + REMEMBERED_SECONDS) return 'older'
+  if (earliest < pruned || (isBefore && earliest < since)) return 'unknown'
+  // The entry was committed before the answer left. The first limit depends on one clock only.
+  const due = Math.min(seen + INCLUSION_SECONDS, time + CLOCK_SECONDS + INCLUSION_SECONDS)
+  return readAt <= due ? 'waiting' : 'unlogged'
+}
+
+/** Attestation in a state file; earlier versions wrote neither `earliest` nor `seen`. */
+type Stored = Omit<Attested, 'earliest' | 'seen'> & Partial<Attested>
+
+/**
+ * Forgets contents that no attestation can match any more.
+ * @param isRead true if all chains were read
+ */
+export function prune(state: State, now: number, isRead: boolean): void {
+  const oldest = now - REMEMBERED_SECONDS - (isRead ? 0 : LONGEST_OUTAGE_SECONDS)
   for (const [key, time] of Object.entries(state.contents)) {
     if (time >= oldest) continue
     delete state.contents[key]
