@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { Contract, TypedDataEncoder, Wallet, concat, dataSlice, toBeHex } from 'ethers'
 import { createWalletClient, http } from 'viem'
@@ -173,25 +172,32 @@ describe('an operator refuses', () => {
     return problem.refusal as string
   }
 
-  test('a revoked, an expired and an unknown input', async () => {
+  test('a revoked and an unknown input', async () => {
     const revoked = await attest(world.chain, locationRequest(POINT as never))
     await revoke(world.chain, revoked)
-    const now = (await world.chain.provider.getBlock('latest'))!.timestamp
-    const expiring = await attest(world.chain, locationRequest(POINT as never, { expirationTime: now + 2 }))
-    await world.caughtUp()
-    while (Date.now() / 1000 < now + 3) await pause(100)
     expect(await refusalOf({ ...question(), from: revoked })).toBe('revoked')
-    expect(await refusalOf({ ...question(), from: expiring })).toBe('expired')
     expect(await refusalOf({ ...question(), from: `0x${'1'.repeat(64)}` })).toBe('unknown-input')
   })
-  test('an input that expires before the timestamp of the answer', async () => {
-    const now = Math.floor(Date.now() / 1000)
-    const expirationTime = now + 50
+  test('an input that has expired, or expires before the timestamp of the answer', async () => {
+    const expirationTime = Math.floor(Date.now() / 1000) + 3_600
     const expiring = await attest(world.chain, locationRequest(POINT as never, { expirationTime }))
     await world.caughtUp()
-    expect(await refusalOf({ ...question(), from: expiring, timestamp: expirationTime })).toBe('expired')
-    const valid = { ...question(), from: expiring, timestamp: expirationTime - 1 }
-    expect(await sign(operators[0]!, valid)).toMatchObject({ status: 200 })
+    let now = expirationTime - 50
+    const operator = await operatorWith(KEYS[0]!, { clock: () => now * 1000 })
+    const at = (timestamp: number) => ({
+      ...question(),
+      from: expiring,
+      timestamp,
+      deadline: timestamp + 600,
+    })
+    try {
+      expect(await refusalOf(at(expirationTime), operator)).toBe('expired')
+      expect(await sign(operator, at(expirationTime - 1))).toMatchObject({ status: 200 })
+      now = expirationTime
+      expect(await refusalOf(at(expirationTime - 1), operator)).toBe('expired')
+    } finally {
+      await operator.close()
+    }
   })
   test.each([
     ['a timestamp that is too early', { timestamp: -61 }],
