@@ -8,6 +8,8 @@ const EXPOSED = [
   'Content-Disposition',
   'Retry-After',
   'Allow',
+  // By which the client knows the time of a state that depends on it.
+  'Date',
   ...['RateLimit', 'X-RateLimit'].flatMap((prefix) =>
     ['Limit', 'Remaining', 'Reset'].map((name) => `${prefix}-${name}`),
   ),

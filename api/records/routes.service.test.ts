@@ -958,7 +958,15 @@ describe('the Records API over HTTP', () => {
       const { headers } = await ask(path, { origin })
       expect(headers.get('access-control-allow-origin'), path).toBe('*')
       for (const name of [
-        ...['Link', 'ETag', 'Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'X-RateLimit-Reset'],
+        ...[
+          'Link',
+          'ETag',
+          'Date',
+          'Retry-After',
+          'RateLimit-Limit',
+          'RateLimit-Remaining',
+          'X-RateLimit-Reset',
+        ],
       ])
         expect(headers.get('access-control-expose-headers')).toContain(name)
       expect(headers.get('access-control-allow-credentials')).toBeNull()

@@ -195,6 +195,19 @@ describe('the state of an answer in the log', () => {
     expect(await clientOf().logged(answer)).toMatchObject({ state: 'included' })
   })
 
+  test.each([
+    ['ahead', 500, 'pending'],
+    ['behind', -500, 'pending'],
+    // A service that claims another time delays the state by ten minutes at most.
+    ['ahead by more than ten minutes', 700, 'missing'],
+    ['behind by more than ten minutes', -1_000, 'missing'],
+  ])('is by the clock of the service if the own clock is %s', async (_, offset, state) => {
+    const { answer } = await signed('answer', now - offset + 50)
+    const date = new Date((now - offset) * 1000).toUTCString()
+    const geo = clientOf(() => Response.json({ error: 'not-found' }, { status: 404, headers: { date } }))
+    expect(await geo.logged(answer)).toMatchObject({ state })
+  })
+
   test('is missing if only another log of the policy includes the entry', async () => {
     const { answer, entry } = await signed('answer', now - 50)
     const other = new MemoryLog(await seededKey('other.example/log', 'ed25519', 3))

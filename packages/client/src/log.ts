@@ -42,7 +42,8 @@ export interface LoggedOptions {
 export interface Logged {
   /**
    * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
-   * `by` is more than three minutes ahead, or if the answer names no entry and a policy is set
+   * `by` is more than three minutes ahead, or if the answer names no entry and a policy is set. The time is
+   * that of the service's response, if it differs by at most ten minutes from the clock of this computer.
    */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
@@ -89,7 +90,7 @@ export async function loggedAnswer(
   const sending = { accepted: [404, 503], ...(given.signal && { signal: given.signal }) }
   const response = await connection.send(new Request(`${connection.url}/log/v0/proof/${log.leaf}`), sending)
   const proof = response.ok ? await response.text() : undefined
-  const now = Date.now() / 1000
+  const now = secondsOf(response)
   try {
     const found = await inclusionOf({ leaf, by, proof }, { ...policy, logs }, now)
     // A service that promises a later time could omit the entry until then.
@@ -106,6 +107,20 @@ export async function loggedAnswer(
     if (error instanceof LogFault) return { state: 'missing', by, reason: error.message }
     throw error
   }
+}
+
+/**
+ * Maximum difference in seconds between the clocks of the service and of this computer for which the service's
+ * counts. A service that lies about the time can delay `missing` by it.
+ */
+const CLOCK_SECONDS = 600
+
+/** Unix seconds at which the service responded: a clock of this computer that is wrong by minutes does not count. */
+function secondsOf({ headers }: Response): number {
+  const now = Date.now() / 1000
+  const sent = Date.parse(headers.get('date') ?? '') / 1000
+  if (Number.isNaN(sent)) return now
+  return Math.min(Math.max(sent, now - CLOCK_SECONDS), now + CLOCK_SECONDS)
 }
 
 /** Returns the policy of the log. Throws an InvalidInputError for an invalid policy text. */
