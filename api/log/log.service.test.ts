@@ -253,6 +253,17 @@ describe('the write path of the log', () => {
     )
   })
 
+  test('stores groups of at most a megabyte, whose bundles are served', async () => {
+    const { log } = processOf()
+    await waitOpen()
+    const data = `0x${'55'.repeat(65_000)}`
+    await Promise.all(Array.from({ length: 40 }, (_, n) => log.append(entryOf(n, { data }))))
+    const { rows } = await client.query('SELECT max(length(entries)) < 1e6 AS small FROM log_group')
+    expect(rows).toEqual([{ small: true }])
+    await publishedWith(40)
+    expect((await readTree(await serverOf(log))).entries.length).toBe(40)
+  })
+
   test('resumes after a crash between commit and checkpoint', async () => {
     const first = processOf()
     await first.log.append(entryOf(0))
