@@ -11,7 +11,7 @@ import {
 import type { EntryKind } from '../../src/tlog'
 import { invalidInput, verificationFailed } from '../http/problems'
 import type { Work } from '../http/work'
-import type { Attester, Statement, Terms } from './attester'
+import type { Attester, Statement, Terms, ValidityCheck } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
 import type { BatchResult, ComputeResult, Transaction } from './schemas'
 import type { VerifyingContract } from '../contracts'
@@ -25,6 +25,7 @@ export interface UnsignedResult {
    * ones (`offchainSource`) must still be valid. `geojson` needs no check.
    */
   sources: readonly string[]
+  stillValid: ValidityCheck
 }
 
 /** Contract that answers are signed for, and the terms. */
@@ -45,13 +46,13 @@ export interface Landing {
 /** Signs a result. Throws like `Attester.sign`. */
 export async function sign(
   landing: Landing,
-  { statement, claims, sources }: UnsignedResult,
+  { statement, claims, sources, stillValid }: UnsignedResult,
 ): Promise<ComputeResult> {
   const { attester, contract, nonce, deadline, transaction, resignUrl, kind, work } = landing
   const expirationTime = contract.submission === 'proxy' ? uniqueExpiration() : 0
   const terms: Terms =
     nonce === undefined ? { deadline, expirationTime } : { deadline, expirationTime, nonce }
-  const { signature, log } = await attester.sign(contract, statement, terms, kind, work)
+  const { signature, log } = await attester.sign(contract, statement, terms, kind, work, stillValid)
   const { address } = attester
   const { schema, recipient, data, revocable } = statement
   const refUID = ZeroHash
@@ -108,6 +109,8 @@ function ifNonceUsed(resignUrl: string): string {
 export async function signBatch(landing: Landing, unsigned: readonly UnsignedResult[]): Promise<BatchResult> {
   const { contract, nonce, deadline, transaction } = landing
   const kind = landing.kind === 'answer' ? 'batch' : landing.kind
+  // Signs all or none.
+  for (const { stillValid } of unsigned) await stillValid()
   const results = await Promise.all(
     unsigned.map((each, i) =>
       sign({ ...landing, kind, nonce: nonce === undefined ? undefined : nonce + i }, each),

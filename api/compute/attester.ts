@@ -51,6 +51,20 @@ export interface Signed {
   log?: LogClaim
 }
 
+/**
+ * Throws a ComputeError or an UnavailableError unless the attestations among the inputs of a result were
+ * valid at most a second ago, or are valid now.
+ */
+export type ValidityCheck = () => Promise<void>
+
+/** What the signer needs to sign a digest, and the check that its inputs are still valid. */
+interface Signing {
+  digest: string
+  typed: () => AttestTypedData
+  client: string
+  stillValid: ValidityCheck
+}
+
 /** A chain of the Compute API. */
 export interface ServedChain {
   attester: Attester
@@ -204,11 +218,12 @@ export class Attester {
     terms: Terms,
     kind: EntryKind,
     { client }: Work,
+    stillValid: ValidityCheck,
   ): Promise<Signed> {
     const { domain, separator, layout } = await contract.ready()
     const message = messageOf(this.signer.address, statement, terms)
     const digest = await attestDigest(separator, layout, message)
-    const signing = { digest, typed: () => attestTypedData(domain, layout, message), client }
+    const signing = { digest, typed: () => attestTypedData(domain, layout, message), client, stillValid }
     const { expirationTime, nonce = 0 } = terms
     return this.signDigest(contract.submission, signing, {
       ...{ kind, layout, separator, ...statement, refUID: ZeroHash, expirationTime, nonce },
@@ -224,12 +239,13 @@ export class Attester {
     quorum: string,
     answer: QuorumAnswer,
     { client }: Work,
+    stillValid: ValidityCheck,
   ): Promise<Signed & { digest: string }> {
     // Refuses chains with an unknown EAS, and publicly known keys on public chains.
     await this.direct.ready()
     const domain = quorumDomain(this.chain.id, quorum)
     const digest = quorumDigest(domain, answer)
-    const signing = { digest, typed: () => quorumTypedData(domain, answer), client }
+    const signing = { digest, typed: () => quorumTypedData(domain, answer), client, stillValid }
     const signed = await this.signDigest('quorum', signing, {
       ...{ kind: 'quorum', layout: 'quorum', separator: domainSeparator(domain), ...answer },
       nonce: answer.epoch,
@@ -237,18 +253,24 @@ export class Attester {
     return { digest, ...signed }
   }
 
-  /** Returns a signature once its entry is committed. No other code has access to the signer. */
+  /**
+   * Returns a signature once its entry is committed. No other code has access to the signer. The signer and
+   * the log may take seconds, in which an input may be revoked.
+   */
   private async signDigest(
     submission: Submission | 'quorum',
-    { digest, typed, client }: { digest: string; typed: () => AttestTypedData; client: string },
+    { digest, typed, client, stillValid }: Signing,
     signed: Omit<Entry, 'time' | 'chainId' | 'attester' | 'signature'>,
   ): Promise<Signed> {
+    await stillValid()
     const signature = await this.signatureOf(digest, typed, client)
+    await stillValid()
     const { address: attester } = this.signer
     const log = await this.log?.append({
       ...{ ...signed, recipient: signed.recipient.toLowerCase(), attester },
       ...{ chainId: this.chain.id, signature },
     })
+    await stillValid()
     this.signatures[submission]++
     return log ? { signature, log } : { signature }
   }

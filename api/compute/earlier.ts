@@ -25,7 +25,7 @@ import {
   type UnsignedResult,
 } from './answers'
 import type { Attester, ServedChain, Statement, Terms } from './attester'
-import { checkInputsValid, contractFor, inPlace, landingOf, servedChain, type ComputeParts } from './compute'
+import { contractFor, inPlace, landingOf, servedChain, validityCheck, type ComputeParts } from './compute'
 import { NOWHERE, findLanded } from './landed'
 import {
   CLAIM_NAMES,
@@ -224,8 +224,9 @@ async function reviewed(
       `attestation: computed ${age} seconds ago, but it can be re-signed for ` +
         `${parts.resignMaxAgeSeconds} seconds only. Repeat the request.`,
     )
-  await checkInputsValid(parts, chain, { claims, sources })
-  return { unsigned: { statement, claims, sources }, call }
+  const stillValid = validityCheck(parts, chain, { claims, sources }, -Infinity)
+  await stillValid()
+  return { unsigned: { statement, claims, sources, stillValid }, call }
 }
 
 const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>

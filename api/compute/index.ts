@@ -12,7 +12,7 @@
 export { Attester, type ServedChain } from './attester'
 export { Measurer } from './measure'
 export { Resolver } from './resolve'
-export { computeValid, servedChain, type ComputeParts } from './compute'
+export { computeUnsigned, servedChain, type ComputeParts } from './compute'
 export { COMPUTE_ENDPOINTS, computeRoutes, requestValidator } from './routes'
 export {
   CHAIN_FIRST,

@@ -9,13 +9,11 @@ import { signBatch, type UnsignedResult } from './answers'
 import type { RequestedChain } from './attester'
 import {
   BATCH_BUDGET_MS,
-  checkInputsValid,
   chosenSchema,
   computeUnsigned,
   contractFor,
   landingOf,
   servedChain,
-  VALID_FOR_MS,
   type ComputeParts,
 } from './compute'
 import type { ResolvedInput } from './offchain'
@@ -88,7 +86,7 @@ export async function computeZones(
   }
   for (const uid of uids) {
     try {
-      const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, left)
+      const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, started, left)
       if (isOnBoundary) found.onBoundary.push(uid)
       if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
@@ -102,8 +100,6 @@ export async function computeZones(
       `zones: ${found.results.length} of them contain the geometry, but a response has at most ${MAX_ANSWERS} answers. Nothing was signed. Select fewer zones by uids, prover or schema.`,
     )
   const results = found.results.sort(byUid).map(({ result }) => result)
-  if (performance.now() - started > VALID_FOR_MS)
-    for (const result of results) await checkInputsValid(parts, chain, result)
   const include = results.length === 0 ? [] : request.include
   const batch = await signBatch(await landingOf(parts, chain, contract, include), results)
   const undecided = found.undecided.sort(byUid)
@@ -119,6 +115,7 @@ export async function computeZones(
 
 /**
  * Computes whether a zone contains the geometry, and whether the geometry touches its boundary.
+ * @param checkedAt value of performance.now() before the geometry was resolved
  * @param left milliseconds that are left; throws a TimeLimitError if none are
  */
 async function measureZone(
@@ -127,6 +124,7 @@ async function measureZone(
   { geometry: given, schema, recipient }: ZonesRequest,
   uid: string,
   geometry: ResolvedInput,
+  checkedAt: number,
   left: () => number,
 ) {
   left()
@@ -142,6 +140,7 @@ async function measureZone(
   const result = await computeUnsigned(parts, chain, 'contains', operation, {
     budgetMs: left(),
     resolved: { container, geometry },
+    checkedAt,
   })
   const { outcome } = await parts.measurer.measure(
     { operation: 'distance', inputs: [boundary, geometry], numbers: [] },

@@ -1,5 +1,5 @@
 import { ZeroHash } from 'ethers/constants'
-import { computeValid, servedChain, type ComputeParts } from '../compute'
+import { computeUnsigned, servedChain, type ComputeParts } from '../compute'
 import { ComputeError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
 import { quorumOf, type Quorum } from './epochs'
@@ -24,7 +24,9 @@ export async function signForQuorum(
   const index = await quorum.indexIn(epoch, timestamp, deadline)
   // The coordinator's clock may be ahead: an input must not expire before the time that the answer names.
   const dated = { ...parts, resolver: parts.resolver.validUntil(timestamp) }
-  const { statement, claims } = await computeValid(dated, chain, operation, question, work, timestamp)
+  const { statement, claims, stillValid } = await computeUnsigned(dated, chain, operation, question, {
+    at: timestamp,
+  })
   const { schema, recipient, revocable, data } = statement
   const answer = { schema, recipient, expirationTime, revocable, refUID: ZeroHash, data, deadline, epoch }
   const { attester } = chain
@@ -34,7 +36,7 @@ export async function signForQuorum(
     operator: attester.address,
     index,
     quorum: quorum.address,
-    ...(await attester.signForQuorum(quorum.address, answer, work)),
+    ...(await attester.signForQuorum(quorum.address, answer, work, stillValid)),
   }
 }
 

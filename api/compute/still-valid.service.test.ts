@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import {
+  attest,
+  locationRequest,
+  LOCAL_CHAIN,
+  LOCAL_SIGNER_KEY,
+  revoke,
+  type LocalChain,
+} from '../../dev/chain'
+import { freePort } from '../../dev/services'
+import { keySigner, type Signer } from '../../src/eas'
+import { generateSignerKey } from '../../src/tlog'
+import { startApi, type TestApi } from '../../test/api'
+import { startTestChain } from '../../test/chains'
+import { createMigratedDatabase } from '../../test/database'
+import { ChainReader } from '../contracts'
+import { LogWriter } from '../log/writer'
+
+/** Tests inputs that are revoked while their answer waits for the chain, the signer or the log. */
+let chain: LocalChain
+let api: TestApi
+/** Number of signatures, and of entries in the log. */
+const made = { signatures: 0, entries: 0 }
+/** Part of the service that takes more than a second, in which the input is revoked. */
+let slow: { part: string; uid: string } | undefined
+async function taking(part: string): Promise<void> {
+  if (slow?.part !== part) return
+  const { uid } = slow
+  slow = undefined
+  await revoke(chain, uid)
+  await pause(1_050)
+}
+
+beforeAll(async () => {
+  chain = await startTestChain({ port: await freePort() })
+  const signer = await keySigner(LOCAL_SIGNER_KEY)
+  const slowSigner: Signer = {
+    address: signer.address,
+    notReady: () => undefined,
+    sign: async (...given) => {
+      made.signatures++
+      await taking('signer')
+      return signer.sign(...given)
+    },
+  }
+  const { append } = LogWriter.prototype
+  vi.spyOn(LogWriter.prototype, 'append').mockImplementation(async function (this: LogWriter, ...given) {
+    made.entries++
+    const claim = await append.apply(this, given)
+    await taking('log')
+    return claim
+  })
+  const { nonce } = ChainReader.prototype
+  vi.spyOn(ChainReader.prototype, 'nonce').mockImplementation(async function (this: ChainReader, ...given) {
+    await taking('nonce')
+    return nonce.apply(this, given)
+  })
+  api = await startApi({
+    ...{ databaseUrl: (await createMigratedDatabase()).url, rpcUrl: chain.url },
+    ...{ identity: { signer: slowSigner }, logKey: await generateSignerKey('x.example/log', 'ed25519') },
+  })
+})
+afterEach(() => {
+  Object.assign(made, { signatures: 0, entries: 0 })
+})
+
+const BEFORE_IT = { nonce: { signatures: 0, entries: 0 }, signer: { signatures: 1, entries: 0 } }
+const REQUESTS = {
+  distance: (from: string) => ({ from, to: PLACE }),
+  batch: (from: string) => ({ operations: [{ operation: 'distance', from, to: PLACE }] }),
+}
+const PLACE = { type: 'Point', coordinates: [13.5, 52.5] }
+
+test.each(
+  Object.keys(REQUESTS).flatMap((route) => ['nonce', 'signer', 'log'].map((part) => [route, part] as const)),
+)(
+  'an answer of %s does not leave if its input is revoked while the %s takes seconds',
+  async (route, part) => {
+    const ask = (uid: string) =>
+      fetch(`${api.url}/compute/v0/${route}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          chainId: LOCAL_CHAIN.id,
+          ...REQUESTS[route as keyof typeof REQUESTS](uid),
+        }),
+      })
+    const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))
+    expect((await ask(uid)).status).toBe(200)
+    Object.assign(made, { signatures: 0, entries: 0 })
+    slow = { part, uid }
+    const response = await ask(uid)
+    const { type } = (await response.json()) as { type: string }
+    expect([response.status, type.split('/').at(-1)]).toEqual([400, 'invalid-input'])
+    expect(made).toEqual(BEFORE_IT[part as keyof typeof BEFORE_IT] ?? { signatures: 1, entries: 1 })
+  },
+)
