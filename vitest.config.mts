@@ -30,7 +30,7 @@ export default defineConfig({
       { name: 'effort', description: 'other tests that do more at the effort of `npm run test:all`' },
       {
         ...{ name: 'slow', timeout: 240_000 },
-        description: 'service tests that take seconds, which `npm test` leaves out',
+        description: 'unit and service tests that take seconds, which `npm test` leaves out',
       },
     ],
     // Compiled test files and sources stay between runs, by the hash of their text and of this configuration.

@@ -290,38 +290,43 @@ function parsed(text: string): Json {
   }
 }
 
-hunt('every response to a changed request is documented', 1_000, async ({ random, cases, report }) => {
-  const changes = new Changes(random)
-  const counts = new Map<string, number>()
-  const faults: string[] = []
-  for (let i = 0; i < cases; i++) {
-    const operation = changes.pick(operations)
-    const { url, init, json } = requestOf(operation, changes)
-    const at = `${init.method} ${url.slice(0, 300)} ${JSON.stringify(init.headers)} ${(init.body ?? '').slice(0, 600)}`
-    const response = await fetch(world.url + url, {
-      ...init,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(60_000),
-    })
-    const type = response.headers.get('content-type') ?? ''
-    const text = await response.text()
-    const { status } = response
-    counts.set(`${status}`, (counts.get(`${status}`) ?? 0) + 1)
-    const isBare = text === '' && (status < 300 || status === 304)
-    try {
-      const problem = isBare
-        ? undefined
-        : operation.problem({
-            ...{ method: init.method, path: url, request: json, status, type },
-            response: /[/+]json\b/.test(type) ? JSON.parse(text) : text,
-          })
-      expect([status === 500, problem]).toEqual([false, undefined])
-    } catch (error) {
-      faults.push(
-        `${at}\n  -> ${status} ${type} ${text.slice(0, 300)}\n  ${String((error as Error).message).slice(0, 400)}`,
-      )
+hunt(
+  'every response to a changed request is documented',
+  1_000,
+  async ({ random, cases, report }) => {
+    const changes = new Changes(random)
+    const counts = new Map<string, number>()
+    const faults: string[] = []
+    for (let i = 0; i < cases; i++) {
+      const operation = changes.pick(operations)
+      const { url, init, json } = requestOf(operation, changes)
+      const at = `${init.method} ${url.slice(0, 300)} ${JSON.stringify(init.headers)} ${(init.body ?? '').slice(0, 600)}`
+      const response = await fetch(world.url + url, {
+        ...init,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(60_000),
+      })
+      const type = response.headers.get('content-type') ?? ''
+      const text = await response.text()
+      const { status } = response
+      counts.set(`${status}`, (counts.get(`${status}`) ?? 0) + 1)
+      const isBare = text === '' && (status < 300 || status === 304)
+      try {
+        const problem = isBare
+          ? undefined
+          : operation.problem({
+              ...{ method: init.method, path: url, request: json, status, type },
+              response: /[/+]json\b/.test(type) ? JSON.parse(text) : text,
+            })
+        expect([status === 500, problem]).toEqual([false, undefined])
+      } catch (error) {
+        faults.push(
+          `${at}\n  -> ${status} ${type} ${text.slice(0, 300)}\n  ${String((error as Error).message).slice(0, 400)}`,
+        )
+      }
     }
-  }
-  report([...counts].map(([status, count]) => `${status}: ${count}`).join(', '))
-  expect(faults).toEqual([])
-})
+    report([...counts].map(([status, count]) => `${status}: ${count}`).join(', '))
+    expect(faults).toEqual([])
+  },
+  ['slow'],
+)

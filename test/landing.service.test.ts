@@ -150,20 +150,24 @@ function foreign(log: { topics: string[] }): object[] {
   ]
 }
 
-test('the documented agent prints its usage, and why a chain is not supported', async () => {
-  expect(await agent()).toEqual({
-    code: 2,
-    output: expect.stringMatching(/^Usage: node docs\/guide\/agent\.mjs <service> /),
-  })
-  const { output } = await agent(
-    world.url,
-    local('celo').url,
-    Wallet.createRandom().privateKey,
-    'distance',
-    '{"chainId":1}',
-  )
-  expect(output).toContain('chain 1 is not signed for: it is not served')
-})
+test(
+  'the documented agent prints its usage, and why a chain is not supported',
+  { tags: ['slow'] },
+  async () => {
+    expect(await agent()).toEqual({
+      code: 2,
+      output: expect.stringMatching(/^Usage: node docs\/guide\/agent\.mjs <service> /),
+    })
+    const { output } = await agent(
+      world.url,
+      local('celo').url,
+      Wallet.createRandom().privateKey,
+      'distance',
+      '{"chainId":1}',
+    )
+    expect(output).toContain('chain 1 is not signed for: it is not served')
+  },
+)
 
 describe.each(testedSlugs(EFFORT))('on %s', { tags: ['effort'] }, (slug) => {
   test('the documented agent requests and lands its answer through the proxy', async () => {

@@ -93,7 +93,7 @@ test('the service accepts inputs of two different forms in one request', async (
   })
 })
 
-test('the service measures a long offchain line in a worker', async () => {
+test('the service measures a long offchain line in a worker', { tags: ['slow'] }, async () => {
   const line = JSON.stringify({
     type: 'LineString',
     coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]),

@@ -303,7 +303,7 @@ describe('npm run deploy-proxy', () => {
       expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
     },
   )
-  test('deploys a proxy that the service accepts, and prints its setting', async () => {
+  test('deploys a proxy that the service accepts, and prints its setting', { tags: ['slow'] }, async () => {
     const { code, output } = await run(
       settings(),
       '--chain',
@@ -365,84 +365,88 @@ describe('the service rejects', () => {
       })
   })
 
-  test('a proxy whose owner changes, at once, and reports it in /ready and the metrics', async () => {
-    const chain = await startTestChain({ port: await freePort() })
-    const api = await startApi({ rpcUrl: chain.url, proxy: chain.proxy })
-    try {
-      const post = async (path: string, body: object) => {
-        const response = await fetch(`${api.url}/compute/v0/${path}`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ chainId: chain.chain.id, ...body }),
+  test(
+    'a proxy whose owner changes, at once, and reports it in /ready and the metrics',
+    { tags: ['slow'] },
+    async () => {
+      const chain = await startTestChain({ port: await freePort() })
+      const api = await startApi({ rpcUrl: chain.url, proxy: chain.proxy })
+      try {
+        const post = async (path: string, body: object) => {
+          const response = await fetch(`${api.url}/compute/v0/${path}`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ chainId: chain.chain.id, ...body }),
+          })
+          return [response.status, (await response.json()) as Json] as const
+        }
+        const ask = (submission?: string) =>
+          post('distance', { from: GATE, to: TOWER, submission, include: ['transaction'] })
+        const [[, landed], [, outstanding]] = await Promise.all([ask('proxy'), ask('proxy')])
+        const { uid } = await attested(chain, await send(chain, landed.transaction))
+        expect((await post('verify', outstanding))[1]).toMatchObject({ submittable: true })
+        const heir = testAccount(3).address
+        await chain.provider.send('anvil_impersonateAccount', [OURS])
+        const by = async (from: string, method: string, parameters: unknown[]) =>
+          mined(
+            chain,
+            await chain.provider.send('eth_sendTransaction', [
+              {
+                from,
+                to: chain.proxy,
+                data: proxyContract(chain).interface.encodeFunctionData(method, parameters),
+              },
+            ]),
+          )
+        await by(OURS, 'transferOwnership', [heir])
+        expect((await ask('proxy'))[0]).toBe(200)
+        await by(heir, 'acceptOwnership', [])
+        const reason = `its owner is ${heir} instead of the signer ${OURS}`
+        for (let i = 0; i < 2; i++)
+          expect(await ask('proxy')).toEqual([
+            400,
+            expect.objectContaining({
+              detail: sentence('submission', reason),
+            }),
+          ])
+        expect((await ask('direct'))[0]).toBe(200)
+        const root = (await (await fetch(api.url)).json()) as Json
+        expect(root.chains[0].proxy).toEqual({ address: chain.proxy, ready: false, reason, abi: [] })
+
+        // Answers signed earlier can be verified, and can land directly.
+        const here = { status: 'landed', uid }
+        expect((await post('verify', landed))[1]).toMatchObject({
+          ours: true,
+          submittable: false,
+          landed: here,
         })
-        return [response.status, (await response.json()) as Json] as const
+        expect((await post('verify', outstanding))[1]).toMatchObject({
+          ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+          reasons: ['the proxy has a new owner: re-sign the answer with submission direct'],
+        })
+        expect((await post('resign', { ...outstanding, submission: 'direct' }))[0]).toBe(200)
+
+        // The contract checks the deadline first, but a landed answer stays landed.
+        await by(heir, 'transferOwnership', [OURS])
+        await by(OURS, 'acceptOwnership', [])
+        const { deadline } = outstanding.delegatedAttestation
+        await chain.provider.send('evm_setNextBlockTimestamp', [deadline + 1])
+        await chain.provider.send('evm_mine', [])
+        expect((await post('verify', landed))[1]).toMatchObject({
+          ours: true,
+          submittable: false,
+          landed: here,
+        })
+        expect((await post('verify', outstanding))[1]).toMatchObject({
+          ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+          reasons: [`the deadline ${deadline} has passed: re-sign it with POST /compute/v0/resign`],
+        })
+      } finally {
+        await api.close()
+        await chain.stop()
       }
-      const ask = (submission?: string) =>
-        post('distance', { from: GATE, to: TOWER, submission, include: ['transaction'] })
-      const [[, landed], [, outstanding]] = await Promise.all([ask('proxy'), ask('proxy')])
-      const { uid } = await attested(chain, await send(chain, landed.transaction))
-      expect((await post('verify', outstanding))[1]).toMatchObject({ submittable: true })
-      const heir = testAccount(3).address
-      await chain.provider.send('anvil_impersonateAccount', [OURS])
-      const by = async (from: string, method: string, parameters: unknown[]) =>
-        mined(
-          chain,
-          await chain.provider.send('eth_sendTransaction', [
-            {
-              from,
-              to: chain.proxy,
-              data: proxyContract(chain).interface.encodeFunctionData(method, parameters),
-            },
-          ]),
-        )
-      await by(OURS, 'transferOwnership', [heir])
-      expect((await ask('proxy'))[0]).toBe(200)
-      await by(heir, 'acceptOwnership', [])
-      const reason = `its owner is ${heir} instead of the signer ${OURS}`
-      for (let i = 0; i < 2; i++)
-        expect(await ask('proxy')).toEqual([
-          400,
-          expect.objectContaining({
-            detail: sentence('submission', reason),
-          }),
-        ])
-      expect((await ask('direct'))[0]).toBe(200)
-      const root = (await (await fetch(api.url)).json()) as Json
-      expect(root.chains[0].proxy).toEqual({ address: chain.proxy, ready: false, reason, abi: [] })
-
-      // Answers signed earlier can be verified, and can land directly.
-      const here = { status: 'landed', uid }
-      expect((await post('verify', landed))[1]).toMatchObject({
-        ours: true,
-        submittable: false,
-        landed: here,
-      })
-      expect((await post('verify', outstanding))[1]).toMatchObject({
-        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
-        reasons: ['the proxy has a new owner: re-sign the answer with submission direct'],
-      })
-      expect((await post('resign', { ...outstanding, submission: 'direct' }))[0]).toBe(200)
-
-      // The contract checks the deadline first, but a landed answer stays landed.
-      await by(heir, 'transferOwnership', [OURS])
-      await by(OURS, 'acceptOwnership', [])
-      const { deadline } = outstanding.delegatedAttestation
-      await chain.provider.send('evm_setNextBlockTimestamp', [deadline + 1])
-      await chain.provider.send('evm_mine', [])
-      expect((await post('verify', landed))[1]).toMatchObject({
-        ours: true,
-        submittable: false,
-        landed: here,
-      })
-      expect((await post('verify', outstanding))[1]).toMatchObject({
-        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
-        reasons: [`the deadline ${deadline} has passed: re-sign it with POST /compute/v0/resign`],
-      })
-    } finally {
-      await api.close()
-      await chain.stop()
-    }
-  })
+    },
+  )
 
   test.each([
     ['an account without a contract', () => testAccount(4).address, /finds no contract at/],

@@ -97,18 +97,23 @@ function bodyFor(endpoint: string, random: () => number): Buffer {
   return bytes
 }
 
-hunt('both readers of large bodies return the same for any bytes', 4_000, async ({ random, cases }) => {
-  const found = { faults: 0, read: 0, refused: 0 }
-  for (let round = 0; round < cases; round++) {
-    const body = bodyFor(ENDPOINTS[round % ENDPOINTS.length]!, random)
-    const usual = await readUsual(body)
-    expect(await readBody(body), body.toString('latin1')).toEqual(usual)
-    if (usual.fault !== undefined) found.faults++
-    for (const { geometry } of usual.geometries) found['problem' in geometry ? 'refused' : 'read']++
-  }
-  // Each kind of response must occur. Otherwise the test would prove nothing.
-  for (const count of Object.values(found)) expect(count).toBeGreaterThan(cases / 20)
-})
+hunt(
+  'both readers of large bodies return the same for any bytes',
+  4_000,
+  async ({ random, cases }) => {
+    const found = { faults: 0, read: 0, refused: 0 }
+    for (let round = 0; round < cases; round++) {
+      const body = bodyFor(ENDPOINTS[round % ENDPOINTS.length]!, random)
+      const usual = await readUsual(body)
+      expect(await readBody(body), body.toString('latin1')).toEqual(usual)
+      if (usual.fault !== undefined) found.faults++
+      for (const { geometry } of usual.geometries) found['problem' in geometry ? 'refused' : 'read']++
+    }
+    // Each kind of response must occur. Otherwise the test would prove nothing.
+    for (const count of Object.values(found)) expect(count).toBeGreaterThan(cases / 20)
+  },
+  ['slow'],
+)
 
 describe('a large body with trailing spaces', () => {
   let chain: LocalChain

@@ -266,42 +266,50 @@ describe('the body reader in a worker', () => {
     await expect(read({ x: Array(10_001).fill([]) })).rejects.toThrow(sentence())
     await expect(read({ x: Array(100).fill(Array(100).fill(1)) })).rejects.toThrow(sentence())
   })
-  test('caches the prepared form of a geometry at its second use, up to 20,000 positions, with the same result', async () => {
-    const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
-    const area = async () =>
-      measurers[0].measure(
-        {
-          operation: 'area',
-          inputs: [
-            measurers[0].recall(
-              ((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input,
-            ),
-          ],
-          numbers: [],
-        },
-        WORK,
-      )
-    const first = await area()
-    expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
-    expect(await area()).toEqual(first)
-    const large = async () =>
-      measurers[0].recall(
-        ((await read({ geometry: ring(20_001, 1) })) as { geometry: ReadGeometry }).geometry.input,
-      )
-    for (let i = 0; i < 3; i++) expect((await large()).prepared).toBeUndefined()
-  })
+  test(
+    'caches the prepared form of a geometry at its second use, up to 20,000 positions, with the same result',
+    { tags: ['slow'] },
+    async () => {
+      const { geometry } = (await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }
+      const area = async () =>
+        measurers[0].measure(
+          {
+            operation: 'area',
+            inputs: [
+              measurers[0].recall(
+                ((await read({ geometry: ring(9_000, 1) })) as { geometry: ReadGeometry }).geometry.input,
+              ),
+            ],
+            numbers: [],
+          },
+          WORK,
+        )
+      const first = await area()
+      expect(measurers[0].recall(geometry.input).prepared).toBeDefined()
+      expect(await area()).toEqual(first)
+      const large = async () =>
+        measurers[0].recall(
+          ((await read({ geometry: ring(20_001, 1) })) as { geometry: ReadGeometry }).geometry.input,
+        )
+      for (let i = 0; i < 3; i++) expect((await large()).prepared).toBeUndefined()
+    },
+  )
 })
 
-test('a geometry that does not fit into the cache evicts no geometry in use', async () => {
-  const measurer = new Measurer()
-  const readingOf = (i: number) => readGeometry(ring(19_000 + i, 1), 'geometry')
-  let kept = 0
-  while (measurer.keep(`${kept}`, readingOf(kept)).prepared) kept++
-  expect(kept).toBeGreaterThan(20)
-  for (let i = 0; i < kept; i++) expect(measurer.known(`${i}`)?.prepared).toBeDefined()
-  expect(measurer.known(`${kept}`)).toBeUndefined()
-  await measurer.close()
-})
+test(
+  'a geometry that does not fit into the cache evicts no geometry in use',
+  { tags: ['slow'] },
+  async () => {
+    const measurer = new Measurer()
+    const readingOf = (i: number) => readGeometry(ring(19_000 + i, 1), 'geometry')
+    let kept = 0
+    while (measurer.keep(`${kept}`, readingOf(kept)).prepared) kept++
+    expect(kept).toBeGreaterThan(20)
+    for (let i = 0; i < kept; i++) expect(measurer.known(`${i}`)?.prepared).toBeDefined()
+    expect(measurer.known(`${kept}`)).toBeUndefined()
+    await measurer.close()
+  },
+)
 
 describe('one client that floods the workers', () => {
   // A task that lasts until the test releases it, and a task that ends immediately.

@@ -569,7 +569,7 @@ describe('the client of docs/reference/wallet.md', () => {
   })
   afterAll(() => chain?.stop())
 
-  test('runs unchanged, and gets a signed answer', async () => {
+  test('runs unchanged, and gets a signed answer', { tags: ['slow'] }, async () => {
     const port = await freePort()
     const publicBaseUrl = `http://127.0.0.1:${port}`
     await serve({

@@ -235,32 +235,36 @@ test('the service stops the export after a disconnect, and frees its slot', asyn
   }
 })
 
-test('the service returns 503 for too many exports at once, and still serves pages', async () => {
-  // Time stands still: no export becomes too slow to keep its slot.
-  const of = await startApi({
-    ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], elapsed: () => 0 },
-    timeouts: { request: 60_000, answer: 600_000 },
-  })
-  try {
-    const expected = [...Array<number>(16).fill(200), 503]
-    const answers = await Promise.all(
-      Array.from({ length: 17 }, (_, i) => start('?format=ndjson', `198.51.100.${i}`, { of })),
-    )
-    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual(expected)
-    const refused = await start('?format=csv', '198.51.100.99', { of })
-    expect([refused.statusCode, refused.headers['retry-after'], (await jsonOf(refused)).message]).toEqual([
-      503,
-      '5',
-      'Temporarily unavailable',
-    ])
-    expect((await start('?limit=10', '198.51.100.99', { of })).statusCode).toBe(200)
-    for (const response of open) response.destroy()
-    await freed('198.51.100.99', of)
-  } finally {
-    for (const response of open) response.destroy()
-    await of.close()
-  }
-})
+test(
+  'the service returns 503 for too many exports at once, and still serves pages',
+  { tags: ['slow'] },
+  async () => {
+    // Time stands still: no export becomes too slow to keep its slot.
+    const of = await startApi({
+      ...{ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'], elapsed: () => 0 },
+      timeouts: { request: 60_000, answer: 600_000 },
+    })
+    try {
+      const expected = [...Array<number>(16).fill(200), 503]
+      const answers = await Promise.all(
+        Array.from({ length: 17 }, (_, i) => start('?format=ndjson', `198.51.100.${i}`, { of })),
+      )
+      expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual(expected)
+      const refused = await start('?format=csv', '198.51.100.99', { of })
+      expect([refused.statusCode, refused.headers['retry-after'], (await jsonOf(refused)).message]).toEqual([
+        503,
+        '5',
+        'Temporarily unavailable',
+      ])
+      expect((await start('?limit=10', '198.51.100.99', { of })).statusCode).toBe(200)
+      for (const response of open) response.destroy()
+      await freed('198.51.100.99', of)
+    } finally {
+      for (const response of open) response.destroy()
+      await of.close()
+    }
+  },
+)
 
 test(
   'the service disconnects slow readers, or after an hour, when other clients wait',

@@ -125,26 +125,30 @@ describe('the page of a place', () => {
   })
 })
 
-test('the preview of each geometry is a PNG of the stated size, and shows the place', async () => {
-  const seen = new Map<string, string>()
-  for (const record of stored.slice(0, GEOMETRIES.length)) {
-    const response = await get(`${pageOf(record)}/preview.png`)
-    expect([record.memo, response.status, response.headers.get('content-type')]).toEqual([
-      record.memo,
-      200,
-      'image/png',
-    ])
-    const png = Buffer.from(await response.arrayBuffer())
-    expect([png.subarray(1, 4).toString(), png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([
-      'PNG',
-      1200,
-      630,
-    ])
-    seen.set(record.memo, response.headers.get('etag')!)
-  }
-  // A record without a geometry, or with one that is too large, shows a map of the world.
-  expect(new Set(seen.values()).size).toBe(GEOMETRIES.length)
-})
+test(
+  'the preview of each geometry is a PNG of the stated size, and shows the place',
+  { tags: ['slow'] },
+  async () => {
+    const seen = new Map<string, string>()
+    for (const record of stored.slice(0, GEOMETRIES.length)) {
+      const response = await get(`${pageOf(record)}/preview.png`)
+      expect([record.memo, response.status, response.headers.get('content-type')]).toEqual([
+        record.memo,
+        200,
+        'image/png',
+      ])
+      const png = Buffer.from(await response.arrayBuffer())
+      expect([png.subarray(1, 4).toString(), png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([
+        'PNG',
+        1200,
+        630,
+      ])
+      seen.set(record.memo, response.headers.get('etag')!)
+    }
+    // A record without a geometry, or with one that is too large, shows a map of the world.
+    expect(new Set(seen.values()).size).toBe(GEOMETRIES.length)
+  },
+)
 
 test('one client can use only a share of the reads from a chain that does not respond', async () => {
   const app = Fastify()

@@ -790,29 +790,33 @@ describe('the OpenAPI document', () => {
       expect(inPath.every(({ required }) => required)).toBe(true)
     }
   })
-  test('has only valid schemas of strict JSON Schema 2020-12, and a target for every reference', () => {
-    const components = Object.keys(checker.document.components.schemas)
-    const references = [...JSON.stringify(checker.document).matchAll(/"\$ref":"([^"]+)"/g)].map(
-      ([, to]) => to!,
-    )
-    expect(new Set(references)).toEqual(new Set(components.map((name) => `#/components/schemas/${name}`)))
-    for (const name of components)
-      expect(() => checker.problems(pointerTo('components', 'schemas', name), {})).not.toThrow()
-    for (const { path, method, operation } of operations()) {
-      for (const i of (operation.parameters ?? []).keys())
-        expect(() =>
-          checker.problems(pointerTo('paths', path, method, 'parameters', String(i), 'schema'), ''),
-        ).not.toThrow()
-      for (const [status, { content = {} }] of Object.entries<{ content?: object }>(operation.responses))
-        for (const type of Object.keys(content))
+  test(
+    'has only valid schemas of strict JSON Schema 2020-12, and a target for every reference',
+    { tags: ['slow'] },
+    () => {
+      const components = Object.keys(checker.document.components.schemas)
+      const references = [...JSON.stringify(checker.document).matchAll(/"\$ref":"([^"]+)"/g)].map(
+        ([, to]) => to!,
+      )
+      expect(new Set(references)).toEqual(new Set(components.map((name) => `#/components/schemas/${name}`)))
+      for (const name of components)
+        expect(() => checker.problems(pointerTo('components', 'schemas', name), {})).not.toThrow()
+      for (const { path, method, operation } of operations()) {
+        for (const i of (operation.parameters ?? []).keys())
           expect(() =>
-            checker.problems(
-              pointerTo('paths', path, method, 'responses', status, 'content', type, 'schema'),
-              '',
-            ),
+            checker.problems(pointerTo('paths', path, method, 'parameters', String(i), 'schema'), ''),
           ).not.toThrow()
-    }
-  })
+        for (const [status, { content = {} }] of Object.entries<{ content?: object }>(operation.responses))
+          for (const type of Object.keys(content))
+            expect(() =>
+              checker.problems(
+                pointerTo('paths', path, method, 'responses', status, 'content', type, 'schema'),
+                '',
+              ),
+            ).not.toThrow()
+      }
+    },
+  )
   test('describes every route of the API, and no other route', () => {
     const documented = operations().map(
       ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
@@ -874,19 +878,23 @@ describe('the examples of the OpenAPI document', () => {
     for (const { of, name, summary, response } of examples)
       expect(shown.includes(JSON.stringify({ summary, value: response })), `${of}: ${name}`).toBe(true)
   })
-  test('contain the address of the deployment, even if the address has a path', async () => {
-    const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
-    const { body } = await other.inject(get('/openapi.json'))
-    expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
-    expect(body).toContain('https://other.example:8443/geo/errors/invalid-input')
-    expect(body).not.toContain(RECORDED_BASE_URL)
-    const page = await other.inject(get('/docs'))
-    expect(page.body).toContain('<a href="docs/distance">POST /compute/v0/distance</a>')
-    const { body: operation } = await other.inject(get('/docs/distance'))
-    expect(operation).toContain('https://other.example:8443/geo/compute/v0/distance')
-    const address = 'https://other.example:8443/geo/manual/reference/record-formats'
-    expect((await other.inject(get('/docs/listLocationRecords'))).body).toContain(`<a href="${address}">`)
-  })
+  test(
+    'contain the address of the deployment, even if the address has a path',
+    { tags: ['slow'] },
+    async () => {
+      const other = await serve({ publicBaseUrl: 'https://other.example:8443/geo' })
+      const { body } = await other.inject(get('/openapi.json'))
+      expect(JSON.parse(body).servers[0].url).toBe('https://other.example:8443/geo')
+      expect(body).toContain('https://other.example:8443/geo/errors/invalid-input')
+      expect(body).not.toContain(RECORDED_BASE_URL)
+      const page = await other.inject(get('/docs'))
+      expect(page.body).toContain('<a href="docs/distance">POST /compute/v0/distance</a>')
+      const { body: operation } = await other.inject(get('/docs/distance'))
+      expect(operation).toContain('https://other.example:8443/geo/compute/v0/distance')
+      const address = 'https://other.example:8443/geo/manual/reference/record-formats'
+      expect((await other.inject(get('/docs/listLocationRecords'))).body).toContain(`<a href="${address}">`)
+    },
+  )
 })
 
 describe('the schemas of the OpenAPI document', () => {

@@ -426,7 +426,7 @@ describe('the filters of a stream', () => {
   })
 })
 
-describe('concurrent clients of a stream', () => {
+describe('concurrent clients of a stream', { tags: ['slow'] }, () => {
   test.skipIf(!TEST_DATABASE_URL)(
     'miss no transaction that commits out of order, on one or several chains (Postgres only)',
     async () => {

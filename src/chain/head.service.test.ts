@@ -142,14 +142,18 @@ test.each([
   ['the only endpoint', () => [[ofOther(1)]]],
   ['the first of two', () => [[ofOther(1)], []]],
   ['the second of two', () => [[], [ofOther(1)]]],
-])('the indexer does not follow a distant head that %s reports once', async (_, behind) => {
-  const { look, updates } = await reader(...behind())
-  const number = await block()
-  await reaches(look, number)
-  for (const { blocks } of updates)
-    for (const { header } of blocks)
-      expect(await chain.provider.send('eth_getBlockByHash', [header.hash, false])).not.toBeNull()
-})
+])(
+  'the indexer does not follow a distant head that %s reports once',
+  { tags: ['slow'] },
+  async (_, behind) => {
+    const { look, updates } = await reader(...behind())
+    const number = await block()
+    await reaches(look, number)
+    for (const { blocks } of updates)
+      for (const { header } of blocks)
+        expect(await chain.provider.send('eth_getBlockByHash', [header.hash, false])).not.toBeNull()
+  },
+)
 
 test('the indexer follows a longer branch until its endpoint returns to the chain', async () => {
   const { look, tip, agreementAge } = await reader([])
@@ -264,16 +268,20 @@ test('the indexer does not follow a fork that its endpoint reports only once', a
   expect(reports).toBeLessThan(0)
 })
 
-test.each([0, 1])('the indexer keeps its head while endpoint %i of two lags far behind', async (stopped) => {
-  const { look, reported } = await reader([], [])
-  await mine(chain, 150)
-  const tip = await headOf(chain)
-  await reaches(look, tip)
-  proxies[stopped]!.misbehave(stoppedAt(tip - 60))
-  later = 20_000
-  for (let i = 0; i < 12; i++) {
-    expect(await look()).toBe(tip)
-    expect(await reported()).toBe(tip)
-  }
-  expect(proxies[stopped]!.met).toBeGreaterThan(0)
-})
+test.each([0, 1])(
+  'the indexer keeps its head while endpoint %i of two lags far behind',
+  { tags: ['slow'] },
+  async (stopped) => {
+    const { look, reported } = await reader([], [])
+    await mine(chain, 150)
+    const tip = await headOf(chain)
+    await reaches(look, tip)
+    proxies[stopped]!.misbehave(stoppedAt(tip - 60))
+    later = 20_000
+    for (let i = 0; i < 12; i++) {
+      expect(await look()).toBe(tip)
+      expect(await reported()).toBe(tip)
+    }
+    expect(proxies[stopped]!.met).toBeGreaterThan(0)
+  },
+)

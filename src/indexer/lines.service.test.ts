@@ -146,15 +146,19 @@ test('the indexer fills in lines while batches add and revoke records', { tags: 
   await follow()
 })
 
-test('attestations that were not final when the process ended are replayed by the next process', async () => {
-  await forget()
-  const position = { reading: READING, after: place(600).event.uid, height: place(6).event.blockNumber }
-  await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
-  await follow()
-  const left = await sql<{ uid: string }>('SELECT uid FROM location_record WHERE line IS NULL ORDER BY uid')
-  // The other records up to number 6 were revoked later.
-  expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
-})
+test(
+  'attestations that were not final when the process ended are replayed by the next process',
+  { tags: ['slow'] },
+  async () => {
+    await forget()
+    const position = { reading: READING, after: place(600).event.uid, height: place(6).event.blockNumber }
+    await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
+    await follow()
+    const left = await sql<{ uid: string }>('SELECT uid FROM location_record WHERE line IS NULL ORDER BY uid')
+    // The other records up to number 6 were revoked later.
+    expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
+  },
+)
 
 test(
   'the next version ignores a position of another version, and begins at the first record',
@@ -168,18 +172,24 @@ test(
   },
 )
 
-test('a replay finds a line that differs from its record, and repairs it with a new state of the data', async () => {
-  const before = await answered()
-  const [{ revision }] = (await sql<{ revision: string }>('SELECT revision FROM record_state')) as [
-    { revision: string },
-  ]
-  const { uid } = place(3).event
-  await sql(`UPDATE location_record SET line = replace(line, 'Place', 'Pl\u00e4ce') WHERE uid = $1`, [uid])
-  const page = (repair: boolean) =>
-    replayPage(database, CHAIN, watchedOf(CHAIN), '', 10_000, 2 ** 31 - 1, repair)
-  for (const repair of [false, true])
-    expect((await page(repair)).differing).toEqual([{ id: `${CHAIN.slug}-${uid}`, what: 'different' }])
-  expect((await page(false)).differing).toEqual([])
-  expect(await answered()).toEqual(before)
-  expect(await sql('SELECT revision FROM record_state')).toEqual([{ revision: String(Number(revision) + 2) }])
-})
+test(
+  'a replay finds a line that differs from its record, and repairs it with a new state of the data',
+  { tags: ['slow'] },
+  async () => {
+    const before = await answered()
+    const [{ revision }] = (await sql<{ revision: string }>('SELECT revision FROM record_state')) as [
+      { revision: string },
+    ]
+    const { uid } = place(3).event
+    await sql(`UPDATE location_record SET line = replace(line, 'Place', 'Pl\u00e4ce') WHERE uid = $1`, [uid])
+    const page = (repair: boolean) =>
+      replayPage(database, CHAIN, watchedOf(CHAIN), '', 10_000, 2 ** 31 - 1, repair)
+    for (const repair of [false, true])
+      expect((await page(repair)).differing).toEqual([{ id: `${CHAIN.slug}-${uid}`, what: 'different' }])
+    expect((await page(false)).differing).toEqual([])
+    expect(await answered()).toEqual(before)
+    expect(await sql('SELECT revision FROM record_state')).toEqual([
+      { revision: String(Number(revision) + 2) },
+    ])
+  },
+)

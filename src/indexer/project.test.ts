@@ -101,19 +101,19 @@ test('a change of the output of the projection requires a new version', () => {
     ),
     ...[
       ...[...SRS_SPELLINGS.longitudeFirst, ...SRS_SPELLINGS.latitudeFirst, ...SRS_WORDS],
-      ...SRS_WORDS.flatMap((first) =>
-        SRS_WORDS.flatMap((second) => [
-          `${first}:${second}`,
-          ...SRS_WORDS.map((third) => `${first}:${second}:${third}`),
-        ]),
-      ),
+      ...SRS_WORDS.flatMap((first) => SRS_WORDS.map((second) => `${first}:${second}`)),
     ].flatMap((srs) => [read(srs, 'geojson', GEOJSON[0]!), read(srs, 'wkt', 'POINT(13.4 52.5)')]),
+    ...SRS_WORDS.flatMap((first) =>
+      SRS_WORDS.flatMap((second) =>
+        SRS_WORDS.map((third) => read(`${first}:${second}:${third}`, 'wkt', 'POINT(13.4 52.5)')),
+      ),
+    ),
     ...[0n, 1n, 1_700_000_000n, 253_402_300_799n, 253_402_300_800n, 1_700_000_000_000n, 2n ** 255n].map(
       readTime,
     ),
   ]
   const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 16)
-  expect({ READING, hash }).toEqual({ READING: 6, hash: '8af210603a342a1e' })
+  expect({ READING, hash }).toEqual({ READING: 6, hash: '1ae938d0e956d1c7' })
 })
 
 test('the projection revokes a record of the same batch in its row, and an earlier record by its ID', () => {

@@ -44,18 +44,22 @@ const VECTORS = {
 }
 const ADDRESS = '0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b'
 
-test.each(Object.entries(VECTORS))('the key reader reads a keystore with %s', async (kdf, keystore) => {
-  const keyFile = path.join(folder, `${kdf}.json`)
-  writeFileSync(keyFile, JSON.stringify(keystore))
-  chmodSync(keyFile, 0o600)
-  const surroundings = {
-    ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
-    env: { GEO_PASSPHRASE: 'testpassword' },
-    at: (file: string) => file,
-    interrupt: () => {},
-  }
-  expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
-})
+test.each(Object.entries(VECTORS))(
+  'the key reader reads a keystore with %s',
+  { tags: ['slow'] },
+  async (kdf, keystore) => {
+    const keyFile = path.join(folder, `${kdf}.json`)
+    writeFileSync(keyFile, JSON.stringify(keystore))
+    chmodSync(keyFile, 0o600)
+    const surroundings = {
+      ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
+      env: { GEO_PASSPHRASE: 'testpassword' },
+      at: (file: string) => file,
+      interrupt: () => {},
+    }
+    expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
+  },
+)
 
 test('the key reader hides a file name that may contain a key', () => {
   const key = 'ab'.repeat(32)

@@ -342,25 +342,29 @@ test('the client lands all simultaneous attestations of one signer', { tags: ['s
   }
 })
 
-test.each(SIGNER_KINDS)('the client lands simultaneous attestations of %s in one block', async (kind) => {
-  const chain = local('sepolia')
-  const { signer } = signerOf(kind, chain)
-  const places = Array.from({ length: 6 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
-  await chain.provider.send('evm_setAutomine', [false])
-  try {
-    let waiting = 0
-    const onStep = ({ step }: AttestStep) => {
-      if (step === 'sent' && ++waiting === places.length) void mine(chain, 1)
+test.each(SIGNER_KINDS)(
+  'the client lands simultaneous attestations of %s in one block',
+  { tags: ['slow'] },
+  async (kind) => {
+    const chain = local('sepolia')
+    const { signer } = signerOf(kind, chain)
+    const places = Array.from({ length: 6 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
+    await chain.provider.send('evm_setAutomine', [false])
+    try {
+      let waiting = 0
+      const onStep = ({ step }: AttestStep) => {
+        if (step === 'sent' && ++waiting === places.length) void mine(chain, 1)
+      }
+      const attested = await Promise.all(
+        places.map((place) => geoOf('sepolia').attest(place, signer, { onStep })),
+      )
+      expect(new Set(attested.map(({ uid }) => uid)).size).toBe(6)
+      expect(new Set(attested.map(({ blockNumber }) => blockNumber)).size).toBe(1)
+    } finally {
+      await chain.provider.send('evm_setAutomine', [true])
     }
-    const attested = await Promise.all(
-      places.map((place) => geoOf('sepolia').attest(place, signer, { onStep })),
-    )
-    expect(new Set(attested.map(({ uid }) => uid)).size).toBe(6)
-    expect(new Set(attested.map(({ blockNumber }) => blockNumber)).size).toBe(1)
-  } finally {
-    await chain.provider.send('evm_setAutomine', [true])
-  }
-})
+  },
+)
 
 test('the client stops waiting for a missing record after the timeout', async () => {
   const blind: typeof fetch = async (input, init) =>

@@ -335,7 +335,7 @@ describe('geo-witness', () => {
     }
   })
 
-  test('stores forks after any number of checkpoints with wrong proofs', async () => {
+  test('stores forks after any number of checkpoints with wrong proofs', { tags: ['slow'] }, async () => {
     await geoWitness('init', NAME)
     const log = await newLog()
     const witness = await serve(log)
