@@ -25,14 +25,13 @@ import {
 } from '../query'
 import { groupsSchema } from '../formats'
 import {
-  choiceReader,
+  choiceParameter,
   invalid,
-  parameter,
   queryOf,
   readText,
   severalReader,
   type QueryOf,
-  wholeReader,
+  wholeParameter,
   textParameter,
 } from '../http/parameters'
 import { listTag, MAX_CURSOR_LENGTH, positionIn } from '../http/paging'
@@ -69,7 +68,6 @@ const LIST_FORMATS = ['json', 'ndjson', 'csv', 'html'] as const
 /** Formats of one answer. */
 export const ANSWER_FORMATS = ['json', 'html'] as const
 const FORMAT_TEXT = 'Default: the format that the Accept header prefers, otherwise JSON.'
-const SORTS = ['-timestamp', 'timestamp'] as const
 const addresses = (description: string) =>
   textParameter(
     `${description}, in any letter case. Several: separated by commas.`,
@@ -101,31 +99,17 @@ const ANSWER_FILTERS = {
 }
 const LIST_QUERY = queryOf({
   ...ANSWER_FILTERS,
-  sort: parameter(
-    {
-      enum: SORTS,
-      default: SORTS[0],
-      description: "Order by the time of the attestation's block; `-` is descending.",
-    },
-    choiceReader(SORTS),
+  sort: choiceParameter(
+    ['-timestamp', 'timestamp'],
+    "Order by the time of the attestation's block; `-` is descending.",
+    { default: '-timestamp' },
   ),
-  limit: parameter(
-    {
-      type: 'integer',
-      description:
-        `Maximum number of answers. JSON and HTML: default ${DEFAULT_LIMIT}, at most ${MAX_LIMIT}. ` +
-        'Other formats contain all matching answers by default.',
-      minimum: 1,
-    },
-    wholeReader(1),
+  limit: wholeParameter(
+    1,
+    `Maximum number of answers. JSON and HTML: default ${DEFAULT_LIMIT}, at most ${MAX_LIMIT}. ` +
+      'Other formats contain all matching answers by default.',
   ),
-  format: parameter(
-    {
-      enum: LIST_FORMATS,
-      description: FORMAT_TEXT,
-    },
-    choiceReader(LIST_FORMATS),
-  ),
+  format: choiceParameter(LIST_FORMATS, FORMAT_TEXT),
   cursor: textParameter('`next_cursor` of the previous page, with the same filters and sort.', readText, {
     maxLength: MAX_CURSOR_LENGTH,
   }),
@@ -135,7 +119,7 @@ const ANSWER_QUERY = queryOf({
   chain: textParameter('Slug of its chain, an alias, or its ID.', readKnownChain, {
     examples: ['base-sepolia'],
   }),
-  format: parameter({ enum: ANSWER_FORMATS, description: FORMAT_TEXT }, choiceReader(ANSWER_FORMATS)),
+  format: choiceParameter(ANSWER_FORMATS, FORMAT_TEXT),
 })
 
 export const STATISTICS_QUERY = queryOf({

@@ -16,6 +16,8 @@ const READ = Symbol('read')
 type Reader<Value> = (text: string, name: string) => Value
 type Parameter<Value> = TUnsafe<Value> & { [READ]: Reader<Value> }
 type Parameters = Record<string, Parameter<unknown>>
+/** Further keywords of the schema of a parameter. */
+type More = Readonly<Record<string, unknown>>
 
 /** The texts of a query string, by name. */
 export type GivenQuery = Readonly<Record<string, string | undefined>>
@@ -44,10 +46,7 @@ export function invalid(name: string, detail: string): RecordsError {
 }
 
 /** @param schema describes the text */
-export function parameter<Value>(
-  schema: Readonly<Record<string, unknown>>,
-  read: Reader<Value>,
-): Parameter<Value> {
+export function parameter<Value>(schema: More, read: Reader<Value>): Parameter<Value> {
   return { ...Type.Unsafe<Value>(schema), [READ]: read }
 }
 
@@ -55,9 +54,32 @@ export function parameter<Value>(
 export function textParameter<Value>(
   description: string,
   read: Reader<Value>,
-  more: Readonly<Record<string, unknown>> = {},
+  more: More = {},
 ): Parameter<Value> {
   return parameter({ type: 'string', description, ...more }, read)
+}
+
+/** A parameter whose text is one of several. */
+export function choiceParameter<const Choice extends string>(
+  choices: readonly Choice[],
+  description: string,
+  more: More = {},
+): Parameter<Choice> {
+  return parameter({ enum: choices, ...more, description }, choiceReader(choices))
+}
+
+export function booleanParameter(description: string, more: More = {}): Parameter<boolean> {
+  return parameter({ type: 'boolean', ...more, description }, readBoolean)
+}
+
+/** A parameter whose text is a whole number. @param help further text at the end of the error */
+export function wholeParameter(
+  minimum: number,
+  description: string,
+  more: More = {},
+  help?: string,
+): Parameter<number> {
+  return parameter({ type: 'integer', description, minimum, ...more }, wholeReader(minimum, help))
 }
 
 /**
@@ -144,7 +166,7 @@ export function severalReader(read: (text: string, name: string) => string) {
   }
 }
 
-export function readBoolean(text: string, name: string): boolean {
+function readBoolean(text: string, name: string): boolean {
   if (text !== 'true' && text !== 'false') throw invalid(name, 'Expected true or false')
   return text === 'true'
 }

@@ -30,7 +30,7 @@ import {
   queryOf,
   severalReader,
   readText,
-  wholeReader,
+  wholeParameter,
   textParameter,
 } from '../http/parameters'
 import { MAX_CURSOR_LENGTH, readCursor } from '../http/paging'
@@ -281,15 +281,10 @@ export const ITEMS_QUERY = queryOf({
     readSortby,
     { enum: TIME_SORTS, default: '-timestamp' },
   ),
-  limit: parameter(
-    {
-      description: `Maximum number of features. Values above ${MAX_LIMIT} are read as ${MAX_LIMIT}.`,
-      type: 'integer',
-      minimum: 1,
-      maximum: MAX_LIMIT,
-      default: DEFAULT_LIMIT,
-    },
-    wholeReader(1),
+  limit: wholeParameter(
+    1,
+    `Maximum number of features. Values above ${MAX_LIMIT} are read as ${MAX_LIMIT}.`,
+    { maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
   ),
   cursor: textParameter(
     'Position at which a page begins. Do not construct it: follow the `next` link of a response.',

@@ -1,5 +1,6 @@
 import { chooseFormat } from '../http/accept'
 import {
+  choiceParameter,
   choiceReader,
   invalid,
   parameter,
@@ -77,10 +78,7 @@ export function groupParameters(dimensions: Dimensions, usual?: string) {
       (text) => text,
       { examples: ['-records'] },
     ),
-    format: parameter(
-      { enum: FORMATS, description: 'Default: what the Accept header prefers, else JSON.' },
-      choiceReader(FORMATS),
-    ),
+    format: choiceParameter(FORMATS, 'Default: what the Accept header prefers, else JSON.'),
   }
 }
 /** Parameter of the sums over measured geometries. */

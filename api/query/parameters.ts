@@ -10,8 +10,9 @@ import {
   parameter,
   pathOf,
   type QueryOf,
+  booleanParameter,
+  choiceParameter,
   choiceReader,
-  readBoolean,
   readText,
   severalReader,
   textParameter,
@@ -162,13 +163,9 @@ function readPlace(text: string, name: string): Place {
 // --- Parameters ---
 
 /** Optional additions to a record's fields. */
-const INCLUDED = ['provenance'] as const
-export const INCLUDE = parameter(
-  {
-    enum: INCLUDED,
-    description: `Additional parts of each record. provenance: ${Object.keys(PROVENANCE_FIELDS).join(', ')}.`,
-  },
-  choiceReader(INCLUDED),
+export const INCLUDE = choiceParameter(
+  ['provenance'],
+  `Additional parts of each record. provenance: ${Object.keys(PROVENANCE_FIELDS).join(', ')}.`,
 )
 /** Filters, without paging and order. Several values of one filter are alternatives. */
 export const FILTERS = {
@@ -219,10 +216,7 @@ export const FILTERS = {
     readAttributes,
     { minLength: 2, maxLength: MAX_ATTRIBUTES_LENGTH, examples: ['{"assetId":"pump-7"}'] },
   ),
-  revoked: parameter(
-    { type: 'boolean', description: 'true selects revoked records, false the others.' },
-    readBoolean,
-  ),
+  revoked: booleanParameter('true selects revoked records, false the others.'),
   near: textParameter(
     '`lng,lat` in degrees. Selects records within `radius` of this position, on the ' +
       'ellipsoid, to the centimetre; or with `sort=distance` those nearest to it.',
@@ -269,14 +263,9 @@ export const CQL2_FILTER = {
 }
 
 /** Parameter of lists that are available as CSV: starts the file with a byte order mark. */
-export const BOM = parameter(
-  {
-    type: 'boolean',
-    default: false,
-    description: 'Writes a byte order mark before CSV, so that Excel recognizes UTF-8.',
-  },
-  readBoolean,
-)
+export const BOM = booleanParameter('Writes a byte order mark before CSV, so that Excel recognizes UTF-8.', {
+  default: false,
+})
 
 /** @returns the UID in the letter case of the request */
 export const RECORD_PATH = pathOf({

@@ -31,10 +31,10 @@ import { CHAIN_READINESS, RECORD_DIMENSIONS } from '../store'
 import {
   parameter,
   queryOf,
-  choiceReader,
-  wholeReader,
+  booleanParameter,
+  choiceParameter,
+  wholeParameter,
   readText,
-  readBoolean,
   textParameter,
 } from '../http/parameters'
 import { MAX_OFFSET, MAX_CURSOR_LENGTH } from '../http/paging'
@@ -50,9 +50,6 @@ export const SINGLE_FORMATS = ['json', 'geojson', 'html'] as const
 const CHAIN = textParameter(`Slug of a chain: ${ACTIVE_SLUGS.join(', ')}; an alias, or its ID.`, readChain, {
   examples: [ACTIVE_SLUGS[0]],
 })
-/** Versions of GeoParquet. */
-const VERSIONS = ['1.1', '2'] as const
-const GEOMETRY_COLUMNS = ['wkt'] as const
 const FORMAT_TEXT = 'Format of the response. Default: the one that `Accept` prefers, otherwise JSON.'
 
 export const LIST_QUERY = queryOf({
@@ -68,27 +65,18 @@ export const LIST_QUERY = queryOf({
     },
     readSort,
   ),
-  limit: parameter(
-    {
-      type: 'integer',
-      description:
-        `Maximum number of records. A page has at most ${MAX_LIMIT}: a larger limit is read as ` +
-        `${MAX_LIMIT} in JSON, and streams other formats. GeoParquet and FlatGeobuf never have pages.`,
-      minimum: 1,
-      default: DEFAULT_LIMIT,
-    },
-    wholeReader(1, `. In JSON a larger value is read as ${MAX_LIMIT}.`),
+  limit: wholeParameter(
+    1,
+    `Maximum number of records. A page has at most ${MAX_LIMIT}: a larger limit is read as ` +
+      `${MAX_LIMIT} in JSON, and streams other formats. GeoParquet and FlatGeobuf never have pages.`,
+    { default: DEFAULT_LIMIT },
+    `. In JSON a larger value is read as ${MAX_LIMIT}.`,
   ),
-  offset: parameter(
-    {
-      type: 'integer',
-      description:
-        `Number of records to skip: (n-1)*L for page n of size L. At most ${MAX_OFFSET}, unless it ` +
-        'is beyond the last record. Use `cursor` to go further.',
-      minimum: 0,
-      default: 0,
-    },
-    wholeReader(0),
+  offset: wholeParameter(
+    0,
+    `Number of records to skip: (n-1)*L for page n of size L. At most ${MAX_OFFSET}, unless it ` +
+      'is beyond the last record. Use `cursor` to go further.',
+    { default: 0 },
   ),
   cursor: textParameter(
     '`next_cursor` of the previous page, with the same filters and sort. Continues after its ' +
@@ -96,38 +84,24 @@ export const LIST_QUERY = queryOf({
     readText,
     { maxLength: MAX_CURSOR_LENGTH },
   ),
-  total: parameter(
-    {
-      type: 'boolean',
-      default: false,
-      description: 'True to count all matching records, in JSON. HTML pages always show the count.',
-    },
-    readBoolean,
-  ),
-  format: parameter({ enum: LIST_FORMATS, description: FORMAT_TEXT }, choiceReader(LIST_FORMATS)),
-  version: parameter(
-    {
-      enum: VERSIONS,
-      default: '1.1',
-      description: 'Version of format=geoparquet. 2: native Parquet geography with geodesic edges (KARNEY).',
-    },
-    choiceReader(VERSIONS),
+  total: booleanParameter('True to count all matching records, in JSON. HTML pages always show the count.', {
+    default: false,
+  }),
+  format: choiceParameter(LIST_FORMATS, FORMAT_TEXT),
+  version: choiceParameter(
+    ['1.1', '2'],
+    'Version of format=geoparquet. 2: native Parquet geography with geodesic edges (KARNEY).',
+    { default: '1.1' },
   ),
   include: INCLUDE,
-  geometry: parameter(
-    {
-      enum: GEOMETRY_COLUMNS,
-      description: 'Adds a column `geometry` to CSV: Well-Known Text, longitude first.',
-    },
-    choiceReader(GEOMETRY_COLUMNS),
-  ),
+  geometry: choiceParameter(['wkt'], 'Adds a column `geometry` to CSV: Well-Known Text, longitude first.'),
   bom: BOM,
 })
 
 const RECORD_QUERY = queryOf({
   chain: CHAIN,
   include: INCLUDE,
-  format: parameter({ enum: SINGLE_FORMATS, description: FORMAT_TEXT }, choiceReader(SINGLE_FORMATS)),
+  format: choiceParameter(SINGLE_FORMATS, FORMAT_TEXT),
 })
 export const STATISTICS_QUERY = queryOf({ ...FILTERS, ...groupParameters(RECORD_DIMENSIONS), sum: SUM })
 const NO_QUERY = queryOf({})

@@ -4,12 +4,10 @@ import { answer, RATE_HEADERS, ref, text, type Schema, RECORDS_ERRORS } from '..
 import { TILE_TYPE } from './documents'
 import { MAX_ZOOM, readZoom } from './grid'
 import { MOST_DRAWN } from './sql'
-import { queryOf, parameter, wholeReader, pathOf } from '../http/parameters'
+import { queryOf, parameter, wholeParameter, pathOf } from '../http/parameters'
 import { CQL2_FILTER, FILTERS } from '../query'
 
 /** Parameters and OpenAPI documentation of tiles. */
-
-const index = (description: string) => parameter({ type: 'integer', description, minimum: 0 }, wholeReader(0))
 
 const TILE_PATH = pathOf({
   z: parameter(
@@ -21,8 +19,8 @@ const TILE_PATH = pathOf({
     },
     readZoom,
   ),
-  x: index('Column, counted from 180 degrees west.'),
-  y: index('Row, counted from the north.'),
+  x: wholeParameter(0, 'Column, counted from 180 degrees west.'),
+  y: wholeParameter(0, 'Row, counted from the north.'),
 })
 /** Filters of the list of records, and CQL2. */
 const TILE_QUERY = queryOf({ ...FILTERS, ...CQL2_FILTER })
