@@ -1,6 +1,15 @@
 import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
+import {
+  CHROMIUM,
+  openPage,
+  WITHOUT_MAP,
+  type OpenPage,
+  type PageOptions,
+  idle,
+  middle,
+  PHONE,
+} from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests that exploring, asking and attesting are actions on one map, in a real browser (needs chromium). */
@@ -15,8 +24,6 @@ beforeAll(async () => {
   park = await found('memo=Champ+de+Mars&chain=base-sepolia')
 })
 
-const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
 const action = (page: Page, name: string) =>
   page.getByRole('navigation').getByRole('link', { name, exact: true })
 const parameters = (page: Page) => new URL(page.url()).searchParams
@@ -31,11 +38,6 @@ async function opened({ page }: OpenPage, path: string): Promise<Page> {
 const isFirstMap = async (page: Page) => {
   expect(await page.locator('.maplibregl-canvas').count()).toBe(1)
   expect(await page.locator('.maplibregl-canvas[data-first]').count()).toBe(1)
-}
-/** Middle of the page's map, in pixels. */
-const middle = async (page: Page) => {
-  const { x, y, width, height } = (await page.locator('.map').boundingBox())!
-  return { x: x + width / 2, y: y + height / 2 }
 }
 const isCovered = (element: Locator) =>
   element.evaluate((node: any) => {

@@ -70,6 +70,23 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
   }
 }
 
+/** A phone with a touch screen. */
+export const PHONE: PageOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+/** Layouts in which a test checks its page, by name. */
+export const LAYOUTS: [string, PageOptions][] = [
+  ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
+  ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
+]
+
+/** Resolves when the map of a page is drawn. */
+export const idle = (page: Page): Promise<void> => page.locator('.map[data-state=idle]').waitFor()
+/** Middle of the map of a page, in pixels. */
+export async function middle(page: Page): Promise<{ x: number; y: number }> {
+  const { x, y, width, height } = (await page.locator('.map').boundingBox())!
+  return { x: x + width / 2, y: y + height / 2 }
+}
+
 /**
  * Browsers that the pages of a test file share: starting one costs more than most pages. A browser that has
  * crashed is replaced.

@@ -1,5 +1,5 @@
 /** Parses CSV as RFC 4180 defines it, character by character. Throws if the text is not valid. */
-export function parseCsv(text: string, separator = ','): string[][] {
+export function parseCsv(text: string): string[][] {
   const records: string[][] = []
   for (let at = 0; at < text.length;) {
     const record: string[] = []
@@ -12,9 +12,9 @@ export function parseCsv(text: string, separator = ','): string[][] {
           if (text[at] === '"') at++
         }
         at++
-      } else for (; text[at] !== separator && text[at] !== '\r' && at < text.length; at++) field += text[at]
+      } else for (; text[at] !== ',' && text[at] !== '\r' && at < text.length; at++) field += text[at]
       record.push(field)
-      if (text[at++] !== separator) break
+      if (text[at++] !== ',') break
     }
     if (text[at++] !== '\n') throw new Error(`no line break at character ${at - 1}`)
     records.push(record)

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, WITHOUT_MAP, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type PageOptions, LAYOUTS } from './browser'
 import { ADDRESSES, insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -29,11 +29,6 @@ beforeAll(async () => {
 const shows = (page: Page, places: number) =>
   page.locator(`[data-places="${places}"]`).waitFor({ state: 'attached' })
 const histogram = (page: Page) => page.locator('.histogram')
-const LAYOUTS: [string, PageOptions][] = [
-  ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
-  ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
-  ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
-]
 
 describe.skipIf(!CHROMIUM)('the explorer', () => {
   test.each(LAYOUTS)('has a histogram of time, presets and chips on a %s', async (name, options) => {

@@ -7,7 +7,7 @@ import { blankSettings } from '../dev/settings'
 import { settingSuffix } from '../src/chains'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, idle, middle } from './browser'
 import { rows, temporaryFolder } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
@@ -68,7 +68,6 @@ function payload(type: string, location: string, memo: string, media: readonly [
   )
 }
 
-const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
 /** Resolves when the map is drawn and shows this many places, and this many revoked ones. */
 const mapShows = (page: Page, places: number, revoked = 0) =>
   page.locator(`[data-places="${places}"][data-revoked="${revoked}"]`).waitFor({ state: 'attached' })
@@ -77,8 +76,8 @@ const title = (page: Page, text: string) =>
 const item = (page: Page, uid: string) => page.locator(`[data-record="base-sepolia-${uid}"]`)
 const card = (page: Page) => page.locator('.card')
 const clickMiddle = async (page: Page) => {
-  const { x, y, width, height } = (await page.locator('.map').boundingBox())!
-  await page.mouse.click(x + width / 2, y + height / 2)
+  const { x, y } = await middle(page)
+  await page.mouse.click(x, y)
 }
 async function opened(browser: OpenPage, query = ''): Promise<Page> {
   await browser.page.goto(world.url + query)

@@ -92,7 +92,7 @@ export function pointerTo(...keys: string[]): string {
  * Returns a copy in which every object that lists its fields is closed, so that an undocumented field is an
  * error. (Clients must expect such fields.)
  */
-function closed(value: Json): Json {
+export function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value
   const copy = Object.fromEntries(

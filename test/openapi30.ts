@@ -1,10 +1,11 @@
 import { Ajv, type ValidateFunction } from 'ajv'
+import { closed } from './openapi'
 
 /** Checks OpenAPI 3.0 documents against the specification, and responses against such a document. */
 
 type Json = any
 
-const closed = (properties: object, required: string[] = []) => ({
+const only = (properties: object, required: string[] = []) => ({
   type: 'object',
   properties,
   required,
@@ -16,7 +17,7 @@ const mapOf = (schema: object, names = '.') => ({
   additionalProperties: false,
 })
 const text = { type: 'string', minLength: 1 }
-const reference = closed({ $ref: { type: 'string', pattern: '^#/components/' } }, ['$ref'])
+const reference = only({ $ref: { type: 'string', pattern: '^#/components/' } }, ['$ref'])
 const orReference = (name: string) => ({
   if: { required: ['$ref'] },
   then: reference,
@@ -31,7 +32,7 @@ const amount = { type: 'integer', minimum: 0 }
 const DOCUMENT = {
   $id: 'openapi30',
   definitions: {
-    schema: closed({
+    schema: only({
       ...{
         type: { enum: ['object', 'array', 'string', 'number', 'integer', 'boolean'] },
         title: text,
@@ -60,16 +61,13 @@ const DOCUMENT = {
         allOf: { type: 'array', items: orReference('schema') },
       },
     }),
-    header: closed({ description: text, schema: orReference('schema') }, ['schema']),
-    media: mapOf(
-      closed({ schema: orReference('schema') }, ['schema']),
-      '^[a-z]+/[a-z.+-]+(;[a-z]+=[0-9.]+)?$',
-    ),
-    response: closed(
+    header: only({ description: text, schema: orReference('schema') }, ['schema']),
+    media: mapOf(only({ schema: orReference('schema') }, ['schema']), '^[a-z]+/[a-z.+-]+(;[a-z]+=[0-9.]+)?$'),
+    response: only(
       { description: text, headers: mapOf(orReference('header')), content: { $ref: '#/definitions/media' } },
       ['description'],
     ),
-    parameter: closed(
+    parameter: only(
       {
         name: text,
         in: { enum: ['query', 'path'] },
@@ -82,7 +80,7 @@ const DOCUMENT = {
       },
       ['name', 'in', 'schema'],
     ),
-    operation: closed(
+    operation: only(
       {
         operationId: text,
         summary: text,
@@ -94,25 +92,25 @@ const DOCUMENT = {
       ['operationId', 'responses'],
     ),
   },
-  ...closed(
+  ...only(
     {
       openapi: { const: '3.0.3' },
-      info: closed(
+      info: only(
         {
           title: text,
           version: text,
           description: text,
-          license: closed({ name: text, url: text }, ['name']),
+          license: only({ name: text, url: text }, ['name']),
         },
         ['title', 'version'],
       ),
       servers: {
         type: 'array',
-        items: closed({ url: { type: 'string', pattern: '^https?://' }, description: text }, ['url']),
+        items: only({ url: { type: 'string', pattern: '^https?://' }, description: text }, ['url']),
       },
-      tags: { type: 'array', items: closed({ name: text, description: text }, ['name']) },
-      paths: mapOf(closed({ get: { $ref: '#/definitions/operation' } }, ['get']), '^/'),
-      components: closed({
+      tags: { type: 'array', items: only({ name: text, description: text }, ['name']) },
+      paths: mapOf(only({ get: { $ref: '#/definitions/operation' } }, ['get']), '^/'),
+      components: only({
         schemas: mapOf(orReference('schema'), '^[a-zA-Z0-9._-]+$'),
         parameters: mapOf(orReference('parameter'), '^[a-zA-Z0-9._-]+$'),
         responses: mapOf(orReference('response'), '^[a-zA-Z0-9._-]+$'),
@@ -185,7 +183,7 @@ export function resolve(document: Json, value: Json): Json {
  */
 export function answerChecker(document: Json) {
   const ajv = makeAjv()
-  ajv.addSchema({ $id: 'document', ...strict(document) })
+  ajv.addSchema({ $id: 'document', ...closed(document) })
   /** By schema: for each new object, Ajv would compile the schema again. */
   const compiled = new Map<Json, ValidateFunction>()
   const validatorOf = (schema: Json) => {
@@ -205,19 +203,4 @@ export function answerChecker(document: Json) {
     const validate = validatorOf(media.schema)
     return validate(content) ? undefined : ajv.errorsText(validate.errors)
   }
-}
-
-/**
- * A copy in which every object that lists its properties is closed: an undocumented property is an error
- * here, although clients must expect one.
- */
-function strict(value: Json): Json {
-  if (Array.isArray(value)) return value.map(strict)
-  if (typeof value !== 'object' || value === null) return value
-  const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, strict(inner)]))
-  return copy.type === 'object' &&
-    typeof copy.properties === 'object' &&
-    copy.additionalProperties === undefined
-    ? { ...copy, additionalProperties: false }
-    : copy
 }

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFailed, test } from 'vitest'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, idle } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests the search field of the pages in a real browser (needs chromium). */
@@ -14,7 +14,6 @@ beforeAll(async () => {
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search' })
 const hits = (page: Page) => page.getByRole('listbox').getByRole('option')
-const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
 /** Page with an idle map that searches share. After a failed test, the next one opens a new page. */
 let shared: OpenPage | undefined
 async function sharedPage(): Promise<OpenPage> {

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions, LAYOUTS } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
@@ -55,15 +55,13 @@ async function opened(uid: string, options?: PageOptions): Promise<OpenPage> {
   return browser
 }
 /** Layouts in which the test checks each page. */
-const LAYOUTS: [string, PageOptions][] = [
-  ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
-  ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
-  ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
+const ALL_LAYOUTS: typeof LAYOUTS = [
+  ...LAYOUTS,
   ['desktop-light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
 ]
 
 describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
-  test.each(LAYOUTS)('opens at its own address on a %s, with three checks', async (name, options) => {
+  test.each(ALL_LAYOUTS)('opens at its own address on a %s, with three checks', async (name, options) => {
     await using browser = await opened(uids.tower, options)
     const { page } = browser
     await sheet(page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()

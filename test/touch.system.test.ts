@@ -1,6 +1,6 @@
 import type { CDPSession, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, type OpenPage } from './browser'
+import { CHROMIUM, openPage, type OpenPage, idle, middle, PHONE } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** The main tasks by touch on a phone, in a real browser (needs chromium). */
@@ -10,8 +10,6 @@ beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
 })
 
-const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-const idle = (page: Page) => page.locator('.map[data-state=idle]').waitFor()
 /** View of the map in the address: longitude, latitude and zoom. */
 const view = (page: Page) =>
   (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number) as [number, number, number]
@@ -20,8 +18,7 @@ async function opened(browser: OpenPage, path: string) {
   await page.goto(world.url + path)
   await idle(page)
   const fingers = await page.context().newCDPSession(page)
-  const { x, y, width, height } = (await page.locator('.map').boundingBox())!
-  return { page, fingers, middle: { x: x + width / 2, y: y + height / 2 } }
+  return { page, fingers, middle: await middle(page) }
 }
 interface Point {
   x: number
@@ -37,10 +34,11 @@ async function swipe(fingers: CDPSession, paths: readonly (readonly Point[])[]):
   await send('touchEnd', [])
 }
 /** Points on the way from one position to another. */
-const line = (from: Point, to: Point, steps = 12): Point[] =>
-  Array.from({ length: steps + 1 }, (_, i) => ({
-    x: from.x + ((to.x - from.x) * i) / steps,
-    y: from.y + ((to.y - from.y) * i) / steps,
+const STEPS = 12
+const line = (from: Point, to: Point): Point[] =>
+  Array.from({ length: STEPS + 1 }, (_, i) => ({
+    x: from.x + ((to.x - from.x) * i) / STEPS,
+    y: from.y + ((to.y - from.y) * i) / STEPS,
   }))
 
 describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
