@@ -73,12 +73,9 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   bench.report('Inserting the same rows by plain SQL ...')
   const plain = await plainSqlMs(client, false)
   const plainTriggered = await plainSqlMs(client, true)
-  const perSecond = (ms: number) => Math.round((ATTESTATIONS * 1000) / ms)
   const rows = [
-    figure('from process start', perSecond(total), 'attestations/s'),
-    figure('from process start', total, 'ms'),
-    figure('from first batch', perSecond(batching), 'attestations/s'),
-    figure('from first batch', batching, 'ms'),
+    ...speed('from process start', total),
+    ...speed('from first batch', batching),
     figure('before first batch: node starts, first logs', firstBatch - indexed.started, 'ms'),
     figure('waiting for bodies', spent.bodies, 'ms'),
     figure('projecting', spent.project, 'ms'),
@@ -89,10 +86,8 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
       'ms',
     ),
     figure('batches', batches.length, 'count'),
-    figure('plain SQL, indexes', perSecond(plain), 'attestations/s'),
-    figure('plain SQL, indexes', Math.round(plain), 'ms'),
-    figure('plain SQL, indexes and triggers', perSecond(plainTriggered), 'attestations/s'),
-    figure('plain SQL, indexes and triggers', Math.round(plainTriggered), 'ms'),
+    ...speed('plain SQL, indexes', plain),
+    ...speed('plain SQL, indexes and triggers', plainTriggered),
     figure('from process start : plain SQL, indexes', rounded(total / plain, 2), 'times'),
     figure(
       'from process start : plain SQL, indexes and triggers',
@@ -125,8 +120,7 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   )
   if (ponder)
     rows.push(
-      figure(`Ponder ${ponder.version}, from process start`, perSecond(ponder.ms), 'attestations/s'),
-      figure(`Ponder ${ponder.version}, from process start`, ponder.ms, 'ms'),
+      ...speed(`Ponder ${ponder.version}, from process start`, ponder.ms),
       figure('Ponder peak RSS', ponder.peakMegabytes, 'MB'),
       figure('Ponder : indexer, from process start', rounded(ponder.ms / total, 2), 'times'),
     )
@@ -203,7 +197,15 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
 }
 
 function figure(name: string, value: number | string, unit: string) {
-  return { figure: name, value, unit, concurrency: 1 }
+  return { figure: name, value, unit }
+}
+
+/** Time for all attestations, and their rate. */
+function speed(name: string, ms: number) {
+  return [
+    figure(name, Math.round((ATTESTATIONS * 1000) / ms), 'attestations/s'),
+    figure(name, Math.round(ms), 'ms'),
+  ]
 }
 
 /** Resolves when the database has this many records. Throws if the indexer ends before. */

@@ -39,11 +39,6 @@ const isFirstMap = async (page: Page) => {
   expect(await page.locator('.maplibregl-canvas').count()).toBe(1)
   expect(await page.locator('.maplibregl-canvas[data-first]').count()).toBe(1)
 }
-const isCovered = (element: Locator) =>
-  element.evaluate((node: any) => {
-    const { x, y, width, height } = node.getBoundingClientRect()
-    return !node.contains((globalThis as any).document.elementFromPoint(x + width / 2, y + height / 2))
-  })
 
 const MEANS: [string, PageOptions, (link: Locator) => Promise<void>][] = [
   ['mouse', {}, (link) => link.click()],
@@ -286,15 +281,5 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
       return Math.abs(place!.x + place!.width / 2 - middle)
     }
     await expect.poll(distance).toBeLessThan(30)
-  })
-
-  test.each([1280, 1024])('does not cover the note about streets at %i pixels', async (width) => {
-    await using browser = await openPage({ viewport: { width, height: 800 } })
-    const { page } = browser
-    await page.goto(`${world.url}/?record=${park.chain}-${park.uid}&at=2.3,48.85,12`)
-    await page.locator('.card .facts').waitFor()
-    await idle(page)
-    expect(await isCovered(page.locator('.street-note'))).toBe(false)
-    await browser.picture(`actions-note-${width}`)
   })
 })

@@ -251,21 +251,4 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await button(browser, 'Attest place with Stand-in').click()
     expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Again' })
   })
-
-  test.each([
-    ['a phone', { viewport: { width: 375, height: 740 } }],
-    ['the dark', { colorScheme: 'dark' }],
-    ['no WebGL', { webgl: false }],
-  ] as [string, PageOptions][])(
-    'has no clipped text and no serious axe-core finding on %s',
-    async (name, options) => {
-      await using browser = await open({ place: '2.2945, 48.8584' }, options)
-      const { page, complaints } = browser
-      await button(browser, 'Attest place with a test account').waitFor()
-      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
-      expect(await browser.barriers()).toEqual([])
-      await browser.picture(`attest-${name.replace(' ', '-')}`)
-      expect(complaints).toEqual([])
-    },
-  )
 })

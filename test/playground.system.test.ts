@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
 import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, idle, middle, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { insertRecords } from './records'
 import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
@@ -355,9 +355,9 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     await using browser = await open({ a: '-60.5, -30.25' })
     const { page, complaints } = browser
     await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
-    await page.locator('.map[data-state=idle]').waitFor()
-    const { x, y, width, height } = (await page.locator('.map').boundingBox())!
-    await page.mouse.click(x + width / 2, y + height / 2)
+    await idle(page)
+    const { x, y } = await middle(page)
+    await page.mouse.click(x, y)
     await page.getByText('Record on base-sepolia').waitFor()
     expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe(uid)
     await page.getByLabel('To', { exact: true }).fill('0, 0')
