@@ -37,8 +37,6 @@ export async function geodesy(bench: Bench): Promise<Table[]> {
     await questions(bench, keccak, postgis),
     await polygons(bench, keccak, postgis),
     requests(bench, keccak),
-    hostile(bench, keccak),
-    memory(bench),
   ]
 }
 
@@ -156,86 +154,6 @@ async function polygons(bench: Bench, keccak: IHasher, postgis: Client): Promise
     })
   }
   return rows
-}
-
-/**
- * Expensive valid polygons: long edges side by side, and for comparison a smooth polygon of the same size.
- * Each measurement is from text to prepared geometry, with the hash.
- */
-function hostile(bench: Bench, keccak: IHasher): Table {
-  const size = 99_990
-  const close = (ring: number[][]) => ({ type: 'Polygon', coordinates: [[...ring, ring[0]!]] })
-  const turn = (i: number, radius: number) => [
-    radius * Math.cos((i * Math.PI) / 2 + 0.2),
-    radius * Math.sin((i * Math.PI) / 2 + 0.2),
-  ]
-  const half = size / 2
-  const shapes = {
-    smooth: wobbly(size, [10, 50], 100_000),
-    zigzag: close([
-      ...Array.from({ length: size - 3 }, (_, i) => [
-        (i / size) * 0.5 + [0, 1, 1, 0][i % 4]!,
-        (-i / size) * 0.5 + [0, 1, 1, 0][i % 4]!,
-      ]),
-      [0.5, -0.6],
-      [-0.3, -0.3],
-      [-0.2, 0],
-    ]),
-    star: close(
-      Array.from({ length: size }, (_, i) => [
-        10 + (i % 2 || 0.01) * Math.cos((2 * Math.PI * i) / size),
-        50 + (i % 2 || 0.01) * Math.sin((2 * Math.PI * i) / size),
-      ]),
-    ),
-    spiral: close([
-      ...Array.from({ length: half }, (_, i) => turn(i, 0.1 + (0.9 * i) / half)),
-      ...Array.from({ length: half }, (_, i) =>
-        turn(half - 1 - i, 0.1 + (0.9 * (half - 1 - i - 1.9)) / half),
-      ),
-    ]),
-  }
-  let smoothMs = 0
-  return Object.entries(shapes).map(([shape, polygon]) => {
-    bench.report(`validating ${shape}, ${size} vertices ...`)
-    const text = JSON.stringify(polygon)
-    const reading = readGeometry(JSON.parse(text), 'g')
-    const validateMs = median(7, () => prepareGeometry(reading))
-    const coldMs = median(7, () => fromText(keccak, [text]))
-    const prepared = prepareGeometry(reading)
-    const areaMs = median(3, () => areaSquareMeters(prepared))
-    smoothMs ||= coldMs
-    return {
-      shape,
-      vertices: size,
-      validateMs: round(validateMs),
-      coldMs: round(coldMs),
-      toSmooth: round(coldMs / smoothMs),
-      areaMs: round(areaMs),
-    }
-  })
-}
-
-/** Memory of a prepared polygon in addition to that of its parsed JSON. */
-function memory(bench: Bench): Table {
-  bench.report('memory ...')
-  const polygon = wobbly(99_990, [10, 50], 100_000)
-  const used = () => {
-    global.gc?.()
-    const { heapUsed, arrayBuffers } = process.memoryUsage()
-    return heapUsed + arrayBuffers
-  }
-  prepareGeometry(readGeometry(polygon, 'g'))
-  const before = used()
-  const kept = Array.from({ length: 10 }, () => prepareGeometry(readGeometry(polygon, 'g')))
-  const bytes = (used() - before) / kept.length / 99_990
-  return [
-    {
-      question: 'memory',
-      vertices: 99_990,
-      bytesPerVertex: round(bytes),
-      garbageCollected: global.gc ? 'yes' : 'no',
-    },
-  ]
 }
 
 /** Times of the steps of a request: parse, read, hash, validate, index. */
