@@ -5,7 +5,6 @@ import { Geodesic } from 'geographiclib-geodesic'
 import type { Client } from 'pg'
 import { parseBody } from '../api/http/body'
 import {
-  areaSquareMeters,
   canonicalJson,
   contains,
   distanceMeters,

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, WITHOUT_MAP, type PageOptions, LAYOUTS } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP, LAYOUTS } from './browser'
 import { ADDRESSES, insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 
