@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { Contract, Wallet } from 'ethers'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest, mined } from '../dev/chain'
 import { run } from '../packages/cli/src/run'
 import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
@@ -128,6 +131,21 @@ test('every signature that a route returns is an entry of the log', async () => 
   for (const { kind, layout } of entries) expect(kind === 'quorum').toBe(layout === 'quorum')
 })
 
+/** URL of the service without a quorum, which also names no chain. */
+async function urlWithoutChains(): Promise<string> {
+  const server = createServer((request, response) => {
+    void fetch(`${world.url}${request.url}`).then(async (given) => {
+      const content = Buffer.from(await given.arrayBuffer())
+      const body = request.url === '/' ? { ...JSON.parse(content.toString()), chains: [] } : undefined
+      response.writeHead(given.status, { 'content-type': given.headers.get('content-type') ?? '' })
+      response.end(body ? JSON.stringify(body) : content)
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => (server.closeAllConnections(), void server.close()))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 test('geo log monitor finds an answer that the quorum attested and the log of its operator does not have', async () => {
   const { chain } = world
   const contract = new Contract(quorum, QUORUM_ABI, await chain.provider.getSigner(9))
@@ -164,8 +182,9 @@ test('geo log monitor finds an answer that the quorum attested and the log of it
     const digest = quorumDigest(quorumDomain(chainId, quorum), secret)
     await land(secret, new Wallet(LOCAL_SIGNER_KEY).signingKey.sign(digest).serialized)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
-    // A service that no longer names its quorum: an earlier run remembers it, and a first run is given it.
-    expect(await monitor(world.url)).toEqual([1, ['unlogged']])
+    // A service that no longer names the quorum, nor the chain: an earlier run remembers both. A first run is
+    // given the quorum.
+    expect(await monitor(await urlWithoutChains())).toEqual([1, ['unlogged']])
     expect(await monitor(world.url, 'first.json')).toEqual([0, []])
     const contracts = ['--quorum-contracts', `${chainId}:${quorum}`]
     expect(await monitor(world.url, 'given.json', ...contracts)).toEqual([1, ['unlogged']])

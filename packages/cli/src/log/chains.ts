@@ -4,10 +4,10 @@ import type { HttpTransport, PublicClient } from 'viem'
 import { UsageError } from '../exit'
 import { parsed } from '../inputs'
 import type { Session } from '../session'
-import { attestedSince, type Named } from './attested'
+import { attestedSince } from './attested'
 import { download, MAX_BYTES } from './download'
 import type { Connected } from './entries'
-import type { State } from './state'
+import type { NamedChain, State } from './state'
 
 /** Chains of the service, as a monitor reads them. */
 export class Chains {
@@ -16,7 +16,7 @@ export class Chains {
     private readonly state: State,
   ) {}
 
-  /** Quorums that the service no longer names, and for which a note was printed. */
+  /** Quorums and chains that the service no longer names, and for which a note was printed. */
   private readonly hidden = new Set<string>()
 
   /** Clients of chains by id; undefined for chains without an RPC endpoint. */
@@ -27,14 +27,15 @@ export class Chains {
     if (known) return known
     const connecting = this.connectTo(chainId)
     this.connected.set(chainId, connecting)
-    // If an endpoint does not respond, the next read tries it again.
-    connecting.catch(() => this.connected.delete(chainId))
+    // The next read tries an endpoint that does not respond again, and a chain that the service does not name.
+    const forget = () => this.connected.delete(chainId)
+    connecting.then((found) => found ?? forget(), forget)
     return connecting
   }
 
   private async connectTo(chainId: number): Promise<Connected | undefined> {
-    const { geo, node, note, signal } = this.session
-    const chain = (await geo.info({ signal })).chains.find(({ id }) => id === chainId)
+    const { node, note } = this.session
+    const chain = (await this.all()).find(({ id }) => id === chainId)
     if (!chain) return undefined
     try {
       return { chain, provider: await node(chain) }
@@ -59,11 +60,26 @@ export class Chains {
     return (quorums as { chainId: number; quorum: string }[]).find(({ chainId }) => chainId === id)?.quorum
   }
 
+  /** Returns the chains that the service names, and those that it named in an earlier read. */
+  private async all(): Promise<readonly Chain[]> {
+    const { geo, signal } = this.session
+    const { chains } = await geo.info({ signal })
+    const earlier = Object.values(this.state.named).map(({ chain }) => chain)
+    const hidden = earlier.filter(({ id }) => !chains.some((each) => each.id === id))
+    for (const { slug } of hidden) this.noteHidden(slug, 'chain', slug)
+    return [...chains, ...(hidden as Chain[])]
+  }
+
+  private noteHidden(slug: string, kind: string, name: string): void {
+    if (this.hidden.has(name)) return
+    this.hidden.add(name)
+    this.session.note(`${slug}: the service no longer names the ${kind} ${name}, which is still compared.`)
+  }
+
   /** Returns the chains that the monitor compares with the log. */
   async compared(): Promise<readonly Chain[]> {
-    const { geo, options, signal } = this.session
-    const { chains } = await geo.info({ signal })
-    return chains.filter(
+    const { options } = this.session
+    return (await this.all()).filter(
       ({ id, slug }) => options.chain === undefined || [slug, String(id)].includes(options.chain),
     )
   }
@@ -72,22 +88,27 @@ export class Chains {
    * Returns the attesters and quorums that the service names for a chain, has named in an earlier read, or
    * that an option names: a service that hides an account does not hide its attestations.
    */
-  private async named({ id, slug, attester, otherAttesters = [] }: Chain): Promise<Named> {
-    const { state, session, hidden } = this
+  private async named({
+    id,
+    slug,
+    eas,
+    domain,
+    proxy,
+    attester,
+    otherAttesters = [],
+  }: Chain): Promise<NamedChain> {
+    const { state, session } = this
     const quorum = (await this.quorumOf(id))?.toLowerCase()
-    const given = session.options.quorumContracts?.[id]
+    const given = session.options.quorumContracts?.[id]?.toLowerCase()
     const { attesters = [], quorums = [] } = state.named[slug] ?? {}
-    for (const each of quorums) {
-      if (each === quorum || each === given?.toLowerCase() || hidden.has(each)) continue
-      hidden.add(each)
-      session.note(`${slug}: the service no longer names its quorum ${each}, which is still compared.`)
-    }
+    for (const each of quorums) if (each !== quorum && each !== given) this.noteHidden(slug, 'quorum', each)
     const all = (accounts: readonly (string | undefined)[]) => [
       ...new Set(accounts.flatMap((account) => account?.toLowerCase() ?? [])),
     ]
     return (state.named[slug] = {
       attesters: all([...attesters, attester, ...otherAttesters]),
       quorums: all([...quorums, given, quorum]),
+      chain: { id, slug, eas, domain, proxy },
     })
   }
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
+import type { Chain } from '@geospatial-attestation/client'
 import { existsSync, readFileSync } from 'node:fs'
 import { INCLUSION_SECONDS } from '../../../../src/tlog'
 import { UsageError } from '../exit'
 import type { AlarmState } from './alarms'
 import type { Attested, Named } from './attested'
+
+/** Accounts and contracts of the service on a chain. */
+export interface NamedChain extends Named {
+  chain: Pick<Chain, 'id' | 'slug' | 'eas' | 'domain' | 'proxy'>
+}
 
 /** Position of a monitor, from which the next run resumes. */
 export interface State extends AlarmState {
@@ -14,8 +20,8 @@ export interface State extends AlarmState {
   blocks: Record<string, number>
   /** attestations in the last blocks, which are read again, by the slug of the chain: blocks by UID */
   known: Record<string, Record<string, number>>
-  /** accounts that the service has named, by the slug of the chain */
-  named: Record<string, Named>
+  /** accounts and contracts that the service has named, by the slug of the chain */
+  named: Record<string, NamedChain>
   /** contents of entries that an attestation may still match, with the time of the entry */
   contents: Record<string, number>
   /** Unix seconds; contents of earlier entries were forgotten */
