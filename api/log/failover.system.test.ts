@@ -48,7 +48,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`the log after a failover${needs}`,
         ...{ sender: new SafeSender(new Set([host])), clock: () => Date.now(), logger: Fastify().log },
         options: { pollMs: 20, leaseMs: 2_000, renewMs: 50, openMs: 60_000, retryMs: 50 },
       })
-      ends.push(() => log.stop().finally(() => store.close()))
+      ends.push(() => log.stop().then(() => store.close()))
       log.start()
       return log
     }

@@ -158,8 +158,8 @@ export class LogStore {
    * @param confirmed server on which this process has confirmed that the log is not a restored backup. On
    *   that server, entries are accepted for `openSeconds`.
    * @param opening state that was read before the confirmation, to open the log after it. Only the reason in
-   *   that state is deleted, and only if no other process has had the lease since: a later reason is newer than
-   *   the confirmation. A renewal deletes no reason.
+   *   that state is deleted, and only if no other process has had the lease since: a later reason is newer
+   *   than the confirmation. A renewal deletes no reason.
    */
   async claim(
     holder: string,

@@ -14,8 +14,8 @@ export interface LogClaim {
 }
 
 /**
- * Maximum number of entries and of their bytes per statement. A thousand entries of answers have 0.6 MB. Readers
- * of a bundle read its groups as a whole: a thousand of the longest entries had 65 MB, which took 5 s.
+ * Maximum number of entries and of their bytes per statement. A thousand entries of answers have 0.6 MB.
+ * Readers of a bundle read its groups as a whole: a thousand of the longest entries had 65 MB, and took 5 s.
  */
 const AT_ONCE = { entries: 1_000, bytes: 1_000_000 }
 /**

@@ -110,12 +110,12 @@ export async function loggedAnswer(
 }
 
 /**
- * Maximum difference in seconds between the clocks of the service and of this computer for which the service's
- * counts. A service that lies about the time can delay `missing` by it.
+ * Maximum difference in seconds between the clocks of the service and of this computer for which that of the
+ * service counts. A service that lies about the time can delay `missing` by it.
  */
 const CLOCK_SECONDS = 600
 
-/** Unix seconds at which the service responded: a clock of this computer that is wrong by minutes does not count. */
+/** Unix seconds at which the service responded, whatever the clock of this computer shows. */
 function secondsOf({ headers }: Response): number {
   const now = Date.now() / 1000
   const sent = Date.parse(headers.get('date') ?? '') / 1000

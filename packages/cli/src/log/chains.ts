@@ -27,7 +27,7 @@ export class Chains {
     if (known) return known
     const connecting = this.connectTo(chainId)
     this.connected.set(chainId, connecting)
-    // The next read tries an endpoint that does not respond again, and a chain that the service does not name.
+    // The next read retries an endpoint that does not respond, and a chain that is not named.
     const forget = () => this.connected.delete(chainId)
     connecting.then((found) => found ?? forget(), forget)
     return connecting

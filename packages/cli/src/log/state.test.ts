@@ -41,7 +41,7 @@ describe('comparisonOf', () => {
         const results = new Map<string, string>()
         const found = new Map<string, number>()
         for (let now = NOW, ends = 0; ends < 2; now += between(900, random() < 0.02 ? 20 * DAY : DAY)) {
-          // The last two reads are complete, and show whether earlier ones skipped an attestation permanently.
+          // The last two reads are complete: they show whether earlier ones skipped an attestation.
           const isLast = now > NOW + 91 * DAY
           if (isLast) ends++
           const [readsLog, readsChain] = [isLast || random() < 0.7, isLast || random() < 0.6]

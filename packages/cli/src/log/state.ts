@@ -78,8 +78,8 @@ export function readState(file: string | undefined, now: number): State {
 }
 
 /**
- * Seconds for which contents are also kept while a chain cannot be read: its attestations are compared once it
- * responds. Without a limit, the state would grow as long as the outage lasts.
+ * Seconds for which contents are also kept while a chain cannot be read: its attestations are compared once
+ * it responds. Without a limit, the state would grow as long as the outage lasts.
  */
 const LONGEST_OUTAGE_SECONDS = 30 * 86_400
 /** Difference of the clocks of the monitor and of a chain that causes no alarm, in seconds. */
@@ -89,8 +89,8 @@ const CLOCK_SECONDS = 300
  * State of an attestation in the log:
  * - `logged`: an entry has its content
  * - `older`: it was signed before the log, or before the monitor saw the log
- * - `unknown`: its entry may be one that the monitor has forgotten, or its signature, without a deadline, may be
- *   from before the log
+ * - `unknown`: its entry may be one that the monitor has forgotten, or its signature, without a deadline, may
+ *   be from before the log
  * - `waiting`: its entry may still be published
  * - `unlogged`: the log has no such entry
  * @param since `since` of the state
