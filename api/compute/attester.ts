@@ -57,7 +57,7 @@ export interface Signed {
  */
 export type ValidityCheck = () => Promise<void>
 
-/** What the signer needs to sign a digest, and the check that its inputs are still valid. */
+/** Digest to sign, with its typed data, the requester's address and the check of the inputs. */
 interface Signing {
   digest: string
   typed: () => AttestTypedData

@@ -44,14 +44,14 @@ beforeAll(async () => {
       return signer.sign(...given)
     },
   }
-  const { append } = LogWriter.prototype
+  const append = Reflect.get<LogWriter, 'append'>(LogWriter.prototype, 'append')
   vi.spyOn(LogWriter.prototype, 'append').mockImplementation(async function (this: LogWriter, ...given) {
     made.entries++
     const claim = await append.apply(this, given)
     await taking('log')
     return claim
   })
-  const { nonce } = ChainReader.prototype
+  const nonce = Reflect.get<ChainReader, 'nonce'>(ChainReader.prototype, 'nonce')
   vi.spyOn(ChainReader.prototype, 'nonce').mockImplementation(async function (this: ChainReader, ...given) {
     await taking('nonce')
     return nonce.apply(this, given)
@@ -60,6 +60,7 @@ beforeAll(async () => {
     ...{ databaseUrl: (await createMigratedDatabase()).url, rpcUrl: chain.url },
     ...{ identity: { signer: slowSigner }, logKey: await generateSignerKey('x.example/log', 'ed25519') },
   })
+  return () => vi.restoreAllMocks()
 })
 afterEach(() => {
   Object.assign(made, { signatures: 0, entries: 0 })
