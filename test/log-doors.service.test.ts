@@ -151,7 +151,8 @@ test('geo log monitor finds an answer that the quorum attested and the log of it
   const contract = new Contract(quorum, QUORUM_ABI, await chain.provider.getSigner(9))
   const first = (await chain.provider.getBlockNumber()) + 1
   const now = (await chain.provider.getBlock('latest'))!.timestamp
-  const timestamp = Math.floor(Date.now() / 1000)
+  // Ahead of the clock, so that it is not before the first entry of the log on a slow machine.
+  const timestamp = Math.floor(Date.now() / 1000) + 30
   const terms = { timestamp, deadline: Math.max(now, timestamp) + 300, expirationTime: 0, epoch: 1 }
   const signed = await post('/quorum/v0/sign', { chainId, operation: 'area', geometry: POLYGON, ...terms })
   const land = async (answer: object, signature: string) =>

@@ -109,13 +109,15 @@ function ifNonceUsed(resignUrl: string): string {
 export async function signBatch(landing: Landing, unsigned: readonly UnsignedResult[]): Promise<BatchResult> {
   const { contract, nonce, deadline, transaction } = landing
   const kind = landing.kind === 'answer' ? 'batch' : landing.kind
-  // Signs all or none.
-  for (const { stillValid } of unsigned) await stillValid()
+  const checkAll = () => Promise.all(unsigned.map(({ stillValid }) => stillValid()))
+  await checkAll()
   const results = await Promise.all(
     unsigned.map((each, i) =>
       sign({ ...landing, kind, nonce: nonce === undefined ? undefined : nonce + i }, each),
     ),
   )
+  // While the last signature was made, inputs of the others may have been revoked.
+  await checkAll()
   const multiAttestByDelegation = multiAttestRequests(results.map((result) => result.attestByDelegation))
   return {
     ...{ results, deadline, multiAttestByDelegation },

@@ -270,8 +270,8 @@ export class Attester {
       ...{ ...signed, recipient: signed.recipient.toLowerCase(), attester },
       ...{ chainId: this.chain.id, signature },
     })
-    await stillValid()
     this.signatures[submission]++
+    await stillValid()
     return log ? { signature, log } : { signature }
   }
 

@@ -198,17 +198,19 @@ export function validityCheck(
   { claims, sources }: Pick<UnsignedResult, 'claims' | 'sources'>,
   checkedAt: number,
 ): ValidityCheck {
+  const inputs = sources.map((source, i) => ({ source, i, checkedAt }))
   return async () => {
-    const now = performance.now()
-    if (now - checkedAt <= VALID_FOR_MS) return
+    const due = inputs.filter((input) => performance.now() - input.checkedAt > VALID_FOR_MS)
+    if (due.length === 0) return
     await Promise.all(
-      sources.map(async (source, i) => {
+      due.map(async (input) => {
+        const { source, i } = input
         const [uid, path, offchain] = [claims.inputRefs[i]!, `input ${i + 1}`, validityOf(source)]
         if (offchain) await resolver.offchain.checkValid(uid, offchain, path, reader)
         else if (source === 'onchain') await resolver.checkValid(uid, path, reader)
+        input.checkedAt = performance.now()
       }),
     )
-    checkedAt = now
   }
 }
 

@@ -39,8 +39,9 @@ beforeAll(async () => {
     address: signer.address,
     notReady: () => undefined,
     sign: async (...given) => {
-      made.signatures++
+      const isSecond = ++made.signatures === 2
       await taking('signer')
+      if (isSecond) await taking('second signature')
       return signer.sign(...given)
     },
   }
@@ -66,34 +67,57 @@ afterEach(() => {
   Object.assign(made, { signatures: 0, entries: 0 })
 })
 
-const BEFORE_IT = { nonce: { signatures: 0, entries: 0 }, signer: { signatures: 1, entries: 0 } }
+const ask = (route: string, body: object) =>
+  fetch(`${api.url}/compute/v0/${route}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ chainId: LOCAL_CHAIN.id, ...body }),
+  })
+const attestPlace = () => attest(chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))
+async function expectRefused(response: Response): Promise<void> {
+  const { type } = (await response.json()) as { type: string }
+  expect([response.status, type.split('/').at(-1)]).toEqual([400, 'invalid-input'])
+}
+
+const PLACE = { type: 'Point', coordinates: [13.5, 52.5] }
 const REQUESTS = {
   distance: (from: string) => ({ from, to: PLACE }),
   batch: (from: string) => ({ operations: [{ operation: 'distance', from, to: PLACE }] }),
 }
-const PLACE = { type: 'Point', coordinates: [13.5, 52.5] }
+const PARTS = {
+  nonce: { signatures: 0, entries: 0 },
+  signer: { signatures: 1, entries: 0 },
+  log: { signatures: 1, entries: 1 },
+}
 
 test.each(
-  Object.keys(REQUESTS).flatMap((route) => ['nonce', 'signer', 'log'].map((part) => [route, part] as const)),
+  Object.entries(REQUESTS).flatMap(([route, bodyOf]) =>
+    Object.entries(PARTS).map(([part, before]) => ({ route, part, bodyOf, before })),
+  ),
 )(
-  'an answer of %s does not leave if its input is revoked while the %s takes seconds',
-  async (route, part) => {
-    const ask = (uid: string) =>
-      fetch(`${api.url}/compute/v0/${route}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({
-          chainId: LOCAL_CHAIN.id,
-          ...REQUESTS[route as keyof typeof REQUESTS](uid),
-        }),
-      })
-    const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))
-    expect((await ask(uid)).status).toBe(200)
+  'an answer of $route does not leave if its input is revoked while the $part takes seconds',
+  async (each) => {
+    const { route, part, bodyOf, before } = each
+    const uid = await attestPlace()
+    expect((await ask(route, bodyOf(uid))).status).toBe(200)
     Object.assign(made, { signatures: 0, entries: 0 })
     slow = { part, uid }
-    const response = await ask(uid)
-    const { type } = (await response.json()) as { type: string }
-    expect([response.status, type.split('/').at(-1)]).toEqual([400, 'invalid-input'])
-    expect(made).toEqual(BEFORE_IT[part as keyof typeof BEFORE_IT] ?? { signatures: 1, entries: 1 })
+    await expectRefused(await ask(route, bodyOf(uid)))
+    expect(made).toEqual(before)
   },
 )
+
+test('a batch does not leave if the input of its first answer is revoked while the second is signed', async () => {
+  const uid = await attestPlace()
+  const distance = { operation: 'distance', to: PLACE }
+  slow = { part: 'second signature', uid }
+  await expectRefused(
+    await ask('batch', {
+      operations: [
+        { ...distance, from: uid },
+        { ...distance, from: PLACE },
+      ],
+    }),
+  )
+  expect(made).toEqual({ signatures: 2, entries: 2 })
+})
