@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { UnavailableError } from '../http/problems'
-import { statement, type Bind, type RecordFilter } from './model'
+import { type Bind, type RecordFilter } from './model'
+import { statement } from './sql'
 import { foldedGroups } from './folded-groups'
 import {
   type GroupQuery,

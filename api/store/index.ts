@@ -26,7 +26,6 @@ export {
   type RecordResult,
   type Sort,
   SORT_FIELDS,
-  statement,
   type Statement,
   type TimeSort,
 } from './model'
@@ -66,6 +65,6 @@ export {
   SUMS,
   type SumName,
 } from './sql-groups'
-export { boxesOf, conditions, isAny, pageOf, TYPE_INDEXED } from './sql'
+export { boxesOf, conditions, isAny, pageOf, statement, TYPE_INDEXED } from './sql'
 export { Store, translated } from './store'
 export { zoneCandidates, type ZoneSet } from './zones'

@@ -124,12 +124,6 @@ export interface Statement {
 /** Adds a parameter to a statement, and returns its placeholder. */
 export type Bind = (value: unknown) => string
 
-/** Makes a statement with the parameters that `make` binds. */
-export function statement(make: (value: Bind) => string): Statement {
-  const values: unknown[] = []
-  return { text: make((value) => `$${values.push(value)}`), values }
-}
-
 /** Record reduced to its ID and geometry. */
 export interface PlacedRecord {
   /** `<chain>-<uid>` */

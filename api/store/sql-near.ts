@@ -1,5 +1,4 @@
 import {
-  statement,
   type RecordFilter,
   type PlacedRecord,
   type NearRecords,
@@ -7,7 +6,7 @@ import {
   type Statement,
   type Bbox,
 } from './model'
-import { STORED_LINE, boxSql, recordOf, whereClause, lineOf, conditions } from './sql'
+import { STORED_LINE, boxSql, recordOf, statement, whereClause, lineOf, conditions } from './sql'
 import { PROVENANCE_COLUMNS } from './provenance'
 
 /** SQL of positions: geometries of records, and records around a position. */

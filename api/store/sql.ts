@@ -4,7 +4,6 @@ import {
   UID_AT,
   UID_END,
   NEWEST_FIRST,
-  statement,
   type Bbox,
   type Bind,
   type OneOrMore,
@@ -23,6 +22,12 @@ import {
 import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 
 /** SQL of records: lists, counts and exports share one filter. */
+
+/** Makes a statement with the parameters that `make` binds. */
+export function statement(make: (value: Bind) => string): Statement {
+  const values: unknown[] = []
+  return { text: make((value) => `$${values.push(value)}`), values }
+}
 
 /**
  * SQL of a record's stored line, which is its JSON as the API returns it (src/location/line.ts); null if it

@@ -1,6 +1,6 @@
 import type { Box } from '../../src/geodesy'
-import { conditions, whereClause } from './sql'
-import { statement, type RecordFilter } from './model'
+import { conditions, statement, whereClause } from './sql'
+import { type RecordFilter } from './model'
 import type { Store } from './store'
 
 /** Candidates of the zones that may contain a geometry: records whose boxes meet its own. */
