@@ -6,6 +6,9 @@ import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 import { TOWER } from './positions'
 
+/** Each test waits for many blocks. */
+const MINUTES = { timeout: 240_000 }
+
 /**
  * Tests all active chains at once, each with its own EAS version and indexer, in one database. The invariants
  * hold for all chains after each test.
@@ -43,7 +46,7 @@ async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof 
   return uids[0]!
 }
 
-test('the service records an attestation on its own chain only, and counts it there', async () => {
+test('the service records an attestation on its own chain only, and counts it there', MINUTES, async () => {
   expect([...world.chains.values()].map(({ chain }) => localVersion(chain))).toEqual([
     '1.2.0',
     '0.26',
@@ -66,7 +69,7 @@ test('the service records an attestation on its own chain only, and counts it th
   })
 })
 
-test('the service records one UID on every chain, and revokes it on one chain only', async () => {
+test('the service records one UID on every chain, and revokes it on one chain only', MINUTES, async () => {
   const uid = await attestOnAll([...world.chains.values()], place(50))
   await world.caughtUp()
   for (const slug of ACTIVE_SLUGS)
@@ -94,7 +97,7 @@ test('the service records one UID on every chain, and revokes it on one chain on
     })
 })
 
-test('the service removes only the record of the chain that reorganizes', async () => {
+test('the service removes only the record of the chain that reorganizes', MINUTES, async () => {
   const arbitrum = local('arbitrum')
   const others = ACTIVE_SLUGS.filter((slug) => slug !== 'arbitrum')
   const before = await arbitrum.provider.send('evm_snapshot', [])

@@ -9,6 +9,9 @@ import { temporaryFolder } from './database'
 import { faults, startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { mine, startTestWorld, type TestWorld } from './world'
 
+/** Each test waits for many blocks. */
+const MINUTES = { timeout: 240_000 }
+
 /**
  * Tests that answers are signed only about the state of the chain, with forks, replaced chains, endpoints
  * that omit logs, and clocks that step.
@@ -46,7 +49,7 @@ const until = async (is: () => Promise<boolean>) => {
 }
 const readiness = async () => (await world.get('/ready')).body.chains['base-sepolia']
 
-test('the indexer undoes attestations and revocations on a shorter branch', async () => {
+test('the indexer undoes attestations and revocations on a shorter branch', MINUTES, async () => {
   world = await startTestWorld()
   const { chain, caughtUp } = world
   const kept = await attest(chain, place())
@@ -66,30 +69,34 @@ test('the indexer undoes attestations and revocations on a shorter branch', asyn
   expect([(await ask(kept)).status, (await ask(added)).status]).toEqual([200, 200])
 })
 
-test('the service queries the chain about attestations as soon as the chain is rolled back', async () => {
-  world = await startTestWorld()
-  const { chain, caughtUp } = world
-  const kept = await attest(chain, place())
-  const before = await chain.provider.send('evm_snapshot', [])
-  const dropped = await attest(chain, place())
-  await caughtUp()
-  expect([await readiness(), (await ask(dropped)).status]).toMatchObject([{ fresh: true }, 200])
-  const tip = await chain.provider.getBlockNumber()
-  await chain.provider.send('evm_revert', [before])
-  await until(async () => !(await readiness()).fresh)
-  // The reason for the refusal is the lower head, not the age of the last agreement.
-  const { status, doubt } = await readiness()
-  expect([status, doubt]).toEqual([
-    'ready',
-    expect.stringMatching(new RegExp(`${tip - 1}, below .*${tip}$`)) as string,
-  ])
-  expect([(await ask(dropped)).status, (await ask(kept)).status]).toEqual([404, 200])
-  await mine(chain, 2)
-  await until(async () => (await readiness()).fresh && (await record(dropped)) === 404)
-  expect((await ask(kept)).status).toBe(200)
-})
+test(
+  'the service queries the chain about attestations as soon as the chain is rolled back',
+  MINUTES,
+  async () => {
+    world = await startTestWorld()
+    const { chain, caughtUp } = world
+    const kept = await attest(chain, place())
+    const before = await chain.provider.send('evm_snapshot', [])
+    const dropped = await attest(chain, place())
+    await caughtUp()
+    expect([await readiness(), (await ask(dropped)).status]).toMatchObject([{ fresh: true }, 200])
+    const tip = await chain.provider.getBlockNumber()
+    await chain.provider.send('evm_revert', [before])
+    await until(async () => !(await readiness()).fresh)
+    // The reason for the refusal is the lower head, not the age of the last agreement.
+    const { status, doubt } = await readiness()
+    expect([status, doubt]).toEqual([
+      'ready',
+      expect.stringMatching(new RegExp(`${tip - 1}, below .*${tip}$`)) as string,
+    ])
+    expect([(await ask(dropped)).status, (await ask(kept)).status]).toEqual([404, 200])
+    await mine(chain, 2)
+    await until(async () => (await readiness()).fresh && (await record(dropped)) === 404)
+    expect((await ask(kept)).status).toBe(200)
+  },
+)
 
-test('the service does not write or sign if two endpoints omit a revocation', async () => {
+test('the service does not write or sign if two endpoints omit a revocation', MINUTES, async () => {
   await behind(2)
   const { chain, caughtUp } = world
   const uid = await attest(chain, place())
@@ -121,41 +128,49 @@ test('the service does not write or sign if two endpoints omit a revocation', as
   expect(await record(uid)).toBe(true)
 })
 
-test('the service does not sign about a chain that another chain with the same id replaces', async () => {
-  await behind(1)
-  const uid = await attest(world.chain, place())
-  await world.caughtUp()
-  const other = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
-  try {
-    proxies[0]!.misbehave(({ method, params }) => ({ ask: () => other.provider.send(method, params) }))
-    await expect(world.indexing).rejects.toMatchObject({ name: 'SettingsError' })
-    await until(async () => (await ask(uid)).status === 404)
-    expect((await readiness()).status).not.toBe('ready')
-  } finally {
-    await other.stop()
-  }
-})
+test(
+  'the service does not sign about a chain that another chain with the same id replaces',
+  MINUTES,
+  async () => {
+    await behind(1)
+    const uid = await attest(world.chain, place())
+    await world.caughtUp()
+    const other = await startLocalChain({ port: await freePort(), startsAt: 1_600_000_000 })
+    try {
+      proxies[0]!.misbehave(({ method, params }) => ({ ask: () => other.provider.send(method, params) }))
+      await expect(world.indexing).rejects.toMatchObject({ name: 'SettingsError' })
+      await until(async () => (await ask(uid)).status === 404)
+      expect((await readiness()).status).not.toBe('ready')
+    } finally {
+      await other.stop()
+    }
+  },
+)
 
-test('the service applies revocations after the system clock is set back by 90 seconds', async () => {
-  const folder = temporaryFolder()
-  const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
-  writeFileSync(
-    program,
-    `const { existsSync } = require('node:fs')
+test(
+  'the service applies revocations after the system clock is set back by 90 seconds',
+  MINUTES,
+  async () => {
+    const folder = temporaryFolder()
+    const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]
+    writeFileSync(
+      program,
+      `const { existsSync } = require('node:fs')
     const RealDate = Date
     const now = () => RealDate.now() - (existsSync(${JSON.stringify(flag)}) ? 90_000 : 0)
     globalThis.Date = class extends RealDate {
       constructor(...given) { super(...(given.length ? given : [now()])) }
       static now() { return now() }
     }`,
-  )
-  world = await startTestWorld({ NODE_OPTIONS: `--require ${program}` }, { processes: true })
-  const uid = await attest(world.chain, place())
-  await world.caughtUp()
-  expect((await ask(uid)).status).toBe(200)
-  writeFileSync(flag, '')
-  await revoke(world.chain, uid)
-  await until(async () => (await record(uid)) === true)
-  expect((await ask(uid)).body).toMatchObject({ status: 400 })
-  expect((await readiness()).fresh).toBe(true)
-})
+    )
+    world = await startTestWorld({ NODE_OPTIONS: `--require ${program}` }, { processes: true })
+    const uid = await attest(world.chain, place())
+    await world.caughtUp()
+    expect((await ask(uid)).status).toBe(200)
+    writeFileSync(flag, '')
+    await revoke(world.chain, uid)
+    await until(async () => (await record(uid)) === true)
+    expect((await ask(uid)).body).toMatchObject({ status: 400 })
+    expect((await readiness()).fresh).toBe(true)
+  },
+)

@@ -165,6 +165,8 @@ async function serve({
   databaseUrl = database.url,
   publicBaseUrl = RECORDED_BASE_URL,
   graphql,
+  // A slow request counts as several.
+  rateLimitPerHour = 10_000,
   ...more
 }: {
   timeouts?: { request: number; answer: number }
@@ -172,6 +174,7 @@ async function serve({
   databaseUrl?: string
   publicBaseUrl?: string
   graphql?: GraphqlBackend
+  rateLimitPerHour?: number
   webhookAdmin?: Omit<WebhookAdminParts, 'store' | 'clock'>
 } = {}): Promise<FastifyInstance> {
   const proxy = await startRpcProxy(chain.url, fault)
@@ -185,7 +188,7 @@ async function serve({
     ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw, logKey },
     ...{ clock: () => NOW * 1000, elapsed: () => 0, publicBaseUrl, deploymentName: 'staging' },
     manual: readManual('docs'),
-    ...{ rateLimitPerHour: 100, recordsRateLimitPerHour: 100 },
+    ...{ rateLimitPerHour, recordsRateLimitPerHour: rateLimitPerHour },
     // The indexer has stopped, and the machine may be slow, so the limit is high.
     limits: { indexMaxAgeSeconds: 3_600, maxLagSeconds: 3_600, isLocal: () => true },
     resignMaxAgeSeconds: 86_400,
@@ -578,7 +581,7 @@ async function recordService(service: Asker): Promise<void> {
 async function recordFailures({ recorder, app }: Asker): Promise<void> {
   const checkpoint = '/log/v0/checkpoint'
   const area = { geometry: PARK }
-  const busy = new Asker(recorder, await serve())
+  const busy = new Asker(recorder, await serve({ rateLimitPerHour: 100 }))
   for (let i = 0; i < 100; i++)
     await Promise.all([
       ...['/compute/v0/nothing', '/api/v0/nothing'].map((url) => busy.app.inject(get(url))),

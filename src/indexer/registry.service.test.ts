@@ -162,21 +162,17 @@ test('the schema registry reads the same schemas after a restart, and in another
 })
 
 let withRecords = ''
-test(
-  'the schema registry keeps the place of a schema with stored records after a restart',
-  { tags: ['slow'] },
-  async () => {
-    const [used] = await register(testAccount(4).address)
-    await read()
-    await insertRecords(database.url, [{ chain: chain.chain.slug, schema: used!, geometry: null }])
-    registry = await load(true)
-    await flood(45)
-    await read()
-    expect(watchedBy(registry)).toContain(used)
-    expect(watchedBy(registry)).toHaveLength(MOST)
-    withRecords = used!
-  },
-)
+test('the schema registry keeps the place of a schema with stored records after a restart', async () => {
+  const [used] = await register(testAccount(4).address)
+  await read()
+  await insertRecords(database.url, [{ chain: chain.chain.slug, schema: used!, geometry: null }])
+  registry = await load(true)
+  await flood(45)
+  await read()
+  expect(watchedBy(registry)).toContain(used)
+  expect(watchedBy(registry)).toHaveLength(MOST)
+  withRecords = used!
+})
 
 test('the schema registry of another command replaces no schema of the indexer', async () => {
   const before = await stored()

