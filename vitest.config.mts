@@ -27,7 +27,10 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     tags: [
       { name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' },
-      { name: 'effort', description: 'other tests that do more at the effort of `npm run test:all`' },
+      {
+        ...{ name: 'effort', timeout: 240_000 },
+        description: 'other tests that do more at the effort of `npm run test:all`',
+      },
       {
         ...{ name: 'slow', timeout: 240_000 },
         description: 'unit and service tests that take seconds, which `npm test` leaves out',
