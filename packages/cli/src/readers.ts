@@ -42,7 +42,8 @@ export const quorums = reader(
     const isRight = chains.every(
       ([id = '', ...rest]) => /^[1-9]\d{0,14}$/.test(id) && rest.length === 1 && ADDRESS.test(rest[0]!),
     )
-    return isRight ? Object.fromEntries(chains.map(([id, contract]) => [Number(id), contract!])) : undefined
+    if (!isRight || new Set(chains.map(([id]) => id)).size < chains.length) return undefined
+    return Object.fromEntries(chains.map(([id, contract]) => [Number(id), contract!]))
   },
 )
 /** Parses a schema: a UID, or a name that the client knows. */
