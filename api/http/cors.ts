@@ -8,7 +8,7 @@ const EXPOSED = [
   'Content-Disposition',
   'Retry-After',
   'Allow',
-  // By which the client knows the time of a state that depends on it.
+  // The client compares the log's promise with this time (packages/client/src/log.ts).
   'Date',
   ...['RateLimit', 'X-RateLimit'].flatMap((prefix) =>
     ['Limit', 'Remaining', 'Reset'].map((name) => `${prefix}-${name}`),

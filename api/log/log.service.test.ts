@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Client } from 'pg'
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Witness } from '../../packages/witness/src/witness'
 import { buildTestServer, type TestServer } from '../../test/api'
 import { connect, TEST_DATABASE_URL, createMigratedDatabase, type TestDatabase } from '../../test/database'
@@ -758,6 +758,13 @@ describe('witnesses of the log', () => {
 })
 
 describe('a log database with another identity', () => {
+  const restoreIdentity = () => {
+    const up = readFileSync('db/migrations/1797516000000-SignatureLog.up.sql', 'utf8')
+    return client.query(
+      /CREATE FUNCTION log_here[^]*?\$\$;/.exec(up)![0].replace('CREATE', 'CREATE OR REPLACE'),
+    )
+  }
+
   test('is confirmed before it accepts entries', async () => {
     const witnesses = [await witnessOf('a.example')]
     const policy = policyOf(witnesses, 1)
@@ -776,10 +783,24 @@ describe('a log database with another identity', () => {
       await log.append(entryOf(1))
       await publishedWith(2)
     } finally {
-      const up = readFileSync('db/migrations/1797516000000-SignatureLog.up.sql', 'utf8')
-      await client.query(
-        /CREATE FUNCTION log_here[^]*?\$\$;/.exec(up)![0].replace('CREATE', 'CREATE OR REPLACE') + '',
-      )
+      await restoreIdentity()
+    }
+  })
+
+  test('is not logged as open if the identity changes after the confirmation', async () => {
+    await client.query(
+      `CREATE OR REPLACE FUNCTION log_here() RETURNS text LANGUAGE sql AS $$ SELECT clock_timestamp()::text $$`,
+    )
+    const [lines, claims] = [[] as string[], vi.spyOn(LogStore.prototype, 'claim')]
+    try {
+      const stream = { write: (line: string) => void lines.push(line) }
+      processOf({ logger: Fastify({ logger: { stream } }).log })
+      await until(async () => claims.mock.calls.length > 4)
+      expect(claims.mock.calls.some(([, , , , opening]) => opening)).toBe(true)
+      expect(lines.filter((line) => line.includes('accepts entries'))).toEqual([])
+    } finally {
+      claims.mockRestore()
+      await restoreIdentity()
     }
   })
 })

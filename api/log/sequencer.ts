@@ -197,10 +197,10 @@ export class Sequencer {
   /** Notes the state after a confirmation. Throws an Error if the log was closed in the meantime. */
   private open(state: LogState & { held: boolean }): void {
     this.state = state
-    const { origin, size, held, stopped } = state
+    const { origin, size, held, stopped, open } = state
     if (!held || stopped !== null) this.confirmed = undefined
     if (held && stopped !== null) throw new Error(stopped)
-    if (held) this.logger.info({ origin, entries: size }, 'the transparency log accepts entries')
+    if (open) this.logger.info({ origin, entries: size }, 'the transparency log accepts entries')
   }
 
   /** Returns the reason why the tree cannot be continued, as far as this process knows. */

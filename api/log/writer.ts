@@ -40,6 +40,8 @@ export interface WriterParts {
 interface Waiting {
   entry: Uint8Array
   leaf: Uint8Array
+  /** Time of `performance.now()` until which the entry waits for a log that accepts entries */
+  until: number
   resolve: (origin: string) => void
   reject: (error: Error) => void
 }
@@ -63,7 +65,8 @@ export class LogWriter {
     const bytes = encodeEntry({ ...entry, time })
     const leaf = leafHash(bytes)
     const origin = await new Promise<string>((resolve, reject) => {
-      this.queue.push({ entry: bytes, leaf, resolve, reject })
+      const until = performance.now() + OPEN_PATIENCE_MS
+      this.queue.push({ entry: bytes, leaf, until, resolve, reject })
       if (!this.isWriting) void this.write()
     })
     return { origin, leaf: toHex(leaf), by: time + INCLUSION_SECONDS }
@@ -78,9 +81,7 @@ export class LogWriter {
     while (this.queue.length > 0) {
       const group = this.take()
       try {
-        const origin = await this.commit(group)
-        this.committed += group.length
-        for (const { resolve } of group) resolve(origin)
+        await this.commit(group)
       } catch (error) {
         for (const { reject } of group) reject(error as Error)
       }
@@ -96,16 +97,24 @@ export class LogWriter {
     return this.queue.splice(0, end < 0 ? this.queue.length : end)
   }
 
-  private async commit(group: readonly Waiting[]): Promise<string> {
-    const entries = group.map(({ entry }) => entry)
-    const leaves = group.map(({ leaf }) => leaf)
-    for (const until = performance.now() + OPEN_PATIENCE_MS; ; await pause(LOOK_EVERY_MS)) {
-      const { store, refusal, reason } = this.parts
+  /** Commits a group. Rejects each entry that has waited for the log longer than OPEN_PATIENCE_MS. */
+  private async commit(group: readonly Waiting[]): Promise<void> {
+    const { store, refusal, reason } = this.parts
+    for (let waiting = group; waiting.length > 0; await pause(LOOK_EVERY_MS)) {
+      const entries = waiting.map(({ entry }) => entry)
+      const leaves = waiting.map(({ leaf }) => leaf)
       const origin = refusal() === undefined ? await store.append(entries, leaves) : undefined
-      if (origin !== undefined) return origin
+      if (origin !== undefined) {
+        this.committed += waiting.length
+        for (const { resolve } of waiting) resolve(origin)
+        return
+      }
       const stopped = refusal() ?? (await store.state())?.stopped
-      if (stopped || performance.now() > until)
-        throw new UnavailableError(`The transparency log accepts no entries: ${reason(stopped)}`)
+      const now = stopped ? Infinity : performance.now()
+      const late = waiting.filter(({ until }) => now > until)
+      for (const { reject } of late)
+        reject(new UnavailableError(`The transparency log accepts no entries: ${reason(stopped)}`))
+      waiting = waiting.filter(({ until }) => now <= until)
     }
   }
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+import { afterEach, expect, test, vi } from 'vitest'
+import type { Entry } from '../../src/tlog'
+import { LogWriter, type WriterParts } from './writer'
+
+afterEach(() => void vi.useRealTimers())
+
+const ENTRY: Omit<Entry, 'time'> = {
+  ...{ kind: 'answer', chainId: 84_532, attester: `0x${'11'.repeat(20)}`, schema: `0x${'22'.repeat(32)}` },
+  ...{ layout: 'v1', separator: `0x${'33'.repeat(32)}`, recipient: `0x${'00'.repeat(20)}`, data: '0x55' },
+  ...{ expirationTime: 0, revocable: true, refUID: `0x${'00'.repeat(32)}`, nonce: 1, deadline: 2 },
+  signature: `0x${'44'.repeat(65)}`,
+}
+
+test(
+  'the writer rejects the entries of all groups once each has waited for four seconds',
+  { timeout: 9_000 },
+  async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const sizes: number[] = []
+    const store = {
+      append: (entries: unknown[]) => {
+        // Time passes during the first two statements only.
+        if (sizes.push(entries.length) <= 2) vi.advanceTimersByTime(2_001)
+        return Promise.resolve(undefined)
+      },
+      state: () => Promise.resolve(null),
+    }
+    const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => 'it starts.' }
+    const writer = new LogWriter(parts as unknown as WriterParts)
+    const add = (count: number) =>
+      Promise.allSettled(Array.from({ length: count }, () => writer.append(ENTRY)))
+    const reasons = (await add(2_001)).map((result) => (result as PromiseRejectedResult).reason.message)
+    expect([...new Set(reasons)]).toEqual(['The transparency log accepts no entries: it starts.'])
+    expect(sizes).toEqual([1_000, 1_000, 1_000, 1])
+  },
+)
