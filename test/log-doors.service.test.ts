@@ -1,9 +1,6 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { Contract, Wallet } from 'ethers'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest, mined } from '../dev/chain'
 import { run } from '../packages/cli/src/run'
 import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
@@ -11,6 +8,7 @@ import { OPERATIONS, type OperationName } from '../src/operations'
 import { decodeBundle, decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
 import { startApi, type TestApi } from './api'
 import { removeFolder, rows, temporaryFolder } from './database'
+import { serve } from './http-server'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
 
@@ -132,8 +130,8 @@ test('every signature that a route returns is an entry of the log', async () => 
 })
 
 /** URL of the service without a quorum, which also names no chain. */
-async function urlWithoutChains(): Promise<string> {
-  const server = createServer((request, response) => {
+const urlWithoutChains = () =>
+  serve((request, response) => {
     void fetch(`${world.url}${request.url}`).then(async (given) => {
       const content = Buffer.from(await given.arrayBuffer())
       const body = request.url === '/' ? { ...JSON.parse(content.toString()), chains: [] } : undefined
@@ -141,10 +139,6 @@ async function urlWithoutChains(): Promise<string> {
       response.end(body ? JSON.stringify(body) : content)
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => (server.closeAllConnections(), void server.close()))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 test('geo log monitor finds an answer that the quorum attested and the log of its operator does not have', async () => {
   const { chain } = world
