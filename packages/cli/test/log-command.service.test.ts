@@ -167,7 +167,7 @@ test('geo log raises an alarm for an attestation that the log does not have', as
   await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
   // The entry of the other attestation may still appear in the log,
   expect(await monitor(...from)).toMatchObject(calm)
-  // but is overdue after a minute.
+  // but is overdue a minute after the monitor found the attestation.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])

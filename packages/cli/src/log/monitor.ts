@@ -306,7 +306,7 @@ class Monitor {
     })
     for (const [chain, count] of unknown)
       session.note(
-        `${chain}: ${count} attestations are not compared, because their entries may be older than the log, or than those that this monitor remembers. A monitor with a new --state and an earlier --from-block remembers all entries.`,
+        `${chain}: attestations that are not compared: ${count}. Their entries may be older than the log, or than the entries that this monitor remembers. To compare those that are not older than the log, run a monitor with a new --state and with --from-block before their blocks.`,
       )
   }
 }
