@@ -44,7 +44,7 @@ export interface Attested {
  * Maximum number of seconds between a signature and its attestation: DELEGATION_DEADLINE is at most a week, a
  * coordinator's clock may be a minute ahead, and clocks of chains differ by up to some minutes.
  */
-const LANDING_SECONDS = 7 * 86_400 + 3_600
+export const LANDING_SECONDS = 7 * 86_400 + 3_600
 /** Maximum number of seconds by which the time of a payload may be ahead of the operator's clock. */
 const SKEW_SECONDS = 60
 

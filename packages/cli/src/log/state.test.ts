@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hunt } from '../../../../test/seed'
 import { earliestOf } from './attested'
 import { comparisonOf, prune, readState, REMEMBERED_SECONDS } from './state'
@@ -17,6 +17,14 @@ interface True {
 }
 
 describe('comparisonOf', () => {
+  test('derives the earliest signature of an older state from the longest deadline', () => {
+    const stored = { chain: 'c', uid: '0x1', key: 'a', time: NOW, signed: NOW }
+    const results = [7.5, 6.5].map((days) =>
+      comparisonOf(stored, { contents: {}, pruned: NOW - days * DAY }, 0, NOW + DAY),
+    )
+    expect(results).toEqual(['unlogged', 'unknown'])
+  })
+
   hunt(
     'raises no alarm for a logged answer, whatever the monitor could not read',
     10,

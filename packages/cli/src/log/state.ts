@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { INCLUSION_SECONDS } from '../../../../src/tlog'
 import { UsageError } from '../exit'
 import type { AlarmState } from './alarms'
-import type { Attested, Named } from './attested'
+import { LANDING_SECONDS, type Attested, type Named } from './attested'
 
 /** Accounts and contracts of the service on a chain. */
 export interface NamedChain extends Named {
@@ -97,7 +97,7 @@ const CLOCK_SECONDS = 300
  * @param readAt Unix seconds at which the last read of the log began
  */
 export function comparisonOf(
-  { time, signed, key, earliest = time - REMEMBERED_SECONDS, seen = time }: Stored,
+  { time, signed, key, earliest = time - LANDING_SECONDS, seen = time }: Stored,
   { contents, pruned = -Infinity }: Pick<State, 'contents' | 'pruned'>,
   since: number,
   readAt: number,
