@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { ATTEST_TYPE_HASHES, encodeNumericResult } from '../../../../src/eas'
 import { hunt } from '../../../../test/seed'
-import { attestedSince, OVERLAP_BLOCKS } from './attested'
+import { attestedSince, LANDING_SECONDS, OVERLAP_BLOCKS } from './attested'
 
 /** A chain whose provider has nodes that lag behind each other, and whose newest blocks are replaced. */
 class LaggingChain {
@@ -59,6 +60,7 @@ class LaggingChain {
         const isKnown = this.longLag === 1 || this.below(9) > 0
         return Promise.resolve({ operators: isKnown ? [OTHER, isRemoved ? ZERO : ATTESTER] : [] })
       }
+      if (functionName === 'getAttestTypeHash') return Promise.resolve(ZERO)
       const uid = String(call.args[0])
       const head = this.head(this.below(4) === 0 ? this.longLag : undefined)
       const block = this.blocks.findIndex((uids) => uids.includes(uid))
@@ -95,6 +97,31 @@ const signersOf = (uid: string) => (Number(uid) % 4 === 0 ? 1n : 3n)
 const epochOf = (uid: string) => 1 + (Number(uid) % 5 === 0 ? 1 : 0)
 
 describe('attestedSince', () => {
+  test.each([
+    ['v1', 1_800_000_000 - LANDING_SECONDS],
+    ['v2', 1_800_000_000 - LANDING_SECONDS],
+    ['legacy', 1_700_000_000 - 60],
+  ] as const)(
+    'limits the age of a signature by the layout %s of the contract itself',
+    async (layout, earliest) => {
+      const claims = { timestamp: 1_700_000_000, operation: 'length', inputRefs: [`0x${'ab'.repeat(32)}`] }
+      const attestation = {
+        ...{ attester: ATTESTER, time: 1_800_000_000n, schema: '0x1', recipient: ZERO, expirationTime: 0n },
+        ...{ revocable: true, refUID: '0x2', data: encodeNumericResult(1n, 'centimeters', claims) },
+      }
+      const client = {
+        getBlockNumber: () => Promise.resolve(5n),
+        getLogs: () => Promise.resolve([{ args: { uid: '0x3' }, blockNumber: 5n }]),
+        readContract: ({ functionName }: { functionName: string }) =>
+          Promise.resolve(functionName === 'getAttestation' ? attestation : ATTEST_TYPE_HASHES[layout]),
+      }
+      // A service that names an older version must not be able to hide the attestation.
+      const named = { ...(CHAIN as object), quorums: [], domain: { version: '0.26' } }
+      const { found } = await attestedSince(client as never, named as never, 5)
+      expect(found.map((each) => each.earliest)).toEqual([earliest])
+    },
+  )
+
   hunt('finds each attestation once, on nodes that lag and chains that reorganise', 10, async (context) => {
     const { random, cases } = context
     const below = (limit: number) => Math.floor(random() * limit)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Chain } from '@geospatial-attestation/client'
 import type { HttpTransport, PublicClient } from 'viem'
+import { ATTEST_FIELDS } from '../../../../src/eas/layouts'
 import { unixSeconds } from './alarms'
 
 /** Attestations by the service's attester on a chain, to compare them with the log. */
@@ -12,6 +13,7 @@ const EVENTS = [
   'event Landed(bytes32 indexed uid, uint32 epoch, uint256 signers)',
 ]
 const CALLS = [
+  'function getAttestTypeHash() view returns (bytes32)',
   'function getAttester(bytes32 uid) view returns (address)',
   'function getAttestation(bytes32 uid) view returns ((bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, address recipient, address attester, bool revocable, bytes data))',
   'function epochOf(uint32 epoch) view returns ((uint64 validFrom, uint64 validUntil, uint8 threshold, address[] operators))',
@@ -50,7 +52,8 @@ const SKEW_SECONDS = 60
 
 /**
  * Earliest time at which an honest service can have signed an attestation. Signatures for EAS 0.26 and 1.0
- * have no deadline, so only the time of the payload limits it. An answer may be signed again later.
+ * have no deadline, so only the time of the payload limits it. An answer may be signed again later, so a
+ * payload can be older than any signature of it that can still land.
  */
 export function earliestOf(
   { time, signed }: Pick<Attested, 'time' | 'signed'>,
@@ -102,18 +105,17 @@ interface Read {
  */
 export async function attestedSince(
   client: Pick<PublicClient<HttpTransport>, 'getBlockNumber' | 'getLogs' | 'readContract'>,
-  { eas, domain, proxy, attesters: own, quorums, id, slug }: AttesterOfChain,
+  { eas, proxy, attesters: own, quorums, id, slug }: AttesterOfChain,
   from: number | undefined,
   known: Readonly<Record<string, number>> = {},
 ): Promise<Read> {
-  const { parseAbi, zeroAddress } = await import('viem')
+  const { keccak256, parseAbi, stringToHex, zeroAddress } = await import('viem')
   const { decodeClaims } = await import('@geospatial-attestation/client')
   const [attestedEvent, landedEvent] = parseAbi(EVENTS)
   const abi = parseAbi(CALLS)
   const newest = Number(await client.getBlockNumber({ cacheTime: 0 }))
   const first = from ?? newest
   let next = Math.max(first, newest + 1 - OVERLAP_BLOCKS)
-  const hasDeadlines = domain !== undefined && !/^(0|1\.0)(\.|$)/.test(domain.version)
   const attesters = [...own, ...(proxy ? [proxy.address] : [])] as `0x${string}`[]
   const blocks = { ...known }
   const found: Attested[] = []
@@ -124,6 +126,13 @@ export async function attestedSince(
     blockNumber?: bigint,
   ): Promise<unknown> => client.readContract({ abi, address, functionName, args, blockNumber } as never)
 
+  let layout: Promise<unknown> | undefined
+  /** True if the contract's signatures have a deadline. The service, which names its version, may lie. */
+  const hasDeadlines = async () => {
+    const fields = ATTEST_FIELDS.legacy.map(({ type, name }) => `${type} ${name}`)
+    const typeHash = await (layout ??= call(eas, 'getAttestTypeHash', []))
+    return typeHash !== keccak256(stringToHex(`Attest(${fields.join(',')})`))
+  }
   /** Operators that signed an attestation of a quorum; zero if the node does not know the epoch yet. */
   const signersOf = async (quorum: string, log: EventLog): Promise<string[]> => {
     const { args, blockNumber } = log
@@ -170,7 +179,8 @@ export async function attestedSince(
         }
         const time = Number(attestation.time)
         const signed = decodeClaims(attestation.data as `0x${string}`)?.timestamp ?? time
-        const earliest = earliestOf({ time, signed }, hasDeadlines || !own.includes(recorded))
+        const isLimited = !own.includes(recorded) || (await hasDeadlines())
+        const earliest = earliestOf({ time, signed }, isLimited)
         for (const author of authors.filter((each) => own.includes(each.toLowerCase())))
           found.push({
             ...{ chain: slug, uid, time, signed, earliest, seen: unixSeconds() },
@@ -194,7 +204,7 @@ export interface Named {
   /** GeoQuorum contracts of which they are or were operators */
   quorums: readonly string[]
 }
-type AttesterOfChain = Pick<Chain, 'eas' | 'domain' | 'proxy' | 'id' | 'slug'> & Named
+type AttesterOfChain = Pick<Chain, 'eas' | 'proxy' | 'id' | 'slug'> & Named
 interface EventLog {
   /** `epoch` and `signers`, a bitmap of the epoch's operators, are those of a quorum's attestation */
   args: { uid: `0x${string}`; epoch?: number; signers?: bigint }
