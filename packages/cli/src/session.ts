@@ -51,7 +51,7 @@ export interface Session<O = object> {
   /** Returns the chain of questions: --chain, GEO_CHAIN, or the first chain for which the service signs. */
   readonly chain: () => Promise<Chain>
   /** Returns a client of an RPC endpoint of this chain, after checking its chain id. */
-  readonly node: (chain: Chain) => Promise<PublicClient<HttpTransport>>
+  readonly node: (chain: Pick<Chain, 'id' | 'slug'>) => Promise<PublicClient<HttpTransport>>
   /** Remembers a sent transaction, so that a timeout can report it. */
   readonly sent: (transactionHash: string) => void
   /** Returns the account of --key-file, which can sign but not send. */
@@ -157,7 +157,7 @@ function rpcVariable({ slug }: Pick<Chain, 'slug'>): string {
 
 /** Connects to the RPC endpoint of a chain. No message contains its URL, which may include a secret. */
 async function nodeOf(
-  chain: Chain,
+  chain: Pick<Chain, 'id' | 'slug'>,
   option: string | undefined,
   env: NodeJS.ProcessEnv,
   waiting: Waiting,

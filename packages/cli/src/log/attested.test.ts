@@ -87,7 +87,7 @@ const CHAIN = {
     slug: 'c',
     eas: '0xea5',
     attesters: [ATTESTER],
-    proxy: { address: PROXY },
+    proxies: [PROXY],
     quorums: [ROGUE, QUORUM],
   },
 } as never

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import type { Chain } from '@geospatial-attestation/client'
 import type { HttpTransport, PublicClient } from 'viem'
 import { ATTEST_FIELDS } from '../../../../src/eas/layouts'
 import { unixSeconds } from './alarms'
@@ -105,7 +104,7 @@ interface Read {
  */
 export async function attestedSince(
   client: Pick<PublicClient<HttpTransport>, 'getBlockNumber' | 'getLogs' | 'readContract'>,
-  { eas, proxy, attesters: own, quorums, id, slug }: AttesterOfChain,
+  { eas, proxies, attesters: own, quorums, id, slug }: Contracts,
   from: number | undefined,
   known: Readonly<Record<string, number>> = {},
 ): Promise<Read> {
@@ -116,7 +115,7 @@ export async function attestedSince(
   const newest = Number(await client.getBlockNumber({ cacheTime: 0 }))
   const first = from ?? newest
   let next = Math.max(first, newest + 1 - OVERLAP_BLOCKS)
-  const attesters = [...own, ...(proxy ? [proxy.address] : [])] as `0x${string}`[]
+  const attesters = [...own, ...proxies] as `0x${string}`[]
   const blocks = { ...known }
   const found: Attested[] = []
   const call = (
@@ -150,9 +149,9 @@ export async function attestedSince(
   }
   /** Accounts that signed an attestation; zero if the node does not know it yet. */
   const authorsOf = async (recorded: string, log: EventLog): Promise<string[]> => {
-    if (proxy && recorded.toLowerCase() === proxy.address.toLowerCase())
-      return [String(await call(proxy.address, 'getAttester', [log.args.uid]))]
-    return log.quorum === undefined ? [recorded] : signersOf(log.quorum, log)
+    if (log.quorum !== undefined) return signersOf(log.quorum, log)
+    if (own.includes(recorded)) return [recorded]
+    return [String(await call(recorded, 'getAttester', [log.args.uid]))]
   }
 
   for (let start = first; start <= newest; start += BLOCKS) {
@@ -197,14 +196,16 @@ export async function attestedSince(
   }
 }
 
-/** Accounts of the service on a chain, lower-case. */
+/** Accounts and contracts of the service on a chain, lower-case. */
 export interface Named {
   /** attesters that sign its answers, or have signed them */
   attesters: readonly string[]
   /** GeoQuorum contracts of which they are or were operators */
   quorums: readonly string[]
+  /** EIP-712 proxies through which its answers land */
+  proxies: readonly string[]
 }
-type AttesterOfChain = Pick<Chain, 'eas' | 'proxy' | 'id' | 'slug'> & Named
+type Contracts = Named & { id: number; slug: string; eas: string }
 interface EventLog {
   /** `epoch` and `signers`, a bitmap of the epoch's operators, are those of a quorum's attestation */
   args: { uid: `0x${string}`; epoch?: number; signers?: bigint }

@@ -6,20 +6,44 @@ import { parsed } from '../inputs'
 import type { Session } from '../session'
 import { attestedSince } from './attested'
 import { download, MAX_BYTES } from './download'
-import type { Connected } from './entries'
-import type { NamedChain, State } from './state'
+import { isOutage, type Connected } from './entries'
+import { unixSeconds } from './alarms'
+import type { Metrics } from './metrics'
+import { LONGEST_OUTAGE_SECONDS, type NamedChain, type State } from './state'
+
+/** Chain of the service under the slug by which it was named first. */
+interface Followed {
+  id: number
+  slug: string
+  /** description by the service; undefined if it no longer names the chain */
+  named?: Chain
+}
+
+/** Contracts that stay compared once the service has named them, and their names in a note. */
+const KINDS = [
+  ['eas', 'EAS contract'],
+  ['proxies', 'proxy'],
+  ['quorums', 'quorum'],
+] as const
+
+/** Returns the different addresses in lower case, without texts that are not addresses. */
+const lower = (...addresses: readonly (string | undefined)[]) => [
+  ...new Set(addresses.map((each) => String(each).toLowerCase()).filter((each) => ADDRESS.test(each))),
+]
+const ADDRESS = /^0x[0-9a-f]{40}$/
 
 /** Chains of the service, as a monitor reads them. */
 export class Chains {
   constructor(
     private readonly session: Session<{ fromBlock?: number; quorumContracts?: Record<number, string> }>,
     private readonly state: State,
+    private readonly metrics: Metrics,
   ) {}
 
-  /** Quorums and chains that the service no longer names, and for which a note was printed. */
+  /** Contracts and chains that the service no longer names, and for which a note was printed. */
   private readonly hidden = new Set<string>()
 
-  /** Clients of chains by id; undefined for chains without an RPC endpoint. */
+  /** Clients of chains by id; undefined for chains that the service has not named. */
   private readonly connected = new Map<number, Promise<Connected | undefined>>()
 
   connect(chainId: number): Promise<Connected | undefined> {
@@ -37,12 +61,14 @@ export class Chains {
     const { node, note } = this.session
     const chain = (await this.all()).find(({ id }) => id === chainId)
     if (!chain) return undefined
+    const isRetired = !chain.named
     try {
-      return { chain, provider: await node(chain) }
+      return { chain, isRetired, provider: await node(chain) }
     } catch (error) {
+      if (isRetired && (await isOutage(error))) return { chain, isRetired, outage: error as Error }
       if (!(error instanceof UsageError)) throw error
       note(`${chain.slug} is skipped: it has no RPC endpoint. ${error.message}`)
-      return { chain }
+      return { chain, isRetired }
     }
   }
 
@@ -60,24 +86,33 @@ export class Chains {
     return (quorums as { chainId: number; quorum: string }[]).find(({ chainId }) => chainId === id)?.quorum
   }
 
-  /** Returns the chains that the service names, and those that it named in an earlier read. */
-  private async all(): Promise<readonly Chain[]> {
-    const { geo, signal } = this.session
-    const { chains } = await geo.info({ signal })
-    const earlier = Object.values(this.state.named).map(({ chain }) => chain)
-    const hidden = earlier.filter(({ id }) => !chains.some((each) => each.id === id))
-    for (const { slug } of hidden) this.noteHidden(slug, 'chain', slug)
-    return [...chains, ...(hidden as Chain[])]
+  /**
+   * Returns the chains that the service names, and those that it named in an earlier read. Each has the slug
+   * under which it was named first: the service cannot replace its state by another slug.
+   */
+  private async all(): Promise<readonly Followed[]> {
+    const { session, state } = this
+    const { chains } = await session.geo.info({ signal: session.signal })
+    const earlier = Object.entries(state.chains).map(([id, { slug }]) => ({ id: Number(id), slug }))
+    for (const { id, slug } of earlier) {
+      const named = chains.find((each) => each.id === id)
+      if (named?.slug !== slug) this.noteHidden({ id, slug }, 'chain', named ? 'by this slug' : String(id))
+    }
+    return [
+      ...chains.map((named) => ({ id: named.id, slug: state.chains[named.id]?.slug ?? named.slug, named })),
+      ...earlier.filter(({ id }) => !chains.some((each) => each.id === id)),
+    ]
   }
 
-  private noteHidden(slug: string, kind: string, name: string): void {
-    if (this.hidden.has(name)) return
-    this.hidden.add(name)
+  private noteHidden({ id, slug }: Followed, kind: string, name: string): void {
+    const key = `${id} ${kind} ${name}`
+    if (this.hidden.has(key)) return
+    this.hidden.add(key)
     this.session.note(`${slug}: the service no longer names the ${kind} ${name}, which is still compared.`)
   }
 
   /** Returns the chains that the monitor compares with the log. */
-  async compared(): Promise<readonly Chain[]> {
+  async compared(): Promise<readonly Followed[]> {
     const { options } = this.session
     return (await this.all()).filter(
       ({ id, slug }) => options.chain === undefined || [slug, String(id)].includes(options.chain),
@@ -85,50 +120,90 @@ export class Chains {
   }
 
   /**
-   * Returns the attesters and quorums that the service names for a chain, has named in an earlier read, or
-   * that an option names: a service that hides an account does not hide its attestations.
+   * Returns the accounts and contracts that the service names for a chain, or has named in an earlier read: a
+   * service that hides an account does not hide its attestations.
    */
-  private async named({
-    id,
-    slug,
-    eas,
-    domain,
-    proxy,
-    attester,
-    otherAttesters = [],
-  }: Chain): Promise<NamedChain> {
-    const { state, session } = this
-    const quorum = (await this.quorumOf(id))?.toLowerCase()
-    const given = session.options.quorumContracts?.[id]?.toLowerCase()
-    const { attesters = [], quorums = [] } = state.named[slug] ?? {}
-    for (const each of quorums) if (each !== quorum && each !== given) this.noteHidden(slug, 'quorum', each)
-    const all = (accounts: readonly (string | undefined)[]) => [
-      ...new Set(accounts.flatMap((account) => account?.toLowerCase() ?? [])),
-    ]
-    return (state.named[slug] = {
-      attesters: all([...attesters, attester, ...otherAttesters]),
-      quorums: all([...quorums, given, quorum]),
-      chain: { id, slug, eas, domain, proxy },
-    })
+  private async namedOf(chain: Followed): Promise<NamedChain> {
+    const { id, slug, named } = chain
+    const { chains } = this.state
+    const current = {
+      eas: lower(named?.eas),
+      proxies: lower(named?.proxy?.address),
+      quorums: lower(await this.quorumOf(id)),
+    }
+    const earlier = chains[id] ?? { slug, attesters: [], eas: [], proxies: [], quorums: [] }
+    const merged = { ...earlier }
+    for (const [kind, text] of KINDS) {
+      for (const each of earlier[kind])
+        if (named && !current[kind].includes(each)) this.noteHidden(chain, text, each)
+      merged[kind] = lower(...earlier[kind], ...current[kind])
+    }
+    merged.attesters = lower(...earlier.attesters, named?.attester, ...(named?.otherAttesters ?? []))
+    if (named) delete merged.unreadSince
+    return (chains[id] = merged)
   }
 
-  /** Reads new attestations by the service's attesters on a chain. */
-  async read(chain: Chain): Promise<void> {
-    const { session, state } = this
+  /**
+   * Reads new attestations by the service's attesters on a chain. Returns false if contents of entries must
+   * be remembered until the chain can be read. A chain that the service no longer names may have no RPC
+   * endpoint any more: its outage is only noted, and contents are remembered for LONGEST_OUTAGE_SECONDS.
+   */
+  async read(chain: Followed): Promise<boolean> {
+    const { session, metrics } = this
     const { id, slug } = chain
-    const { provider } = (await this.connect(id)) ?? {}
-    if (!provider) return
-    const accounts = await this.named(chain)
-    const from = state.blocks[slug] ?? session.options.fromBlock
-    const client = provider as PublicClient<HttpTransport>
-    const { found, next, known } = await attestedSince(
-      client,
-      { ...chain, ...accounts },
-      from,
-      state.known[slug],
-    )
-    state.unmatched.push(...found)
-    state.known[slug] = known
-    state.blocks[slug] = next
+    if ((await this.connected.get(id)?.catch(() => undefined))?.outage) this.connected.delete(id)
+    // A service that does not respond is not an outage of the chain.
+    const named = await this.namedOf(chain)
+    const failures = await this.readContracts(chain, named)
+    if (failures.length === 0) {
+      delete named.unreadSince
+      return true
+    }
+    const outages = chain.named ? [] : await Promise.all(failures.map(isOutage))
+    const other = failures.find((_, at) => !outages[at])
+    if (other !== undefined) throw other as Error
+    metrics.count('failures', 'chain')
+    const outage = failures[0] as Error
+    this.connected.set(id, Promise.resolve({ chain, isRetired: true, outage }))
+    const key = `${id} outage`
+    if (!this.hidden.has(key))
+      session.note(`${slug}, which the service no longer names, is not compared: ${outage.message}`)
+    this.hidden.add(key)
+    named.unreadSince ??= unixSeconds()
+    return unixSeconds() > named.unreadSince + LONGEST_OUTAGE_SECONDS
+  }
+
+  /** Reads new attestations of each EAS contract of a chain. Returns the errors. */
+  private async readContracts({ id, slug }: Followed, named: NamedChain): Promise<unknown[]> {
+    const { session, state } = this
+    const { provider, outage } = (await this.connect(id)) ?? {}
+    if (!provider) return outage ? [outage] : []
+    const given = lower(session.options.quorumContracts?.[id])
+    const contracts = { ...named, id, quorums: lower(...named.quorums, ...given) }
+    // Earlier versions used the slug. A slug must not be a key of another chain.
+    const old = /^[\w-]+$/.test(slug) ? slug : ''
+    const positions = named.eas.map((eas) => state.blocks[`${id} ${eas}`] ?? state.blocks[old])
+    const others = positions.filter((block) => block !== undefined)
+    const failures: unknown[] = []
+    for (const [at, eas] of named.eas.entries()) {
+      const key = `${id} ${eas}`
+      // A contract that is named later is read from the block of the others.
+      const from = positions[at] ?? (others.length > 0 ? Math.min(...others) : session.options.fromBlock)
+      const client = provider as PublicClient<HttpTransport>
+      const earlier = state.known[key] ?? state.known[old]
+      try {
+        const { found, next, known } = await attestedSince(client, { ...contracts, eas }, from, earlier)
+        state.unmatched.push(...found)
+        state.known[key] = known
+        state.blocks[key] = next
+      } catch (error) {
+        session.signal.throwIfAborted()
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) return failures
+    delete state.blocks[old]
+    delete state.known[old]
+    return []
   }
 }

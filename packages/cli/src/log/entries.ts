@@ -2,6 +2,7 @@
 import type { Chain, Claims, Geo } from '@geospatial-attestation/client'
 import { decodeEntry, TlogError, type Entry } from '../../../../src/tlog'
 import { ATTEST_FIELDS, QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { KeyError } from '../exit'
 import { isOperation, rowOf, UNITS } from '../../../../src/operations/table'
 
 /** Result of checking an entry. */
@@ -11,8 +12,25 @@ export type EntryResult =
 
 /** Chain of an entry, with a provider if it has an RPC endpoint. */
 export interface Connected {
-  chain: Chain
+  chain: Pick<Chain, 'id'>
   provider?: object
+  /** true if the service no longer names the chain */
+  isRetired: boolean
+  /** reason why the RPC endpoint of such a chain cannot be used */
+  outage?: Error
+}
+
+/**
+ * True if the RPC endpoint of a chain does not respond as expected. False for a call that a contract rejects:
+ * the service names the contracts, and must not be able to feign an outage.
+ */
+export async function isOutage(error: unknown): Promise<boolean> {
+  const { ConnectionError } = await import('@geospatial-attestation/client')
+  const { BaseError, ContractFunctionRevertedError, ContractFunctionZeroDataError } = await import('viem')
+  if (error instanceof ConnectionError || error instanceof KeyError) return true
+  const isRejected = (each: unknown) =>
+    each instanceof ContractFunctionRevertedError || each instanceof ContractFunctionZeroDataError
+  return error instanceof BaseError && !error.walk(isRejected)
 }
 
 /**
@@ -62,6 +80,7 @@ export async function checkEntry(
   } catch (error) {
     if (error instanceof AttestationNotFoundError || error instanceof InvalidInputError)
       return { result: 'unresolved', entry }
+    if (connected.isRetired && (await isOutage(error))) return { result: 'unresolved', entry }
     throw error
   }
 }

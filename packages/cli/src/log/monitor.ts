@@ -77,7 +77,7 @@ class Monitor {
     if (!log) throw new UsageError('The policy has no log. Add a line: log <vkey> <url>')
     this.origin = log.key.name
     this.alarms = new Alarms(session, this.origin, state, this.metrics)
-    this.chains = new Chains(session, state)
+    this.chains = new Chains(session, state, this.metrics)
     // A first run with --from-block also compares older attestations.
     if (session.options.fromBlock === undefined) state.pruned ??= unixSeconds() - REMEMBERED_SECONDS
     const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
@@ -114,10 +114,10 @@ class Monitor {
       }),
     )
     await this.compareWitnesses()
-    const before = this.failures.length
-    for (const chain of (await this.attempt(() => this.chains.compared())) ?? [])
-      await this.attempt(() => this.chains.read(chain))
-    const areRead = this.failures.length === before
+    const compared = await this.attempt(() => this.chains.compared())
+    let areRead = compared !== undefined
+    for (const chain of compared ?? [])
+      if (!(await this.attempt(() => this.chains.read(chain)))) areRead = false
     // Otherwise the contents are out of date.
     if (isRead) {
       this.raiseUnlogged(readAt)

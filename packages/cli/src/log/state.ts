@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-import type { Chain } from '@geospatial-attestation/client'
 import { existsSync, readFileSync } from 'node:fs'
 import { INCLUSION_SECONDS } from '../../../../src/tlog'
 import { UsageError } from '../exit'
 import type { AlarmState } from './alarms'
 import { LANDING_SECONDS, type Attested, type Named } from './attested'
 
-/** Accounts and contracts of the service on a chain. */
+/** Accounts and contracts that the service has named for a chain. */
 export interface NamedChain extends Named {
-  chain: Pick<Chain, 'id' | 'slug' | 'eas' | 'domain' | 'proxy'>
+  /** slug under which the service named the chain first */
+  slug: string
+  /** EAS contracts, lower-case */
+  eas: readonly string[]
+  /** Unix seconds since which a chain that the service no longer names cannot be read */
+  unreadSince?: number
 }
 
 /** Position of a monitor, from which the next run resumes. */
@@ -16,12 +20,12 @@ export interface State extends AlarmState {
   version: 2
   /** last verified checkpoint, as a signed note; undefined before the first one */
   checkpoint?: string
-  /** next block to read, by the slug of the chain */
+  /** next block to read, by chain id and EAS contract; by the slug of the chain in earlier versions */
   blocks: Record<string, number>
-  /** attestations in the last blocks, which are read again, by the slug of the chain: blocks by UID */
+  /** attestations in the last blocks, which are read again: blocks by UID, with the keys of `blocks` */
   known: Record<string, Record<string, number>>
-  /** accounts and contracts that the service has named, by the slug of the chain */
-  named: Record<string, NamedChain>
+  /** by chain id */
+  chains: Record<string, NamedChain>
   /** contents of entries that an attestation may still match, with the time of the entry */
   contents: Record<string, number>
   /** Unix seconds; contents of earlier entries were forgotten */
@@ -53,9 +57,31 @@ interface OldState extends Pick<State, 'checkpoint' | 'blocks'> {
   version: 1
 }
 
+/** Chains in earlier states of version 2. */
+interface NamedBySlug {
+  named?: Record<
+    string,
+    {
+      attesters: string[]
+      quorums: string[]
+      chain?: { id: number; slug: string; eas: string; proxy?: { address: string } }
+    }
+  >
+}
+
+function byId(named: NamedBySlug['named'] = {}): State['chains'] {
+  const lower = (address: string | undefined) => (address === undefined ? [] : [address.toLowerCase()])
+  const chains = Object.values(named).flatMap(({ chain, attesters, quorums }): [number, NamedChain][] => {
+    if (!chain) return []
+    const { id, slug, eas, proxy } = chain
+    return [[id, { slug, attesters, quorums, eas: lower(eas), proxies: lower(proxy?.address) }]]
+  })
+  return Object.fromEntries(chains)
+}
+
 const NEW: State = {
   version: 2,
-  ...{ blocks: {}, known: {}, named: {}, contents: {}, unmatched: [], ahead: {} },
+  ...{ blocks: {}, known: {}, chains: {}, contents: {}, unmatched: [], ahead: {} },
   ...{ raised: [], unsent: [], omitted: 0 },
 }
 
@@ -63,8 +89,11 @@ const NEW: State = {
 export function readState(file: string | undefined, now: number): State {
   if (file === undefined || !existsSync(file)) return structuredClone(NEW)
   try {
-    const state = JSON.parse(readFileSync(file, 'utf8')) as State | OldState | null
-    if (state?.version === 2 && Array.isArray(state.raised)) return { ...structuredClone(NEW), ...state }
+    const state = JSON.parse(readFileSync(file, 'utf8')) as (State & NamedBySlug) | OldState | null
+    if (state?.version === 2 && Array.isArray(state.raised)) {
+      const { named, ...others } = state
+      return { ...structuredClone(NEW), ...others, chains: { ...byId(named), ...others.chains } }
+    }
     if (state?.version === 1) {
       const { checkpoint, blocks } = state
       return { ...structuredClone(NEW), checkpoint, blocks, since: now }
@@ -78,10 +107,10 @@ export function readState(file: string | undefined, now: number): State {
 }
 
 /**
- * Seconds for which contents are also kept while a chain cannot be read: its attestations are compared once
- * it responds. Without a limit, the state would grow as long as the outage lasts.
+ * Seconds for which contents are also remembered while a chain cannot be read: its attestations are compared
+ * once it responds. Without a limit, the state would grow as long as the outage lasts.
  */
-const LONGEST_OUTAGE_SECONDS = 30 * 86_400
+export const LONGEST_OUTAGE_SECONDS = 30 * 86_400
 /** Difference of the clocks of the monitor and of a chain that causes no alarm, in seconds. */
 const CLOCK_SECONDS = 300
 
@@ -117,7 +146,7 @@ type Stored = Omit<Attested, 'earliest' | 'seen'> & Partial<Attested>
 
 /**
  * Forgets contents that no attestation can match any more.
- * @param isRead true if all chains were read
+ * @param isRead true if all chains were read, apart from those for which no content is remembered
  */
 export function prune(state: State, now: number, isRead: boolean): void {
   const oldest = now - REMEMBERED_SECONDS - (isRead ? 0 : LONGEST_OUTAGE_SECONDS)
