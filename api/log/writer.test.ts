@@ -13,7 +13,7 @@ const ENTRY: Omit<Entry, 'time'> = {
 }
 
 test(
-  'the writer rejects the entries of all groups once each has waited for four seconds',
+  'the writer rejects the entries of all groups four seconds after each was queued',
   { timeout: 9_000 },
   async () => {
     vi.useFakeTimers({ toFake: ['performance'] })

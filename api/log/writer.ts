@@ -97,7 +97,7 @@ export class LogWriter {
     return this.queue.splice(0, end < 0 ? this.queue.length : end)
   }
 
-  /** Commits a group. Rejects each entry that has waited for the log longer than OPEN_PATIENCE_MS. */
+  /** Commits a group. Rejects each entry whose `until` has passed while the log accepts no entries. */
   private async commit(group: readonly Waiting[]): Promise<void> {
     const { store, refusal, reason } = this.parts
     for (let waiting = group; waiting.length > 0; await pause(LOOK_EVERY_MS)) {
