@@ -179,18 +179,18 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
 /** Area or length as computed by the kernel, in the chosen units. */
 function Size({ details }: Pick<Full, 'details'>) {
   const geometry = details?.geometry
-  /** null if it has none; undefined until it is measured */
+  /** Size of the geometry; null if it has none, undefined until it is measured. */
   const [size, setSize] = useState<{ operation: 'area' | 'length'; value: number } | null>()
   useEffect(() => {
     let left = false
-    if (!geometry) return setSize(null)
+    if (!geometry || !/LineString|Polygon/.test(geometry.type)) return setSize(null)
     void import('./verify')
       .then(({ sizeOf }) => sizeOf(geometry) ?? null)
       .catch(() => null)
       .then((found) => left || setSize(found))
     return () => void (left = true)
   }, [geometry && JSON.stringify(geometry)])
-  if (size === null || (geometry && !/LineString|Polygon/.test(geometry.type))) return null
+  if (size === null) return null
   const name = /Polygon/.test(geometry?.type ?? '') ? say.sheet.area : say.sheet.length
   return (
     <Fact name={name}>
