@@ -171,11 +171,11 @@ function readBoolean(text: string, name: string): boolean {
   return text === 'true'
 }
 
-/** @param more further text at the end of the error */
-export function wholeReader(minimum: number, more = '') {
+/** @param help further text at the end of the error */
+export function wholeReader(minimum: number, help = '') {
   return (text: string, name: string): number => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
-    if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${more}`)
+    if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${help}`)
     return value
   }
 }

@@ -210,7 +210,7 @@ const FILTERED: Partial<Record<keyof RecordFilter, string>> = {
 export function keptSource({ by, sums }: GroupQuery, filter: RecordFilter, value: Bind): Source | undefined {
   const { chain, revoked, ...others } = filter
   const given = (Object.keys(others) as (keyof typeof others)[]).filter((name) => others[name] !== undefined)
-  // Bind are added only once the source is chosen, because Postgres refuses unused parameters.
+  // Parameters are added only once the source is chosen, because Postgres refuses unused parameters.
   const onChain = () => (chain === undefined ? [] : [isAny('chain', chain, value)])
   const isFree = ({ name }: GroupBy) => name === 'chain' || name === 'revoked'
   if (by.some(({ name }) => name === 'hour'))

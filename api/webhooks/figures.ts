@@ -2,7 +2,7 @@ import { Histogram, type Registry } from 'prom-client'
 import { labelled, registerFigures } from '../http/figures'
 
 /** Metrics of a process that delivers, evaluated when they are requested. */
-export interface Figures {
+export interface DeliveryReadings {
   /** Number of attempts and of dead letters, by outcome. */
   messages(): Readonly<Record<string, number>>
   held(): number
@@ -13,32 +13,32 @@ export interface Figures {
 }
 
 /** Registers the metrics for Prometheus, and returns the histogram of delays. */
-export function registerDeliveries(registry: Registry, figures: Figures): Histogram {
+export function registerDeliveries(registry: Registry, readings: DeliveryReadings): Histogram {
   registerFigures(registry, [
     {
       name: 'geospatial_webhook_messages_total',
       help: 'Delivery attempts that succeeded or failed, and messages that became dead letters',
       labels: ['outcome'],
-      read: () => labelled('outcome', figures.messages()),
+      read: () => labelled('outcome', readings.messages()),
     },
     {
       name: 'geospatial_webhook_held',
       help: 'Subscriptions that this process delivers',
-      read: () => figures.held(),
+      read: () => readings.held(),
     },
     {
       name: 'geospatial_webhook_subscriptions',
       help: 'Subscriptions by state, of all processes',
       labels: ['state'],
       aggregator: 'max',
-      read: () => labelled('state', figures.subscriptions()),
+      read: () => labelled('state', readings.subscriptions()),
     },
     {
       name: 'geospatial_webhook_waiting_seconds',
       help: 'Age of the oldest pending message, for receivers that accept messages and for those that fail',
       labels: ['receivers'],
       aggregator: 'max',
-      read: () => labelled('receivers', figures.waitingSeconds()),
+      read: () => labelled('receivers', readings.waitingSeconds()),
     },
   ])
   return new Histogram({

@@ -251,6 +251,7 @@ class ChainIndexer implements Indexer {
     if (other === undefined) return stored
     const last = await storedAtOrBelow(height)
     const isTrue = !last || (last.height < height && (await blocks.hashesAt(last.height)).includes(last.hash))
+    // Without the lease, a process that lost it would reset the position that its successor has reached.
     if (!isTrue || !(await rewindFinal(lease, chain, last))) throw otherChain(chain.finality, other)
     log.error(
       {
