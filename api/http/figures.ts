@@ -13,6 +13,7 @@ export interface Figure {
 }
 type Labelled = readonly [labels: Readonly<Record<string, string>>, value: number]
 
+/** Registers each figure as a counter or a gauge. Throws if its name is registered already. */
 export function registerFigures(registry: Registry, figures: readonly Figure[]): void {
   for (const { name, help, labels = [], aggregator = 'sum', read } of figures) {
     const metric = {

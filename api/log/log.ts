@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { FastifyBaseLogger } from 'fastify'
 import {
   TILE_WIDTH,
@@ -15,6 +15,7 @@ import {
   type SignerKey,
   type Tile,
 } from '../../src/tlog'
+import { registerFigures } from '../http/figures'
 import { RecordsError, UnavailableError } from '../http/problems'
 import type { SafeSender } from '../outgoing'
 import type { DatabaseServers } from '../store'
@@ -151,28 +152,25 @@ export class SignatureLog {
    */
   register(registry: Registry): void {
     const { writer, witnesses } = this
-    const registers = [registry]
-    new Counter({
-      name: 'geospatial_log_entries_total',
-      help: 'Entries of the transparency log that this process has committed',
-      registers,
-      collect() {
-        this.reset()
-        this.inc(writer.committed)
+    registerFigures(registry, [
+      {
+        name: 'geospatial_log_entries_total',
+        help: 'Entries of the transparency log that this process has committed',
+        read: () => writer.committed,
       },
-    })
+    ])
     if (!witnesses) return
-    new Counter({
-      name: 'geospatial_log_witness_requests_total',
-      help: 'Requests for cosignatures, by witness and outcome: cosigned or failed',
-      labelNames: ['witness', 'outcome'],
-      registers,
-      collect() {
-        this.reset()
-        for (const [witness, counts] of witnesses.counts)
-          for (const [outcome, count] of Object.entries(counts)) this.inc({ witness, outcome }, count)
+    registerFigures(registry, [
+      {
+        name: 'geospatial_log_witness_requests_total',
+        help: 'Requests for cosignatures, by witness and outcome: cosigned or failed',
+        labels: ['witness', 'outcome'],
+        read: () =>
+          [...witnesses.counts].flatMap(([witness, counts]) =>
+            Object.entries(counts).map(([outcome, count]) => [{ witness, outcome }, count] as const),
+          ),
       },
-    })
+    ])
   }
 
   /**
