@@ -83,7 +83,8 @@ async function main(): Promise<void> {
     } finally {
       await cleanUp()
     }
-    rmSync(folder, { recursive: true })
+    // A server that has just been killed may still create a file.
+    rmSync(folder, { recursive: true, maxRetries: 10 })
     for (const table of tables) {
       console.log(`\n${aligned(table)}\n`)
       for (const row of table) console.log(JSON.stringify({ bench: name, ...row, ...machine }))

@@ -20,7 +20,7 @@ const KINDS = {
  */
 export async function scaling(bench: Bench): Promise<Table[]> {
   if (MISSING_PACKAGES.length) throw new Error(`Missing Debian packages: ${MISSING_PACKAGES.join(', ')}`)
-  const cluster = await startCluster(2)
+  const cluster = await startCluster(2, bench.folder)
   bench.atEnd(() => cluster.stop())
   const [primary, ...replicas] = cluster.servers
   const client = await bench.connect(primary!.url)

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { freePort } from '../dev/services'
-import { migrate, removeFolder, rows, temporaryFolder } from './database'
+import { migrate, rows, temporaryFolder } from './database'
 import {
   emptyFolder,
   initialise,
@@ -66,14 +66,12 @@ export interface Cluster {
 /**
  * Starts a migrated primary, and replicas that follow it. The primary shows no commit that no replica has.
  */
-export async function startCluster(replicas: number): Promise<Cluster> {
-  const folder = temporaryFolder()
+export async function startCluster(replicas: number, folder = temporaryFolder()): Promise<Cluster> {
   chmodSync(folder, 0o711)
   const servers: DatabaseServer[] = []
   for (let i = 0; i <= replicas; i++) servers.push(await databaseServer(folder, i))
   const stop = async () => {
     for (const { bouncer, postgres } of servers) await Promise.all([bouncer.kill(), postgres.kill()])
-    removeFolder(folder)
   }
   try {
     const [primary, ...others] = servers

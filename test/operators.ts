@@ -6,7 +6,7 @@ import { inOrder, Operator } from '../dev/operators'
 import { freePort } from '../dev/services'
 import { quorumDomain, type QuorumAnswer } from '../src/eas'
 import { startTestChain } from './chains'
-import { createMigratedDatabase, removeFolder, temporaryFolder } from './database'
+import { createMigratedDatabase, temporaryFolder } from './database'
 
 /** Starts five operators with separate databases, indexers, keys and RPC proxies, on one local chain. */
 export interface OperatorsWorld {
@@ -25,7 +25,6 @@ export async function startOperators(): Promise<OperatorsWorld> {
   const stop = () => stopAll(stops)
   try {
     const folder = temporaryFolder()
-    stops.push(async () => removeFolder(folder))
     const chain = await startTestChain({ port: await freePort(), statesKept: 200 })
     stops.push(() => chain.stop())
     // Local chains start in the past, but answers have the present time.

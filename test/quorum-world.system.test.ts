@@ -9,7 +9,7 @@ import { LOCAL_CHAIN } from '../dev/chain'
 import { readJson } from '../dev/chain/local-chain'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { blocksOf, differences, lineDifferences, parseShown, shellCommands } from './documents'
 import { compilePrograms } from './typescript'
 
@@ -31,7 +31,6 @@ async function cleanUp(): Promise<void> {
     child.kill('SIGKILL')
     await once(child, 'exit')
   }
-  removeFolder(folder)
 }
 
 function start(): void {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   formatNote,
   formatSignerKey,
@@ -13,7 +13,7 @@ import {
   tilePath,
   toBase64,
 } from '../src/tlog'
-import { removeFolder, temporaryFolder } from './database'
+import { temporaryFolder } from './database'
 import { hunt } from './seed'
 import { MemoryLog, seededKey, allTiles } from './tlog'
 
@@ -30,7 +30,6 @@ if (hasGo)
     env: { ...process.env, GOPATH, GO111MODULE: 'off', GOCACHE: path.join(folder, 'cache'), GOFLAGS: '' },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-afterAll(() => removeFolder(folder))
 
 /** Writes a log and its proofs, and runs the reference implementation on them. */
 async function verified(

@@ -9,7 +9,7 @@ import { assertBound } from '../../src/geodesy/bounds'
 import { OPERATIONS } from '../../src/operations'
 import { MEASURE_WORKER, buildTestServer } from '../../test/api'
 import { startTestChain } from '../../test/chains'
-import { createMigratedDatabase, removeFolder, temporaryFolder, type TestDatabase } from '../../test/database'
+import { createMigratedDatabase, temporaryFolder, type TestDatabase } from '../../test/database'
 import { Measurer } from './measure'
 
 /** Tests requests in which a bound of the kernel does not hold: nothing may be signed. */
@@ -49,10 +49,7 @@ afterEach(() => {
   vi.restoreAllMocks()
   signer.sign.mockClear()
 })
-afterAll(async () => {
-  await close?.()
-  removeFolder(folder)
-})
+afterAll(() => close?.())
 
 const ask = (operation: string, body: object) =>
   app.inject({

@@ -8,13 +8,7 @@ import Fastify from 'fastify'
 import { Client } from 'pg'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { COLUMNAR_WORKER, startApi, type TestApi } from '../../test/api'
-import {
-  createMigratedDatabase,
-  removeFolder,
-  rows,
-  temporaryFolder,
-  type TestDatabase,
-} from '../../test/database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { sentence, testSentences } from '../../test/sentences'
 import { OWN_WORK, beginWork } from '../http/work'
@@ -471,7 +465,6 @@ describe('a short file in spatial order', () => {
       }
     } finally {
       await other.close()
-      removeFolder(folder)
     }
   })
 

@@ -11,13 +11,7 @@ import { parquetMetadata } from 'hyparquet'
 import { fromGeometry } from 'flatgeobuf/lib/mjs/geojson/geometry.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { COLUMNAR_WORKER, startApi, type TestApi } from '../../../test/api'
-import {
-  createMigratedDatabase,
-  removeFolder,
-  rows,
-  temporaryFolder,
-  type TestDatabase,
-} from '../../../test/database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../../test/database'
 import { insertRecords, somePlaces, type Geometry, type GivenRecord } from '../../../test/records'
 import { RECORD_FIELD_LIST } from '../../../src/location'
 import { written } from '../../store/sql'
@@ -136,10 +130,7 @@ const open: IncomingMessage[] = []
 afterEach(() => {
   for (const response of open.splice(0)) response.destroy()
 })
-afterAll(async () => {
-  removeFolder(folder)
-  duckdb?.closeSync()
-})
+afterAll(() => duckdb?.closeSync())
 
 let files = 0
 let clients = 0

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mineOn } from '../../../dev/chain'
 import { QUORUM_ABI } from '../../../src/eas'
 import { LOCATION_SCHEMA } from '../../../src/location'
-import { removeFolder, temporaryFolder } from '../../../test/database'
+import { temporaryFolder } from '../../../test/database'
 import { blocksOf, isLike, shellCommands } from '../../../test/documents'
 import { compilePrograms } from '../../../test/typescript'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -92,26 +92,22 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
     { timeout: 300_000 },
     async () => {
       const folder = temporaryFolder()
-      try {
-        const kit = path.resolve('packages/contracts')
-        cpSync(path.join(kit, 'template'), folder, {
-          recursive: true,
-          filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
-        })
-        // Packages that are available only from the registry are removed, because no test needs them.
-        await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
-        const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
-        await run('npm', ['install', ...quiet, kit], { cwd: folder })
-        for (const root of [path.join(kit, 'template'), folder]) {
-          expect(await forge(['build', '--force', '--root', root])).not.toMatch(MESSAGE)
-          const tested = await forge(['test', '--root', root])
-          expect(tested).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
-          expect(tested).not.toMatch(MESSAGE)
-          await forge(['fmt', '--check', '--root', root])
-          await forge(['lint', '--deny', 'warnings', '--root', root])
-        }
-      } finally {
-        removeFolder(folder)
+      const kit = path.resolve('packages/contracts')
+      cpSync(path.join(kit, 'template'), folder, {
+        recursive: true,
+        filter: (file) => !/[/\\](cache|out|node_modules)$/.test(file),
+      })
+      // Packages that are available only from the registry are removed, because no test needs them.
+      await run('npm', ['pkg', 'delete', 'devDependencies'], { cwd: folder })
+      const quiet = ['--offline', '--no-audit', '--no-fund', '--ignore-scripts']
+      await run('npm', ['install', ...quiet, kit], { cwd: folder })
+      for (const root of [path.join(kit, 'template'), folder]) {
+        expect(await forge(['build', '--force', '--root', root])).not.toMatch(MESSAGE)
+        const tested = await forge(['test', '--root', root])
+        expect(tested).toMatch(/[1-9]\d* tests passed, 0 failed, 0 skipped/)
+        expect(tested).not.toMatch(MESSAGE)
+        await forge(['fmt', '--check', '--root', root])
+        await forge(['lint', '--deny', 'warnings', '--root', root])
       }
     },
   )
