@@ -1,33 +1,34 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
+import { listening } from './http-server'
 
 /**
  * Tests how the service's processes end when they are started in the ways that operators use. Neither the
  * database nor the RPC endpoint responds.
  */
 let silent: Server
+let port: string
 let environment: NodeJS.ProcessEnv
 beforeAll(async () => {
   silent = createServer(() => {})
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  port = new URL(await listening(silent)).port
   environment = {
     ...process.env,
     ...blankSettings(),
-    DATABASE_URL: `postgres://nobody@127.0.0.1:${(silent.address() as AddressInfo).port}/none`,
+    DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`,
     RPC_URL_CELO: 'http://127.0.0.1:1',
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
     PORT: String(await freePort()),
     GQL_PORT: String(await freePort()),
   }
 })
-afterAll(() => silent?.close())
 
 /** Starts a process whose output ends after it and all its child processes have ended. */
 function start(command: string, args: string[], env: NodeJS.ProcessEnv = environment) {
@@ -97,9 +98,8 @@ test.each([
   ['dist/api/main.js', 'PORT'],
   ['dist/api/squid-graphql-server.js', 'GQL_PORT'],
 ])('%s on a port in use names the setting to change, without a stack', async (program, setting) => {
-  const { port } = silent.address() as AddressInfo
   const child = spawn(process.execPath, [program], {
-    env: { ...environment, [setting]: String(port), LOG_LEVEL: 'silent' },
+    env: { ...environment, [setting]: port, LOG_LEVEL: 'silent' },
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])

@@ -1,6 +1,4 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { Contract, TypedDataEncoder, Wallet, concat, dataSlice, toBeHex } from 'ethers'
@@ -15,7 +13,8 @@ import { OPERATIONS, type OperationName } from '../src/operations'
 import { run } from '../packages/cli/src/run'
 import { exchange, startApi, type TestApi } from './api'
 import { INCLUSION_SECONDS, encodeEntry, leafHash, parseSignerKey, toHex } from '../src/tlog'
-import { removeFolder, rows, temporaryFolder } from './database'
+import { rows, temporaryFolder } from './database'
+import { serve } from './http-server'
 import { signContent } from './operators'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
@@ -258,11 +257,10 @@ describe('an operator refuses', () => {
 })
 
 describe('the coordinator of a quorum', () => {
-  let proxies: { url: string; lie: (lie: Lie | undefined) => void; close: () => Promise<void> }[]
+  let proxies: { url: string; lie: (lie: Lie | undefined) => void }[]
   beforeAll(async () => {
     proxies = await Promise.all(operators.map(({ url }, i) => liar(url, operatorsByAddress[i]!)))
   })
-  afterAll(() => Promise.all((proxies ?? []).map((each) => each.close())))
   afterEach(() => {
     for (const { lie } of proxies) lie(undefined)
   })
@@ -411,39 +409,35 @@ describe('the coordinator of a quorum', () => {
 
   test('is asked by geo --quorum, which lands its answer', async () => {
     const folder = temporaryFolder()
-    try {
-      writeFileSync(
-        `${folder}/operators.json`,
-        JSON.stringify({ operators: proxies.map(({ url }) => url), k: 3 }),
-      )
-      writeFileSync(`${folder}/key.txt`, testAccount(9).privateKey, { mode: 0o600 })
-      proxies[0]!.lie(LIES['are killed'])
-      const args = ['distance', place, '2.3,48.8584', '--quorum', 'operators.json', '--json']
-      const land = ['--land', '--key-file', 'key.txt', '--rpc', world.chain.url]
-      const { code, stdout, stderr } = await geo([...args, ...land, '--url', world.url], folder)
-      expect([code, stderr]).toEqual([0, expect.stringContaining('Sent: transaction')])
-      const answer = JSON.parse(stdout)
-      expect(answer).toMatchObject({
-        operation: 'distance',
-        quorum: quorum.target,
-        landed: { already: false },
-      })
-      writeFileSync(`${folder}/answer.json`, stdout)
-      const again = await geo(['land', 'answer.json', '--json', ...land.slice(1), '--url', world.url], folder)
-      expect(JSON.parse(again.stdout)).toEqual({ ...answer.landed, already: true })
-      expect((await geo(['verify', 'answer.json', '--url', world.url], folder)).code).toBe(2)
-      const recomputed = await geo(
-        ['recompute', 'answer.json', place, '2.3,48.8584', '--rpc', world.chain.url, '--url', world.url],
-        folder,
-      )
-      expect([recomputed.code, recomputed.stdout]).toEqual([0, expect.stringContaining('equal')])
-      const { code: other } = await geo([...args, '--submission', 'proxy', '--url', world.url], folder)
-      expect(other).toBe(2)
-      writeFileSync(`${folder}/operators.json`, '{"operators": "https://one.example"}')
-      expect((await geo([...args, '--url', world.url], folder)).code).toBe(2)
-    } finally {
-      removeFolder(folder)
-    }
+    writeFileSync(
+      `${folder}/operators.json`,
+      JSON.stringify({ operators: proxies.map(({ url }) => url), k: 3 }),
+    )
+    writeFileSync(`${folder}/key.txt`, testAccount(9).privateKey, { mode: 0o600 })
+    proxies[0]!.lie(LIES['are killed'])
+    const args = ['distance', place, '2.3,48.8584', '--quorum', 'operators.json', '--json']
+    const land = ['--land', '--key-file', 'key.txt', '--rpc', world.chain.url]
+    const { code, stdout, stderr } = await geo([...args, ...land, '--url', world.url], folder)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Sent: transaction')])
+    const answer = JSON.parse(stdout)
+    expect(answer).toMatchObject({
+      operation: 'distance',
+      quorum: quorum.target,
+      landed: { already: false },
+    })
+    writeFileSync(`${folder}/answer.json`, stdout)
+    const again = await geo(['land', 'answer.json', '--json', ...land.slice(1), '--url', world.url], folder)
+    expect(JSON.parse(again.stdout)).toEqual({ ...answer.landed, already: true })
+    expect((await geo(['verify', 'answer.json', '--url', world.url], folder)).code).toBe(2)
+    const recomputed = await geo(
+      ['recompute', 'answer.json', place, '2.3,48.8584', '--rpc', world.chain.url, '--url', world.url],
+      folder,
+    )
+    expect([recomputed.code, recomputed.stdout]).toEqual([0, expect.stringContaining('equal')])
+    const { code: other } = await geo([...args, '--submission', 'proxy', '--url', world.url], folder)
+    expect(other).toBe(2)
+    writeFileSync(`${folder}/operators.json`, '{"operators": "https://one.example"}')
+    expect((await geo([...args, '--url', world.url], folder)).code).toBe(2)
   })
 
   test('determines the exit status of geo --quorum by the reasons of its operators', async () => {
@@ -454,21 +448,17 @@ describe('the coordinator of a quorum', () => {
       const args = ['distance', place, to, '--quorum', 'operators.json', '--url', world.url]
       return (await geo(args, folder)).code
     }
-    try {
-      expect(await status(`0x${'1'.repeat(64)}`)).toBe(3)
-      for (const wrong of [
-        ...[
-          { contract: '0x12' },
-          { contract: (quorum.target as string).replace(/[a-f]/, (a) => a.toUpperCase()) },
-        ],
-        ...[{ deadlineSeconds: '600' }, { deadlineSeconds: 0 }, { timeout: -1 }, { timeout: 2 ** 31 }],
-      ])
-        expect([wrong, await status('2.3,48.8584', { ...list, ...wrong })]).toEqual([wrong, 2])
-      for (const { lie } of proxies.slice(2)) lie(LIES['are killed'])
-      expect(await status('2.3,48.8584')).toBe(4)
-    } finally {
-      removeFolder(folder)
-    }
+    expect(await status(`0x${'1'.repeat(64)}`)).toBe(3)
+    for (const wrong of [
+      ...[
+        { contract: '0x12' },
+        { contract: (quorum.target as string).replace(/[a-f]/, (a) => a.toUpperCase()) },
+      ],
+      ...[{ deadlineSeconds: '600' }, { deadlineSeconds: 0 }, { timeout: -1 }, { timeout: 2 ** 31 }],
+    ])
+      expect([wrong, await status('2.3,48.8584', { ...list, ...wrong })]).toEqual([wrong, 2])
+    for (const { lie } of proxies.slice(2)) lie(LIES['are killed'])
+    expect(await status('2.3,48.8584')).toBe(4)
   })
 
   test('answers the tools of an agent, which land its answer', async () => {
@@ -603,7 +593,7 @@ const LIES = {
 /** Starts an HTTP proxy in front of an operator, which can change its responses. */
 async function liar(target: string, key: Wallet) {
   let current: Lie | undefined
-  const server = createServer((request, response) => {
+  const url = await serve((request, response) => {
     const relay = async () => {
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -620,16 +610,7 @@ async function liar(target: string, key: Wallet) {
     }
     relay().catch(() => response.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    lie: (lie: Lie | undefined) => void (current = lie),
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return { url, lie: (lie: Lie | undefined) => void (current = lie) }
 }
 
 test('an API without a quorum has no routes of a quorum', async () => {

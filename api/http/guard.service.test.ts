@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exchange, startApi, type TestApi } from '../../test/api'
+import { serve } from '../../test/http-server'
 import { sentence, testSentences } from '../../test/sentences'
 import { boundResponses } from './guard'
 import { recordsErrorHandler } from './problems'
@@ -276,10 +277,8 @@ describe('pipelined requests', () => {
     'get the error for invalid HTTP only after a slow response to an earlier request',
     { tags: ['slow'] },
     async () => {
-      const silent = createServer(() => {})
-      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
       const slow = await startApi({
-        rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`,
+        rpcUrl: await serve(() => {}),
         timeouts: { request: 60_000, answer: 800 },
       })
       const sent = withBody(JSON.stringify({ chainId: 84532 }))
@@ -297,16 +296,13 @@ describe('pipelined requests', () => {
         status: 500,
       })
       await slow.close()
-      silent.close()
     },
   )
 })
 
 test('are answered during a stop in the form of their API', { tags: ['slow'] }, async () => {
-  const silent = createServer(() => {})
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const slow = await startApi({
-    rpcUrl: `http://127.0.0.1:${(silent.address() as { port: number }).port}`,
+    rpcUrl: await serve(() => {}),
     timeouts: { request: 60_000, answer: 3_000 },
   })
   const port = Number(new URL(slow.url).port)
@@ -335,7 +331,6 @@ test('are answered during a stop in the form of their API', { tags: ['slow'] }, 
     [500, 'application/problem+json; charset=utf-8', sentence()],
     [400, 'application/problem+json; charset=utf-8', sentence('body')],
   ])
-  silent.close()
 })
 
 describe('request methods and targets', () => {

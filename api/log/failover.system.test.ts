@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serve } from '../../packages/witness/src/server'
 import { Witness } from '../../packages/witness/src/witness'
 import { MISSING_PACKAGES, startCluster, type Cluster, type DatabaseServer } from '../../test/cluster'
 import { rows } from '../../test/database'
+import { listening } from '../../test/http-server'
 import { seededKey } from '../../test/tlog'
 import { formatVerifierKey, parsePolicy } from '../../src/tlog'
 import { SafeSender } from '../outgoing'
@@ -35,11 +34,9 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`the log after a failover${needs}`,
     const key = await seededKey(ORIGIN, 'ed25519', 1)
     const own = await seededKey('w.example', 'cosignature', 2)
     const witness = new Witness(own, [key], folder, last, () => Math.floor(Date.now() / 1000))
-    const server = serve(witness, () => {}).listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    const server = serve(witness, () => {})
     server.prependListener('request', ({ socket }) => isSilent && socket.destroy())
-    ends.push(() => (server.close(), server.closeAllConnections()))
-    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { host } = new URL(await listening(server))
     const policy = parsePolicy(`witness w ${formatVerifierKey(own)} http://${host}\nquorum w\n`)
     startLog = () => {
       const store = new Store(cluster.bouncerUrl('api'), () => {}, {}, [])
@@ -108,7 +105,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`the log after a failover${needs}`,
       .toContain(`it had ${appended} entries, but the database has ${lost}`)
     await expect(append()).rejects.toThrow()
     const other = startLog()
-    await ends.splice(1, 1)[0]!()
+    await ends.shift()!()
     await expect.poll(() => state(other)).toContain(`has cosigned ${appended} entries`)
     running = other
     await expect(append()).rejects.toThrow()

@@ -17,13 +17,7 @@ import {
 import { freePort, startService } from '../../dev/services'
 import { blankSettings } from '../../dev/settings'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
-import {
-  createMigratedDatabase,
-  removeFolder,
-  rows,
-  temporaryFolder,
-  type TestDatabase,
-} from '../../test/database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
 import { startRpcProxy, type Fault } from '../../test/rpc-proxy'
 import type { ComputeResult } from '../compute/schemas'
@@ -42,7 +36,7 @@ import { SafeSender } from '../outgoing'
 import type { LogClaim } from '../log'
 import { Store } from '../store'
 import { WebhookStore, type WebhookAdminParts } from '../webhooks'
-import { positions } from '../../test/positions'
+import { GATE, TOWER, positions } from '../../test/positions'
 
 /**
  * Compares the OpenAPI document with the service. The service runs in this process, with a real chain,
@@ -60,8 +54,6 @@ let database: TestDatabase
 const uids: Record<string, string> = {}
 const closing: (() => unknown)[] = []
 
-const EIFFEL_TOWER = { type: 'Point' as const, coordinates: [2.2945, 48.8584] }
-const BRANDENBURG_GATE = { type: 'Point' as const, coordinates: [13.3777, 52.5163] }
 /** A part of the Tiergarten in Berlin. */
 const PARK = {
   type: 'Polygon' as const,
@@ -96,7 +88,7 @@ beforeAll(async () => {
   await at(20)
   uids.eiffelTower = await attest(
     chain,
-    locationRequest(EIFFEL_TOWER, {
+    locationRequest(TOWER, {
       memo: 'Eiffel Tower',
       eventTimestamp: NOW - 20 * DAY - 600,
       recipient: testAccount(2).address,
@@ -135,7 +127,6 @@ afterAll(async () => {
 
 /** Runs the indexer until it has read the whole chain. */
 async function index(): Promise<void> {
-  const folder = temporaryFolder()
   const environment = {
     ...process.env,
     ...blankSettings(),
@@ -143,7 +134,12 @@ async function index(): Promise<void> {
     RPC_URL_BASE_SEPOLIA: chain.url,
     AUDIT_CALLS_PER_SECOND: '0',
   }
-  const indexer = startService('indexer', ['lib/indexer/main.js', 'base-sepolia'], environment, folder)
+  const indexer = startService(
+    'indexer',
+    ['lib/indexer/main.js', 'base-sepolia'],
+    environment,
+    temporaryFolder(),
+  )
   const head = await chain.provider.getBlockNumber()
   for (;;) {
     const [status] = await rows<{ head: number; indexed: number }>(
@@ -157,7 +153,6 @@ async function index(): Promise<void> {
     ])
   }
   await indexer.stop()
-  removeFolder(folder)
 }
 
 async function serve({
@@ -390,7 +385,7 @@ async function record(): Promise<Example[]> {
 /** Records an answer of each operation, and one that has landed. */
 async function recordComputations(service: Asker): Promise<void> {
   const first = await service.compute('distance', 'points', 'Between two points', {
-    ...{ from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
+    ...{ from: TOWER, to: GATE },
   })
   await recordLog(service.recorder, service.app, first.json<{ log: LogClaim }>().log.leaf)
   await service.compute('contains', 'park', 'Whether a point lies in an attested park', {
@@ -398,7 +393,7 @@ async function recordComputations(service: Asker): Promise<void> {
     geometry: { type: 'Point', coordinates: [13.3605, 52.5139] },
   })
   await service.compute('within', 'near', 'Whether a point is within 500 m of a street', {
-    ...{ geometry: BRANDENBURG_GATE, target: STREET, radius: 500 },
+    ...{ geometry: GATE, target: STREET, radius: 500 },
   })
   await service.compute('intersects', 'crossing', 'Whether a place in an offchain attestation meets a park', {
     ...{ geometry1: { attestation: offchainAttestation() }, geometry2: PARK },
@@ -411,8 +406,8 @@ async function recordComputations(service: Asker): Promise<void> {
   await service.compute('reference', 'place', 'The hash that pins a place', { geometry: PARK })
   await service.compute('batch', 'two', 'A distance and whether it is short', {
     operations: [
-      { operation: 'distance', from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
-      { operation: 'within', geometry: EIFFEL_TOWER, target: BRANDENBURG_GATE, radius: 1000 },
+      { operation: 'distance', from: TOWER, to: GATE },
+      { operation: 'within', geometry: TOWER, target: GATE, radius: 1000 },
     ],
   })
   await service.compute('zones', 'park', 'Which of two attested places contains a point', {
@@ -445,15 +440,15 @@ async function recordRefusals(service: Asker): Promise<void> {
     service.ask('Compute', name, summary, post(operation, body))
   const swapped = { type: 'Point', coordinates: [52.5163, 113.3777] }
   const changed = offchainAttestation({ recipient: testAccount(5).address })
-  await refused('missing', 'A field is missing', { from: EIFFEL_TOWER })
-  await refused('swapped', 'Latitude and longitude are swapped', { from: EIFFEL_TOWER, to: swapped })
+  await refused('missing', 'A field is missing', { from: TOWER })
+  await refused('swapped', 'Latitude and longitude are swapped', { from: TOWER, to: swapped })
   await refused('chain', 'The chain is not served', {
-    ...{ chainId: 1, from: EIFFEL_TOWER, to: BRANDENBURG_GATE },
+    ...{ chainId: 1, from: TOWER, to: GATE },
   })
   await refused('revoked', 'The attestation is revoked', { geometry: uids.revoked }, 'length')
-  await refused('unknown', 'There is no such attestation', { from: NO_UID, to: BRANDENBURG_GATE })
+  await refused('unknown', 'There is no such attestation', { from: NO_UID, to: GATE })
   await refused('changed', 'An offchain attestation was changed', {
-    ...{ from: { attestation: changed }, to: BRANDENBURG_GATE },
+    ...{ from: { attestation: changed }, to: GATE },
   })
 }
 
@@ -544,7 +539,7 @@ async function recordGraphql(service: Asker): Promise<void> {
 async function recordMcp(service: Asker): Promise<void> {
   const asked = (name: string, summary: string, request: InjectOptions) =>
     service.ask('sendMcpMessage', name, summary, request)
-  const near = { near: BRANDENBURG_GATE.coordinates, radius: 2_000 }
+  const near = { near: GATE.coordinates, radius: 2_000 }
   await asked('area', 'A question', MEASURE)
   await asked('records', 'Places near a place', tool('search_records', near))
   await asked('batch', 'Several messages', send([]))
@@ -902,9 +897,7 @@ describe('the examples of the OpenAPI document', () => {
 
 describe('the schemas of the OpenAPI document', () => {
   test('forbid only requests that the service rejects', async () => {
-    const answer = await app.inject(
-      post('distance', { chainId: '84532', from: EIFFEL_TOWER, to: EIFFEL_TOWER }),
-    )
+    const answer = await app.inject(post('distance', { chainId: '84532', from: TOWER, to: TOWER }))
     expect(answer.json().detail).toContain('chainId: expected a chain ID as a whole number')
     expect((await app.inject(get('/api/v0/location-records?limit=x'))).json().message).toBe(
       'Invalid limit parameter',

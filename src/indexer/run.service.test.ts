@@ -1,10 +1,9 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/services'
 import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { serve } from '../../test/http-server'
 import { startRpcProxy } from '../../test/rpc-proxy'
 import { CHAINS } from '../chains'
 import { MONOTONIC } from '../clock'
@@ -18,7 +17,7 @@ import { startIndexer, type Indexer, type IndexerSettings } from './run'
  */
 const chain = CHAINS[0]!
 let shared: TestDatabase
-let endpoint: Server
+let endpoint: string
 /** The function is called before the endpoint of another chain responds. */
 let onCall = () => {}
 let indexer: Indexer | undefined
@@ -29,7 +28,7 @@ beforeAll(async () => {
     ...{ databaseUrl: shared.url, schemaPolicy: ALL_SCHEMAS, auditCallsPerSecond: 0 },
     indexerMetrics: undefined,
   }
-  endpoint = createServer((request, response) => {
+  endpoint = await serve((request, response) => {
     void text(request).then((body) => {
       onCall()
       const calls = JSON.parse(body) as { id: number } | { id: number }[]
@@ -37,19 +36,16 @@ beforeAll(async () => {
       response.end(JSON.stringify(Array.isArray(calls) ? calls.map(answer) : answer(calls)))
     })
   })
-  await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve))
 })
 afterEach(async () => {
   onCall = () => {}
   await indexer?.stop()
   await rows(shared.url, 'DELETE FROM chain_writer')
 })
-afterAll(() => endpoint?.close())
 
 function start(databaseUrl = shared.url): Indexer {
-  const rpcUrls = [`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`]
   return (indexer = startIndexer(
-    { chain: { ...chain, rpcTimeoutMs: 1_000 }, rpcUrls, gatewayUrl: undefined, headPollMs: 100 },
+    { chain: { ...chain, rpcTimeoutMs: 1_000 }, rpcUrls: [endpoint], gatewayUrl: undefined, headPollMs: 100 },
     { ...settings, databaseUrl },
   ))
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 import { readFileSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { checkSigned, createGeo, type Answer } from '@geospatial-attestation/client'
 import { createPublicClient, domainSeparator, http } from 'viem'
@@ -18,6 +16,7 @@ import {
   type Entry,
   type SignerKey,
 } from '../../../src/tlog'
+import { serve } from '../../../test/http-server'
 import { answers, startReceiver, type Receiver } from '../../../test/receiver'
 import { MemoryLog, seededKey } from '../../../test/tlog'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -375,16 +374,13 @@ test(
   async () => {
     const { log, monitor, metrics, policy } = await startLog('garbage')
     let served: Buffer | undefined
-    const server = createServer((_, response) => {
+    const url = await serve((_, response) => {
       if (served) return void response.end(served)
       // A response without an end.
       const page = Buffer.alloc(65_536, '1\n')
       const more = () => void response.write(page, () => response.destroyed || more())
       more()
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    ends.push(() => new Promise((resolve) => void server.close(() => resolve()).closeAllConnections()))
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    })
     shell.write('garbage.policy', `${policy}witness w ${formatVerifierKey(witness)} ${url}\n`)
     await log
       .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
