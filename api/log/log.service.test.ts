@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
@@ -9,6 +8,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { Witness } from '../../packages/witness/src/witness'
 import { buildTestServer, type TestServer } from '../../test/api'
 import { connect, TEST_DATABASE_URL, createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { serve } from '../../test/http-server'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
 import { allTiles } from '../../test/tlog'
@@ -539,7 +539,7 @@ async function witnessOf(name: string): Promise<TestWitness> {
   const folder = { write: async () => {}, keepEvidence: async () => {} }
   const witness = new Witness(own, [key], folder, last, () => NOW)
   const result: TestWitness = { witness, key: own, url: '', status: undefined, last }
-  const server = createServer((request, response) => {
+  const url = await serve((request, response) => {
     void (async () => {
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -549,14 +549,8 @@ async function witnessOf(name: string): Promise<TestWitness> {
       return response.writeHead(status, { 'content-type': type ?? 'text/plain' }).end(body)
     })()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  hosts.push(host)
-  return Object.assign(result, { url: `http://${host}/w/` })
+  hosts.push(new URL(url).host)
+  return Object.assign(result, { url: `${url}/w/` })
 }
 const policyOf = (witnesses: TestWitness[], k: number): Policy =>
   parsePolicy(
@@ -600,6 +594,12 @@ describe('witnesses of the log', () => {
     await until(
       async () => (await signersOf((await readTree(server)).checkpoint, withLog(policy))).cosigned.size === 3,
     )
+    const metrics = (await server.app.inject('/metrics')).payload
+    expect(metrics).toContain('\ngeospatial_log_entries_total 2\n')
+    for (const outcome of ['cosigned', 'failed'])
+      expect(metrics).toMatch(
+        new RegExp(`^geospatial_log_witness_requests_total{witness="w2",outcome="${outcome}"} [1-9]`, 'm'),
+      )
   })
 
   test('are asked while entries arrive faster than steps append them, and the lease is renewed', async () => {
