@@ -110,6 +110,7 @@ export async function signBatch(landing: Landing, unsigned: readonly UnsignedRes
   const { contract, nonce, deadline, transaction } = landing
   const kind = landing.kind === 'answer' ? 'batch' : landing.kind
   const checkAll = () => Promise.all(unsigned.map(({ stillValid }) => stillValid()))
+  // Usually refuses a batch before any of its answers is signed.
   await checkAll()
   const results = await Promise.all(
     unsigned.map((each, i) =>

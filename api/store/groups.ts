@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { UnavailableError } from '../http/problems'
-import { type Bind, type RecordFilter } from './model'
+import type { Bind, RecordFilter } from './model'
 import { statement } from './sql'
 import { foldedGroups } from './folded-groups'
 import {
