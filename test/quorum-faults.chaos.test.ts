@@ -53,6 +53,7 @@ class Round {
   /** Signatures by digest: the signed content, and the signatures by operator index. */
   readonly signed = new Map<string, { answer: QuorumAnswer['answer']; by: Map<number, string> }>()
   readonly liedDigests = new Set<string>()
+  private readonly exchanges: Promise<Exchange>[] = []
   private readonly thawed: Promise<void>
   private thaw!: () => void
 
@@ -82,29 +83,40 @@ class Round {
   readonly fetch: typeof fetch = async (input, init) => {
     const request = input as Request
     const operator = world.operators.find(({ url }) => request.url.startsWith(`${url}/`))!
-    const fault = this.faults.get(operator)
-    const body = request.method === 'POST' ? await request.clone().text() : undefined
-    if (fault === 'is frozen') {
-      const given = init?.signal ?? request.signal
-      await Promise.race([this.thawed, new Promise((resolve) => given.addEventListener('abort', resolve))])
-    }
-    const honest = await fetch(input, init)
-    if (body === undefined) return honest
+    if (request.method !== 'POST') return await fetch(input, init)
+    const aborted = abortOf(init?.signal ?? request.signal)
+    if (this.faults.get(operator) === 'is frozen') await Promise.race([this.thawed, aborted])
+    // Operators answer coordinators that do not wait for them as well.
+    const exchange = this.exchange(request.clone(), operator)
+    this.exchanges.push(exchange)
+    const { status, response } = await Promise.race([exchange, aborted])
+    return new Response(JSON.stringify(response), {
+      status,
+      headers: { 'content-type': status === 200 ? 'application/json' : 'application/problem+json' },
+    })
+  }
+
+  /** Resolves when every operator has answered what it was asked, or has failed. */
+  async answered(): Promise<void> {
+    await Promise.allSettled(this.exchanges)
+  }
+
+  private async exchange(request: Request, operator: Operator): Promise<Exchange> {
+    const body = await request.clone().text()
+    const honest = await fetch(new Request(request, { signal: null }))
     const exchange: Exchange = {
       ...{ request: JSON.parse(body), status: honest.status, response: await honest.json() },
     }
     const index = world.operators.indexOf(operator)
     const known = this.knownOf.get(exchange.request.recipient as string)!
     const { wallet } = operator.options
+    const fault = this.faults.get(operator)
     const lie = fault?.startsWith('lie: ')
       ? await lied(fault.slice(5) as LieName, exchange, known, { wallet, index, quorum: world.quorum })
       : undefined
-    const sent = lie ?? exchange
+    const sent = { ...exchange, ...lie }
     if (sent.status === 200) this.note(sent.response, index, lie !== undefined)
-    return new Response(JSON.stringify(sent.response), {
-      status: sent.status,
-      headers: { 'content-type': sent.status === 200 ? 'application/json' : 'application/problem+json' },
-    })
+    return sent
   }
 
   private note({ digest, answer, signature }: any, index: number, isLie: boolean): void {
@@ -114,6 +126,10 @@ class Round {
     if (isLie) this.liedDigests.add(digest)
   }
 }
+
+/** Rejects when the signal aborts. */
+const abortOf = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
 /** Restarts an operator whose indexer has ended, as a supervisor does. Resolves when it has caught up. */
 async function recovered(operator: Operator): Promise<void> {
@@ -320,11 +336,15 @@ async function attack(round: Round, truths: ReadonlyMap<string, Asked>, tries: n
   return { lies, together }
 }
 
-/** Uses every fault once before it repeats one. */
-function deck<T>(cards: readonly T[], random: () => number): () => T {
-  let left: T[] = []
+/** Uses every fault once before it repeats one. The first fault is the first of the list. */
+function deck<T>([first, ...others]: readonly T[], random: () => number): () => T {
+  let left: T[] | undefined
   return () => {
-    if (left.length === 0) left = [...cards]
+    if (!left) {
+      left = others
+      return first!
+    }
+    if (left.length === 0) left = [first!, ...others]
     return left.splice(Math.floor(random() * left.length), 1)[0]!
   }
 }
@@ -364,6 +384,7 @@ async function play(
     const truths = new Map(asked.map((each) => [each.recipient, each]))
     const answers = await askAll(round, asked, mustAnswer)
     if (answers.length > 0) await land(answers.map(({ answer }) => answer))
+    await round.answered()
     const { lies, together } = await attack(round, truths, 3)
     await round.end()
     seen.questions += count
@@ -383,7 +404,7 @@ hunt(
   20,
   async (hunted) => {
     const { random, report, cases } = hunted
-    const next = deck([...SILENT, ...LYING, ...LYING, ...MISLED], random)
+    const next = deck([...LYING, ...LYING, ...SILENT, ...MISLED], random)
     const seen = await play(
       hunted,
       () => {
