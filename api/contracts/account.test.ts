@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { compile } from '../../test/solidity'
 import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer } from './account'
 
-test('ACCOUNT_CHECK is the compiled code of account.sol', () => {
+test('ACCOUNT_CHECK is the compiled code of account.sol', { tags: ['slow'] }, () => {
   expect(ACCOUNT_CHECK).toBe(compile('api/contracts/account.sol').AccountCheck!.bytecode)
 })
 

@@ -8,7 +8,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 hunt(
   'the semaphore keeps the limits in total and per client, and serves accepted waiters',
-  300,
+  1_000,
   async ({ random, cases }) => {
     const semaphore = new Semaphore({ all: 4, each: 2, waiting: 20, waitingEach: 6 })
     const running = new Map<string, number>()

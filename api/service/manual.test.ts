@@ -5,23 +5,26 @@ import { recordsErrorHandler } from '../http/problems'
 import { manualRoutes, readManual } from './manual'
 import { manualPageRoutes } from './manual-pages'
 
+const pages = readManual('docs')
+
 test('the manual has no dead link on any page', async () => {
-  const pages = readManual('docs')
   expect(pages.length).toBeGreaterThan(20)
   const app = Fastify()
   manualRoutes(app, pages)
-  const textOf = async (address: string) => {
+  const texts = new Map<string, string>()
+  for (const { address } of pages) {
     const { statusCode, body } = await app.inject(address)
     expect([address, statusCode]).toEqual([address, 200])
-    return body.replace(/^( *)```[^]*?^\1```$/gm, '')
+    texts.set(address, body.replace(/^( *)```[^]*?^\1```$/gm, ''))
   }
   let links = 0
-  for (const { address } of pages)
-    for (const [link, target] of (await textOf(address)).matchAll(/\]\(([^)]*)\)/g)) {
+  for (const [address, text] of texts)
+    for (const [link, target] of text.matchAll(/\]\(([^)]*)\)/g)) {
       const { origin, pathname, hash } = new URL(target!, `http://service${address}`)
       if (origin !== 'http://service') continue
       links++
-      const headings = [...(await textOf(pathname)).matchAll(/^#{1,6} (.+)$/gm)]
+      expect(texts.has(pathname), `${link} of ${address}`).toBe(true)
+      const headings = [...texts.get(pathname)!.matchAll(/^#{1,6} (.+)$/gm)]
       const anchors = headings.map(([, heading]) => `#${anchorOf(heading!.replace(/[`*]/g, '').trim())}`)
       expect(['', ...anchors], `${link} of ${address}`).toContain(decodeURIComponent(hash))
     }
@@ -29,13 +32,12 @@ test('the manual has no dead link on any page', async () => {
 })
 
 test('the manual names a file that it does not show by its path in the repository', () => {
-  const { text } = readManual('docs').find(({ address }) => address.endsWith('/contracts.md'))!
+  const { text } = pages.find(({ address }) => address.endsWith('/contracts.md'))!
   expect(text).toContain('(../reference/compute.md#answer)')
   expect(text).toContain('NearbyToken.sol (`packages/contracts/examples/NearbyToken.sol` in the repository)')
 })
 
 describe('the pages of the manual for browsers', () => {
-  const pages = readManual('docs')
   const app = Fastify()
   manualPageRoutes(app, pages)
   const bodyOf = async (address: string) => {
@@ -97,7 +99,7 @@ describe('the pages of the manual for browsers', () => {
 test('one client can use only a share of the searches of the manual', async () => {
   const app = Fastify()
   app.setErrorHandler(recordsErrorHandler('https://x.example'))
-  manualPageRoutes(app, readManual('docs'), 600_000)
+  manualPageRoutes(app, pages, 600_000)
   const order: string[] = []
   const ask = async (remoteAddress: string) => {
     const { statusCode } = await app.inject({ url: '/manual?q=a+b+c+d+e', remoteAddress })

@@ -82,37 +82,45 @@ describe('the 1,548 reference cases of the kernel', () => {
 })
 
 describe('distanceMeters', () => {
-  test('measures Brazil to Indonesia, whose coasts are about equally far apart in many positions', () => {
-    const countries = JSON.parse(
-      readFileSync(path.resolve('node_modules/world-atlas/countries-50m.json'), 'utf8'),
-    ) as Topology<{ countries: GeometryCollection<{ name: string }> }>
-    const { features } = feature(countries, countries.objects.countries)
-    const country = (name: string) => features.find(({ properties }) => properties.name === name)!.geometry
-    const [brazil, indonesia] = [country('Brazil'), country('Indonesia')]
-    const placesOf = (value: typeof brazil) =>
-      (JSON.stringify(value).match(/\[-?[\d.e-]+,-?[\d.e-]+\]/g) ?? []).map((place) => {
-        const [lon, lat] = JSON.parse(place) as [number, number]
-        const [l, p] = [(lon * Math.PI) / 180, (lat * Math.PI) / 180]
-        return { lon, lat, up: [Math.cos(p) * Math.cos(l), Math.cos(p) * Math.sin(l), Math.sin(p)] as const }
-      })
-    const [all, others] = [placesOf(brazil), placesOf(indonesia)]
-    const cosine = (i: number, j: number) => {
-      const [[a, b, c], [d, e, f]] = [all[i]!.up, others[j]!.up]
-      return a * d + b * e + c * f
-    }
-    // The angle on a sphere close to the ellipsoid is off by less than a hundredth.
-    let greatest = -1
-    for (const i of all.keys()) for (const j of others.keys()) greatest = Math.max(greatest, cosine(i, j))
-    const limit = Math.cos(Math.acos(greatest) * 1.01)
-    let least = Infinity
-    for (const [i, { lon, lat }] of all.entries())
-      for (const [j, other] of others.entries())
-        if (cosine(i, j) >= limit)
-          least = Math.min(least, Geodesic.WGS84.Inverse(lat, lon, other.lat, other.lon).s12!)
-    // Edges that are more than a quarter of the globe apart are nearest at their ends.
-    expect(least).toBeGreaterThan(1.2e7)
-    expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
-  })
+  test(
+    'measures Brazil to Indonesia, whose coasts are about equally far apart in many positions',
+    { tags: ['slow'] },
+    () => {
+      const countries = JSON.parse(
+        readFileSync(path.resolve('node_modules/world-atlas/countries-50m.json'), 'utf8'),
+      ) as Topology<{ countries: GeometryCollection<{ name: string }> }>
+      const { features } = feature(countries, countries.objects.countries)
+      const country = (name: string) => features.find(({ properties }) => properties.name === name)!.geometry
+      const [brazil, indonesia] = [country('Brazil'), country('Indonesia')]
+      const placesOf = (value: typeof brazil) =>
+        (JSON.stringify(value).match(/\[-?[\d.e-]+,-?[\d.e-]+\]/g) ?? []).map((place) => {
+          const [lon, lat] = JSON.parse(place) as [number, number]
+          const [l, p] = [(lon * Math.PI) / 180, (lat * Math.PI) / 180]
+          return {
+            lon,
+            lat,
+            up: [Math.cos(p) * Math.cos(l), Math.cos(p) * Math.sin(l), Math.sin(p)] as const,
+          }
+        })
+      const [all, others] = [placesOf(brazil), placesOf(indonesia)]
+      const cosine = (i: number, j: number) => {
+        const [[a, b, c], [d, e, f]] = [all[i]!.up, others[j]!.up]
+        return a * d + b * e + c * f
+      }
+      // The angle on a sphere close to the ellipsoid is off by less than a hundredth.
+      let greatest = -1
+      for (const i of all.keys()) for (const j of others.keys()) greatest = Math.max(greatest, cosine(i, j))
+      const limit = Math.cos(Math.acos(greatest) * 1.01)
+      let least = Infinity
+      for (const [i, { lon, lat }] of all.entries())
+        for (const [j, other] of others.entries())
+          if (cosine(i, j) >= limit)
+            least = Math.min(least, Geodesic.WGS84.Inverse(lat, lon, other.lat, other.lon).s12!)
+      // Edges that are more than a quarter of the globe apart are nearest at their ends.
+      expect(least).toBeGreaterThan(1.2e7)
+      expect(Math.abs(distanceMeters(prepare(brazil), prepare(indonesia)) - least)).toBeLessThan(1e-6)
+    },
+  )
   test('ignores a spike without width', () => {
     const west = positions('0 0, 1 0, 1 1, 2 1, 1 1, 0 1, 0 0')
     const far = distanceMeters(geometry('Polygon', [west]), point(40, 1))
@@ -691,7 +699,7 @@ describe('the kernel, for geometries made to be expensive,', () => {
       geometry('Polygon', [[...Array.from({ length: 1_000 }, (_, i) => wedge(i)).flat(), [0, 0]]]).type,
     ).toBe('Polygon')
   })
-  test('rejects lines that run along each other too often', () => {
+  test('rejects lines that run along each other too often', { tags: ['slow'] }, () => {
     const back = (turns: number) =>
       geometry(
         'LineString',

@@ -365,33 +365,38 @@ describe('strongly overlapping circles', () => {
   const CORNERS = 32
   const circle = (centre: Position, radius: number) =>
     closed(range(CORNERS, (i) => travel(centre, (-360 * i) / CORNERS, radius)))
-  hunt('contain exactly the points near their centres, along a track', 2, ({ cases, random }) => {
-    for (let i = 0; i < cases; i++) {
-      const track = trackOf(random, 80 + Math.floor(120 * random()))
-      const radius = 4 * WGS84.Inverse(track[0]![1]!, track[0]![0]!, track[1]![1]!, track[1]![0]!).s12!
-      const circles = track.map((centre) => restarted(random, circle(centre, radius)))
-      const together = prepare(union(...circles))
-      const from = ([lon, lat]: Position) =>
-        Math.min(...track.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!))
-      // The sides of a circle's polygon pass nearer to the centre than its corners.
-      const least = radius * Math.cos(Math.PI / CORNERS) - 0.01
-      for (let k = 0; k < 60; k++) {
-        const place = travel(pick(random, track), random() * 360, radius * (0.8 + 0.4 * random()))
-        const far = from(place)
-        if (far > least && far < radius + 0.01) continue
-        expect(contains(together, prepare(point(place))), JSON.stringify([track, place])).toBe(far < radius)
+  hunt(
+    'contain exactly the points near their centres, along a track',
+    2,
+    ({ cases, random }) => {
+      for (let i = 0; i < cases; i++) {
+        const track = trackOf(random, 80 + Math.floor(120 * random()))
+        const radius = 4 * WGS84.Inverse(track[0]![1]!, track[0]![0]!, track[1]![1]!, track[1]![0]!).s12!
+        const circles = track.map((centre) => restarted(random, circle(centre, radius)))
+        const together = prepare(union(...circles))
+        const from = ([lon, lat]: Position) =>
+          Math.min(...track.map((centre) => WGS84.Inverse(centre[1]!, centre[0]!, lat!, lon!).s12!))
+        // The sides of a circle's polygon pass nearer to the centre than its corners.
+        const least = radius * Math.cos(Math.PI / CORNERS) - 0.01
+        for (let k = 0; k < 60; k++) {
+          const place = travel(pick(random, track), random() * 360, radius * (0.8 + 0.4 * random()))
+          const far = from(place)
+          if (far > least && far < radius + 0.01) continue
+          expect(contains(together, prepare(point(place))), JSON.stringify([track, place])).toBe(far < radius)
+        }
+        const away = travel(track[0]!, 0, 1000 * radius)
+        const between = from(away) - distanceMeters(together, prepare(point(away)))
+        expect(between).toBeGreaterThan(least - 0.01)
+        expect(between).toBeLessThan(radius + 0.01)
+        const others = prepare(union(...circles.toReversed()))
+        expect([contains(together, others), contains(others, together)]).toEqual([true, true])
+        expect(contains(together, prepare(line(...track)))).toBe(true)
+        const larger = prepare(union(...circles, circle(travel(track[0]!, 0, 30 * radius), radius)))
+        expect([contains(larger, together), contains(together, larger)]).toEqual([true, false])
       }
-      const away = travel(track[0]!, 0, 1000 * radius)
-      const between = from(away) - distanceMeters(together, prepare(point(away)))
-      expect(between).toBeGreaterThan(least - 0.01)
-      expect(between).toBeLessThan(radius + 0.01)
-      const others = prepare(union(...circles.toReversed()))
-      expect([contains(together, others), contains(others, together)]).toEqual([true, true])
-      expect(contains(together, prepare(line(...track)))).toBe(true)
-      const larger = prepare(union(...circles, circle(travel(track[0]!, 0, 30 * radius), radius)))
-      expect([contains(larger, together), contains(together, larger)]).toEqual([true, false])
-    }
-  })
+    },
+    ['slow'],
+  )
   hunt(
     'have the results of their union if they cover most of the ellipsoid, or all of it',
     1,

@@ -81,15 +81,17 @@ const SRS_WORDS = [
   ...['GPS', 'GCS', 'World Geodetic System', 'urn:ogc:def:crs', 'http://www.opengis.net/def/crs'],
 ]
 
-/** A change of this hash requires a new READING. Otherwise existing databases keep their old records. */
+const hashOf = (rows: unknown) => createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 16)
+
+/** A change of these hashes requires a new READING. Otherwise existing databases keep their old records. */
 test('a change of the output of the projection requires a new version', () => {
   const rows = [
     ...Object.entries(LOCATION_TYPES).flatMap(([type, { spellings }]) =>
       spellings.flatMap((spelling) =>
         SUFFIXES.flatMap((suffix) =>
-          LOCATIONS[type as LocationType].map((location) =>
-            read('EPSG:4326', [spelling, suffix].join('-'), location),
-          ),
+          LOCATIONS[type as LocationType]
+            .slice(0, 3)
+            .map((location) => read('EPSG:4326', [spelling, suffix].join('-'), location)),
         ).concat(
           LOCATIONS[type as LocationType].flatMap((location) => [
             read('', spelling, location),
@@ -103,17 +105,20 @@ test('a change of the output of the projection requires a new version', () => {
       ...[...SRS_SPELLINGS.longitudeFirst, ...SRS_SPELLINGS.latitudeFirst, ...SRS_WORDS],
       ...SRS_WORDS.flatMap((first) => SRS_WORDS.map((second) => `${first}:${second}`)),
     ].flatMap((srs) => [read(srs, 'geojson', GEOJSON[0]!), read(srs, 'wkt', 'POINT(13.4 52.5)')]),
-    ...SRS_WORDS.flatMap((first) =>
-      SRS_WORDS.flatMap((second) =>
-        SRS_WORDS.map((third) => read(`${first}:${second}:${third}`, 'wkt', 'POINT(13.4 52.5)')),
-      ),
-    ),
     ...[0n, 1n, 1_700_000_000n, 253_402_300_799n, 253_402_300_800n, 1_700_000_000_000n, 2n ** 255n].map(
       readTime,
     ),
   ]
-  const hash = createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 16)
-  expect({ READING, hash }).toEqual({ READING: 6, hash: '1ae938d0e956d1c7' })
+  expect({ READING, hash: hashOf(rows) }).toEqual({ READING: 6, hash: '07efc9f83c0190cc' })
+})
+
+test('a change of the reading of an SRS of three words requires a new version', { tags: ['slow'] }, () => {
+  const rows = SRS_WORDS.flatMap((first) =>
+    SRS_WORDS.flatMap((second) =>
+      SRS_WORDS.map((third) => read(`${first}:${second}:${third}`, 'wkt', 'POINT(13.4 52.5)')),
+    ),
+  )
+  expect({ READING, hash: hashOf(rows) }).toEqual({ READING: 6, hash: 'db3bb6097da57527' })
 })
 
 test('the projection revokes a record of the same batch in its row, and an earlier record by its ID', () => {

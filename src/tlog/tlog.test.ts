@@ -150,50 +150,55 @@ describe('the tree of a log', () => {
     expect(fieldOf(() => consistencyProof(() => EMPTY_ROOT, 4, 3))).toBe('old size')
   })
 
-  hunt('has tiles of two levels with the proofs of RFC 6962', 1, async ({ cases, random }) => {
-    const leaves = entriesOf(70_000).map(leafHash)
-    const complete = new Map<string, Uint8Array>()
-    const hash = (start: number, end: number): Uint8Array => {
-      const key = `${start}-${end}`
-      if (!complete.has(key))
-        complete.set(
-          key,
-          end - start === 1
-            ? leaves[start]!
-            : sha256(Buffer.of(1), hash(start, start + k(end - start)), hash(start + k(end - start), end)),
-        )
-      return complete.get(key)!
-    }
-    const sizes = EFFORT < 1 ? [257, 65_537] : [256, 257, 65_535, 65_536, 65_537, 70_000]
-    for (let tried = 0; tried < cases; tried++) sizes.push(1 + Math.floor(random() * leaves.length))
-    for (const size of sizes) {
-      const { edge, source, tiles } = tilesOf(leaves.slice(0, size))
-      const head = { size, root: hash(0, size) }
-      expect(toHex(edge.root())).toBe(toHex(head.root))
-      expect(
-        new Set(
-          allTiles(size)
-            .filter(({ level }) => level !== 'entries')
-            .map(tilePath),
-        ),
-      ).toEqual(new Set(tiles.keys()))
-      expect(toHex(await withTiles(source, size, (read) => treeRoot(read, size)))).toBe(toHex(head.root))
-      const resumed = await TreeEdge.read(source, size)
-      expect([resumed.size, toHex(resumed.root())]).toEqual([size, toHex(head.root)])
-      for (const m of [0, size - 1, Math.floor(random() * size)]) {
-        const proof = await withTiles(source, size, (read) => inclusionProof(read, m, size))
-        expect(verifyInclusion(leaves[m]!, m, head, proof)).toBe(true)
-        const old = { size: m + 1, root: hash(0, m + 1) }
-        const consistency = await withTiles(source, size, (read) => consistencyProof(read, m + 1, size))
-        expect(verifyConsistency(old, head, consistency)).toBe(true)
+  hunt(
+    'has tiles of two levels with the proofs of RFC 6962',
+    1,
+    async ({ cases, random }) => {
+      const leaves = entriesOf(70_000).map(leafHash)
+      const complete = new Map<string, Uint8Array>()
+      const hash = (start: number, end: number): Uint8Array => {
+        const key = `${start}-${end}`
+        if (!complete.has(key))
+          complete.set(
+            key,
+            end - start === 1
+              ? leaves[start]!
+              : sha256(Buffer.of(1), hash(start, start + k(end - start)), hash(start + k(end - start), end)),
+          )
+        return complete.get(key)!
       }
-      // An edge that is read from tiles and then appends the remaining leaves has the root of the whole tree.
-      const before = Math.floor(random() * size)
-      const from = await TreeEdge.read(tilesOf(leaves.slice(0, before)).source, before)
-      for (const leaf of leaves.slice(before, size)) from.append(leaf)
-      expect(toHex(from.root())).toBe(toHex(head.root))
-    }
-  })
+      const sizes = [256, 257, 65_535, 65_536, 65_537, 70_000]
+      for (let tried = 0; tried < cases; tried++) sizes.push(1 + Math.floor(random() * leaves.length))
+      for (const size of sizes) {
+        const { edge, source, tiles } = tilesOf(leaves.slice(0, size))
+        const head = { size, root: hash(0, size) }
+        expect(toHex(edge.root())).toBe(toHex(head.root))
+        expect(
+          new Set(
+            allTiles(size)
+              .filter(({ level }) => level !== 'entries')
+              .map(tilePath),
+          ),
+        ).toEqual(new Set(tiles.keys()))
+        expect(toHex(await withTiles(source, size, (read) => treeRoot(read, size)))).toBe(toHex(head.root))
+        const resumed = await TreeEdge.read(source, size)
+        expect([resumed.size, toHex(resumed.root())]).toEqual([size, toHex(head.root)])
+        for (const m of [0, size - 1, Math.floor(random() * size)]) {
+          const proof = await withTiles(source, size, (read) => inclusionProof(read, m, size))
+          expect(verifyInclusion(leaves[m]!, m, head, proof)).toBe(true)
+          const old = { size: m + 1, root: hash(0, m + 1) }
+          const consistency = await withTiles(source, size, (read) => consistencyProof(read, m + 1, size))
+          expect(verifyConsistency(old, head, consistency)).toBe(true)
+        }
+        // An edge that is read from tiles and then appends the remaining leaves has the root of the whole tree.
+        const before = Math.floor(random() * size)
+        const from = await TreeEdge.read(tilesOf(leaves.slice(0, before)).source, before)
+        for (const leaf of leaves.slice(before, size)) from.append(leaf)
+        expect(toHex(from.root())).toBe(toHex(head.root))
+      }
+    },
+    ['slow'],
+  )
 
   test('rejects tiles of another length', async () => {
     const { source } = tilesOf(entriesOf(300).map(leafHash))
