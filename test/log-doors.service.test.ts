@@ -140,51 +140,55 @@ const urlWithoutChains = () =>
     })
   })
 
-test('geo log monitor finds an answer that the quorum attested and the log of its operator does not have', async () => {
-  const { chain } = world
-  const contract = new Contract(quorum, QUORUM_ABI, await chain.provider.getSigner(9))
-  const first = (await chain.provider.getBlockNumber()) + 1
-  const now = (await chain.provider.getBlock('latest'))!.timestamp
-  // Ahead of the clock, so that it is not before the first entry of the log on a slow machine.
-  const timestamp = Math.floor(Date.now() / 1000) + 30
-  const terms = { timestamp, deadline: Math.max(now, timestamp) + 300, expirationTime: 0, epoch: 1 }
-  const signed = await post('/quorum/v0/sign', { chainId, operation: 'area', geometry: POLYGON, ...terms })
-  const land = async (answer: object, signature: string) =>
-    mined(chain, (await contract.getFunction('land').send(answer, 1, signature)).hash)
-  const folder = temporaryFolder()
-  const monitor = async (url = api.url, state = 'state.json', ...more: string[]) => {
-    let stdout = ''
-    const sink = (write: (text: string) => void) =>
-      new Writable({ write: (chunk, _, done) => (write(String(chunk)), done()) })
-    const code = await run(
-      [
-        ...['log', 'monitor', '--once', '--json', '-q', '--url', url, '--rpc', chain.url],
-        ...['--chain', LOCAL_CHAIN.slug, '--state', state, '--from-block', String(first)],
-        ...more,
-      ],
-      {
-        ...{ stdin: Readable.from([]), stdout: sink((text) => (stdout += text)), stderr: sink(() => {}) },
-        ...{ env: {}, cwd: folder, signal: new AbortController().signal },
-      },
-    )
-    return [code, [...stdout.matchAll(/"kind":"(\w+)"/g)].map(([, kind]) => kind)]
-  }
-  try {
-    await land(signed.answer, signed.signature)
-    await expect.poll(monitor).toEqual([0, []])
-    // The operator signs another answer, without an entry.
-    const secret = { ...signed.answer, recipient: contract.target as string }
-    const digest = quorumDigest(quorumDomain(chainId, quorum), secret)
-    await land(secret, new Wallet(LOCAL_SIGNER_KEY).signingKey.sign(digest).serialized)
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
-    // A service that no longer names the quorum, nor the chain: an earlier run remembers both. A first run is
-    // given the quorum.
-    expect(await monitor(await urlWithoutChains())).toEqual([1, ['unlogged']])
-    expect(await monitor(world.url, 'first.json')).toEqual([0, []])
-    const contracts = ['--quorum-contracts', `${chainId}:${quorum}`]
-    expect(await monitor(world.url, 'given.json', ...contracts)).toEqual([1, ['unlogged']])
-  } finally {
-    vi.useRealTimers()
-    removeFolder(folder)
-  }
-})
+test(
+  'geo log monitor finds an answer that the quorum attested and the log of its operator does not have',
+  { tags: ['slow'] },
+  async () => {
+    const { chain } = world
+    const contract = new Contract(quorum, QUORUM_ABI, await chain.provider.getSigner(9))
+    const first = (await chain.provider.getBlockNumber()) + 1
+    const now = (await chain.provider.getBlock('latest'))!.timestamp
+    // Ahead of the clock, so that it is not before the first entry of the log on a slow machine.
+    const timestamp = Math.floor(Date.now() / 1000) + 30
+    const terms = { timestamp, deadline: Math.max(now, timestamp) + 300, expirationTime: 0, epoch: 1 }
+    const signed = await post('/quorum/v0/sign', { chainId, operation: 'area', geometry: POLYGON, ...terms })
+    const land = async (answer: object, signature: string) =>
+      mined(chain, (await contract.getFunction('land').send(answer, 1, signature)).hash)
+    const folder = temporaryFolder()
+    const monitor = async (url = api.url, state = 'state.json', ...more: string[]) => {
+      let stdout = ''
+      const sink = (write: (text: string) => void) =>
+        new Writable({ write: (chunk, _, done) => (write(String(chunk)), done()) })
+      const code = await run(
+        [
+          ...['log', 'monitor', '--once', '--json', '-q', '--url', url, '--rpc', chain.url],
+          ...['--chain', LOCAL_CHAIN.slug, '--state', state, '--from-block', String(first)],
+          ...more,
+        ],
+        {
+          ...{ stdin: Readable.from([]), stdout: sink((text) => (stdout += text)), stderr: sink(() => {}) },
+          ...{ env: {}, cwd: folder, signal: new AbortController().signal },
+        },
+      )
+      return [code, [...stdout.matchAll(/"kind":"(\w+)"/g)].map(([, kind]) => kind)]
+    }
+    try {
+      await land(signed.answer, signed.signature)
+      await expect.poll(monitor).toEqual([0, []])
+      // The operator signs another answer, without an entry.
+      const secret = { ...signed.answer, recipient: contract.target as string }
+      const digest = quorumDigest(quorumDomain(chainId, quorum), secret)
+      await land(secret, new Wallet(LOCAL_SIGNER_KEY).signingKey.sign(digest).serialized)
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+      // A service that no longer names the quorum, nor the chain: an earlier run remembers both. A first run is
+      // given the quorum.
+      expect(await monitor(await urlWithoutChains())).toEqual([1, ['unlogged']])
+      expect(await monitor(world.url, 'first.json')).toEqual([0, []])
+      const contracts = ['--quorum-contracts', `${chainId}:${quorum}`]
+      expect(await monitor(world.url, 'given.json', ...contracts)).toEqual([1, ['unlogged']])
+    } finally {
+      vi.useRealTimers()
+      removeFolder(folder)
+    }
+  },
+)

@@ -67,17 +67,21 @@ test('the service re-signs an answer until its offchain input is revoked', async
   })
 })
 
-test('the service does not re-sign an answer after its offchain input expires', async () => {
-  const expirationTime = seconds() + 10
-  const { body: brief } = await distance({
-    attestation: await offchain(GATE, { expirationTime }),
-  })
-  await new Promise((resolve) => setTimeout(resolve, expirationTime * 1000 + 10 - Date.now()))
-  expect(await resign(brief)).toMatchObject({
-    status: 401,
-    body: { detail: sentence('', expirationTime) },
-  })
-})
+test(
+  'the service does not re-sign an answer after its offchain input expires',
+  { tags: ['slow'] },
+  async () => {
+    const expirationTime = seconds() + 10
+    const { body: brief } = await distance({
+      attestation: await offchain(GATE, { expirationTime }),
+    })
+    await new Promise((resolve) => setTimeout(resolve, expirationTime * 1000 + 10 - Date.now()))
+    expect(await resign(brief)).toMatchObject({
+      status: 401,
+      body: { detail: sentence('', expirationTime) },
+    })
+  },
+)
 
 test('the service accepts inputs of two different forms in one request', async () => {
   const v1 = await offchain(GATE, { version: 1 })

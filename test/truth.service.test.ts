@@ -130,7 +130,7 @@ test('the service does not write or sign if two endpoints omit a revocation', MI
 
 test(
   'the service does not sign about a chain that another chain with the same id replaces',
-  MINUTES,
+  { tags: ['slow'] },
   async () => {
     await behind(1)
     const uid = await attest(world.chain, place())
@@ -149,7 +149,7 @@ test(
 
 test(
   'the service applies revocations after the system clock is set back by 90 seconds',
-  MINUTES,
+  { tags: ['slow'] },
   async () => {
     const folder = temporaryFolder()
     const [flag, program] = [path.join(folder, 'flag'), path.join(folder, 'step.cjs')]

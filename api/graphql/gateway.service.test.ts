@@ -971,41 +971,45 @@ describe('GraphQL with a failing database', () => {
     await gone.close()
   })
 
-  test('becomes ready once the database is migrated, and masks internal errors', async () => {
-    const own = await createMigratedDatabase()
-    const client = new Client({ connectionString: own.url })
-    await client.connect()
-    const undone = readdirSync('db/migrations').filter(
-      (name) => name.endsWith('.down.sql') && name >= '1795478400000-Graphql',
-    )
-    for (const name of undone.sort().reverse())
-      await client.query(readFileSync(`db/migrations/${name}`, 'utf8'))
-    await client.query('DELETE FROM migrations WHERE timestamp >= 1795478400000')
-    const kept = quiet()
-    const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
-    await early.start(20)
-    expect(kept.seen).toEqual([sentence()])
-    expect(() => early.schema()).toThrow(sentence())
-    migrate(own.url)
-    const server = await serve({ of: early })
-    while ((await ask('{ __typename }', undefined, { to: server })).status === 503)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    await client.query('ALTER VIEW published.attestation_event RENAME TO other')
-    for (let i = 0; i < 6; i++)
-      expect(await ask('{ attestationEvents { nodes { id } } }', undefined, { to: server })).toMatchObject({
+  test(
+    'becomes ready once the database is migrated, and masks internal errors',
+    { tags: ['slow'] },
+    async () => {
+      const own = await createMigratedDatabase()
+      const client = new Client({ connectionString: own.url })
+      await client.connect()
+      const undone = readdirSync('db/migrations').filter(
+        (name) => name.endsWith('.down.sql') && name >= '1795478400000-Graphql',
+      )
+      for (const name of undone.sort().reverse())
+        await client.query(readFileSync(`db/migrations/${name}`, 'utf8'))
+      await client.query('DELETE FROM migrations WHERE timestamp >= 1795478400000')
+      const kept = quiet()
+      const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
+      await early.start(20)
+      expect(kept.seen).toEqual([sentence()])
+      expect(() => early.schema()).toThrow(sentence())
+      migrate(own.url)
+      const server = await serve({ of: early })
+      while ((await ask('{ __typename }', undefined, { to: server })).status === 503)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      await client.query('ALTER VIEW published.attestation_event RENAME TO other')
+      for (let i = 0; i < 6; i++)
+        expect(await ask('{ attestationEvents { nodes { id } } }', undefined, { to: server })).toMatchObject({
+          status: 200,
+          data: { attestationEvents: null },
+          errors: [sentence()],
+        })
+      expect(await ask('{ locationRecords { totalCount } }', undefined, { to: server })).toMatchObject({
         status: 200,
-        data: { attestationEvents: null },
-        errors: [sentence()],
+        data: { locationRecords: { totalCount: 0 } },
       })
-    expect(await ask('{ locationRecords { totalCount } }', undefined, { to: server })).toMatchObject({
-      status: 200,
-      data: { locationRecords: { totalCount: 0 } },
-    })
-    await server.close()
-    await early.close()
-    await client.end()
-    await own.drop()
-  })
+      await server.close()
+      await early.close()
+      await client.end()
+      await own.drop()
+    },
+  )
 })
 
 describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessions', () => {

@@ -443,34 +443,38 @@ test('the tile service requires revalidation, and compresses for clients that ac
   expect(await isKnown(api, tileAt(4, -100, -50), empty.etag)).toBe(true)
 })
 
-test('the tile service applies a CQL2 filter, including NOT and OR of places', async () => {
-  const given = someRecords(1_500, 3).map((each) => ({ ...each, geometry: point(...firstOf(each)) }))
-  await insertRecords(database.url, given)
-  const api = await start()
-  const place = 'S_INTERSECTS(geometry, POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5)))'
-  for (const filter of [
-    place,
-    `NOT ${place}`,
-    `${place} OR revoked = TRUE`,
-    `NOT (${place} OR S_INTERSECTS(geometry, BBOX(0, 0, 90, 80))) AND chain <> 'celo'`,
-    "S_INTERSECTS(geometry, BBOX(-90, -80, 90, 80)) AND memo LIKE '%'",
-    'FALSE',
-  ]) {
-    const query = `filter=${encodeURIComponent(filter)}`
-    const items = await fetch(`${api.url}/ogc/collections/location-records/items?limit=1&${query}`)
-    const { numberMatched } = (await items.json()) as { numberMatched: number }
-    for (const z of [0, 2])
-      expect([filter, z, await countAt(api, z, query)]).toEqual([filter, z, numberMatched])
-  }
-  const [one, other] = await Promise.all(
-    ['TRUE', 'revoked = TRUE'].map((filter) =>
-      ask(api, tileAt(0, 0, 0), `filter=${encodeURIComponent(filter)}`),
-    ),
-  )
-  expect(one!.etag).not.toBe(other!.etag)
-  const json = `filter-lang=cql2-json&filter=${encodeURIComponent('{"op":"=","args":[{"property":"revoked"},true]}')}`
-  expect((await ask(api, tileAt(0, 0, 0), json)).etag).toBe(other!.etag)
-})
+test(
+  'the tile service applies a CQL2 filter, including NOT and OR of places',
+  { tags: ['slow'] },
+  async () => {
+    const given = someRecords(1_500, 3).map((each) => ({ ...each, geometry: point(...firstOf(each)) }))
+    await insertRecords(database.url, given)
+    const api = await start()
+    const place = 'S_INTERSECTS(geometry, POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5)))'
+    for (const filter of [
+      place,
+      `NOT ${place}`,
+      `${place} OR revoked = TRUE`,
+      `NOT (${place} OR S_INTERSECTS(geometry, BBOX(0, 0, 90, 80))) AND chain <> 'celo'`,
+      "S_INTERSECTS(geometry, BBOX(-90, -80, 90, 80)) AND memo LIKE '%'",
+      'FALSE',
+    ]) {
+      const query = `filter=${encodeURIComponent(filter)}`
+      const items = await fetch(`${api.url}/ogc/collections/location-records/items?limit=1&${query}`)
+      const { numberMatched } = (await items.json()) as { numberMatched: number }
+      for (const z of [0, 2])
+        expect([filter, z, await countAt(api, z, query)]).toEqual([filter, z, numberMatched])
+    }
+    const [one, other] = await Promise.all(
+      ['TRUE', 'revoked = TRUE'].map((filter) =>
+        ask(api, tileAt(0, 0, 0), `filter=${encodeURIComponent(filter)}`),
+      ),
+    )
+    expect(one!.etag).not.toBe(other!.etag)
+    const json = `filter-lang=cql2-json&filter=${encodeURIComponent('{"op":"=","args":[{"property":"revoked"},true]}')}`
+    expect((await ask(api, tileAt(0, 0, 0), json)).etag).toBe(other!.etag)
+  },
+)
 
 test('the tile service lists the tile address in TileJSON, with the filters of the request', async () => {
   const api = await start({ publicBaseUrl: 'https://x.example/geo' })

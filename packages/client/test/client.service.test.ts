@@ -498,7 +498,7 @@ describe('the client, for errors,', () => {
 })
 
 describe('requests that a wallet signs', () => {
-  test("count against the wallet's limit, with ethers and viem", async () => {
+  test("count against the wallet's limit, with ethers and viem", { tags: ['slow'] }, async () => {
     const limited = await startTestWorld({ WALLET_AUTH: 'true', RATE_LIMIT_PER_HOUR: '1' })
     try {
       const options = { url: limited.url, chain: 'base-sepolia', retries: 0 }

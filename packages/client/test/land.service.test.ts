@@ -340,23 +340,27 @@ describe('the client sends no transaction', () => {
   })
 })
 
-test('the client re-signs an answer whose deadline has passed on the chain, up to the limit', async () => {
-  const geo = geoOf('base')
-  const chain = local('base')
-  const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
-  const snapshot = (await chain.provider.send('evm_snapshot', [])) as string
-  try {
-    await chain.provider.send('evm_setNextBlockTimestamp', [Math.floor(Date.now() / 1000) + 86_400])
-    await chain.provider.send('evm_mine', [])
-    const steps: object[] = []
-    await expect(
-      geo.land(answer, viemSigner('base'), { resigns: 2, onStep: (step) => steps.push(step) }),
-    ).rejects.toThrow(sentence())
-    expect(steps).toMatchObject(Array(2).fill({ step: 'signed anew', reason: sentence() }))
-  } finally {
-    await chain.provider.send('evm_revert', [snapshot])
-  }
-})
+test(
+  'the client re-signs an answer whose deadline has passed on the chain, up to the limit',
+  { tags: ['slow'] },
+  async () => {
+    const geo = geoOf('base')
+    const chain = local('base')
+    const answer = await geo.distance(TOWER, GATE, { submission: 'proxy' })
+    const snapshot = (await chain.provider.send('evm_snapshot', [])) as string
+    try {
+      await chain.provider.send('evm_setNextBlockTimestamp', [Math.floor(Date.now() / 1000) + 86_400])
+      await chain.provider.send('evm_mine', [])
+      const steps: object[] = []
+      await expect(
+        geo.land(answer, viemSigner('base'), { resigns: 2, onStep: (step) => steps.push(step) }),
+      ).rejects.toThrow(sentence())
+      expect(steps).toMatchObject(Array(2).fill({ step: 'signed anew', reason: sentence() }))
+    } finally {
+      await chain.provider.send('evm_revert', [snapshot])
+    }
+  },
+)
 
 test('the client estimates the gas, or reports why the answer cannot land', async () => {
   const geo = geoOf('celo')

@@ -265,26 +265,30 @@ test('the MCP server counts places by group, and returns attested names as data'
   expect(await refused(client, 'count_records', { by: 'memo' })).toMatch(/by/)
   expect(await refused(client, 'count_records', { by: 'day', filters: { place: 1 } })).toMatch(/place/)
 })
-test('the MCP server finds the zones that contain a place, and names those that are undecided', async () => {
-  const zone = await attest(world.chain, locationRequest({ ...SQUARE, type: 'Polygon' }), 4)
-  await world.caughtUp()
-  const client = await overStdio('legacy', keyFile)
-  const inside = await told(client, 'find_zones', {
-    geometry: [13.3507, 52.5104],
-    ...{ uids: [zone, hostile], ...CHAIN },
-  })
-  expect(inside).toMatchObject({
-    zones: [{ uid: zone, sentence: expect.any(String), answer_id: expect.any(String) }],
-    ...{ on_boundary: [], complete: false, chain: 'base-sepolia' },
-    untrusted: { undecided: [{ uid: hostile }] },
-  })
-  const { answer_id: answer } = inside.zones[0]
-  expect(await told(client, 'verify_answer', { answer })).toMatchObject({ ours: true })
-  expect(await told(client, 'find_zones', { geometry: GATE, uids: [zone], ...CHAIN })).toMatchObject({
-    ...{ zones: [], complete: true },
-  })
-  expect(await refused(client, 'find_zones', { geometry: GATE, ...CHAIN })).toMatch(/uids/)
-})
+test(
+  'the MCP server finds the zones that contain a place, and names those that are undecided',
+  { tags: ['slow'] },
+  async () => {
+    const zone = await attest(world.chain, locationRequest({ ...SQUARE, type: 'Polygon' }), 4)
+    await world.caughtUp()
+    const client = await overStdio('legacy', keyFile)
+    const inside = await told(client, 'find_zones', {
+      geometry: [13.3507, 52.5104],
+      ...{ uids: [zone, hostile], ...CHAIN },
+    })
+    expect(inside).toMatchObject({
+      zones: [{ uid: zone, sentence: expect.any(String), answer_id: expect.any(String) }],
+      ...{ on_boundary: [], complete: false, chain: 'base-sepolia' },
+      untrusted: { undecided: [{ uid: hostile }] },
+    })
+    const { answer_id: answer } = inside.zones[0]
+    expect(await told(client, 'verify_answer', { answer })).toMatchObject({ ours: true })
+    expect(await told(client, 'find_zones', { geometry: GATE, uids: [zone], ...CHAIN })).toMatchObject({
+      ...{ zones: [], complete: true },
+    })
+    expect(await refused(client, 'find_zones', { geometry: GATE, ...CHAIN })).toMatch(/uids/)
+  },
+)
 test('the MCP server ends a cancelled call silently', { tags: ['slow'] }, async () => {
   const silent = createServer()
   const { send, ask, ended } = await start(await listening(silent))
@@ -353,24 +357,28 @@ describe('the landing tool', () => {
       ...{ answers: [], next_cursor: null, texts: ['0 answers: none matches.'] },
     })
   })
-  test('lands a complete answer of another connection, unless the answer was altered', async () => {
-    const client = await withKey()
-    const { signed_answer: answer } = await told(await overHttp(), 'area', {
-      ...{ geometry: SQUARE, ...CHAIN, include_signature: true },
-    })
-    const transactions = await sent()
-    expect(await refused(client, 'land_answer', { answer: { ...answer, result: 1 } })).toMatch(
-      /^The answer was altered: its result is 1, but the signed value is 10199\.3273/,
-    )
-    expect(await refused(client, 'land_answer', { answer: { result: 1 } })).toMatch(
-      /^The answer is incomplete \(chainId is missing or invalid\)\. Expected complete, unchanged signed_answer of an operation/,
-    )
-    expect(await refused(client, 'land_answer', { answer: 'answer-99' })).toBe(
-      "No answer 'answer-99' is stored in this connection. Call the operation again, and use its answer_id.",
-    )
-    expect(await sent()).toBe(transactions)
-    expect(await told(client, 'land_answer', { answer })).toMatchObject({ already: false })
-  })
+  test(
+    'lands a complete answer of another connection, unless the answer was altered',
+    { tags: ['slow'] },
+    async () => {
+      const client = await withKey()
+      const { signed_answer: answer } = await told(await overHttp(), 'area', {
+        ...{ geometry: SQUARE, ...CHAIN, include_signature: true },
+      })
+      const transactions = await sent()
+      expect(await refused(client, 'land_answer', { answer: { ...answer, result: 1 } })).toMatch(
+        /^The answer was altered: its result is 1, but the signed value is 10199\.3273/,
+      )
+      expect(await refused(client, 'land_answer', { answer: { result: 1 } })).toMatch(
+        /^The answer is incomplete \(chainId is missing or invalid\)\. Expected complete, unchanged signed_answer of an operation/,
+      )
+      expect(await refused(client, 'land_answer', { answer: 'answer-99' })).toBe(
+        "No answer 'answer-99' is stored in this connection. Call the operation again, and use its answer_id.",
+      )
+      expect(await sent()).toBe(transactions)
+      expect(await told(client, 'land_answer', { answer })).toMatchObject({ already: false })
+    },
+  )
   test('is missing without a key, or over HTTP', async () => {
     for (const client of [await overStdio(), await overHttp()])
       await expect(call(client, 'land_answer', { answer: 'answer-1' })).rejects.toThrow(
