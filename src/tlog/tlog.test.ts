@@ -190,7 +190,7 @@ describe('the tree of a log', () => {
           const consistency = await withTiles(source, size, (read) => consistencyProof(read, m + 1, size))
           expect(verifyConsistency(old, head, consistency)).toBe(true)
         }
-        // An edge that is read from tiles and then appends the remaining leaves has the root of the whole tree.
+        // An edge that is read from tiles, and then appends the remaining leaves, has the root of the tree.
         const before = Math.floor(random() * size)
         const from = await TreeEdge.read(tilesOf(leaves.slice(0, before)).source, before)
         for (const leaf of leaves.slice(before, size)) from.append(leaf)
