@@ -41,7 +41,6 @@ const readerOf = ({ chainState, chainId }: Partial<Pick<Vector, 'chainState' | '
   ({
     connected: { chain: CHAINS.find((chain) => chain.id === chainId) },
     work: { client: '203.0.113.7' },
-    checkFresh: async () => {},
     schema: async () => undefined,
     offchainRevocationTime: async (revoker: string, uid: string) =>
       BigInt(
@@ -243,7 +242,6 @@ test('the resolver reads no revocation for a client without remaining account ch
   const reader = {
     accountRefusal: () => Promise.reject(ownShareUsed('')),
     offchainRevocationTime: async () => (read.push('revocation'), 0n),
-    checkFresh: async () => void read.push('head'),
   } as unknown as ChainReader
   const resolver = new OffchainResolver({
     ...{ measurer: new Measurer(), maxLagSeconds: 60, schemaPolicy: ALL_SCHEMAS, clock },

@@ -109,11 +109,9 @@ export class OffchainResolver {
       refuse(path)(error)
     }
     // The account is checked first: if the client has no share of these checks left, nothing else is read.
-    const refusal = claim && (await reader.accountRefusal({ account: signer, ...claim }))
-    const [revocationTime] = await Promise.all([
-      reader.offchainRevocationTime(signer, uid),
-      reader.checkFresh(this.options.maxLagSeconds),
-    ])
+    const { maxLagSeconds } = this.options
+    const refusal = claim && (await reader.accountRefusal({ account: signer, ...claim }, maxLagSeconds))
+    const revocationTime = await reader.offchainRevocationTime(signer, uid, maxLagSeconds)
     if (refusal) {
       const problem = refusal.isContract ? undefined : claim?.problem
       throw refused(path, 'verification-failed', problem ?? `its signature ${refusal.problem}`)

@@ -70,7 +70,7 @@ const reader = (url = chain.url) =>
   new ChainReader({ chain: LOCAL_CHAIN, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, Date.now)
 const DIGEST = hashMessage('a text')
 const refusal = (account: string, signature: string, of = reader()) =>
-  of.accountRefusal({ account: account.toLowerCase(), digest: DIGEST, signature })
+  of.accountRefusal({ account: account.toLowerCase(), digest: DIGEST, signature }, Infinity)
 const signed = (key: Wallet) => key.signingKey.sign(DIGEST).serialized
 
 describe('a smart account', () => {
@@ -230,7 +230,7 @@ describe('an account on a chain that is not local', () => {
         refusal(factory, '0x00', of.of({ ...OWN_WORK, client: `client ${i % 5}` })),
       )
       await expect.poll(() => waiting.length).toBe(32)
-      await of.offchainRevocationTime(factory, DIGEST)
+      await of.offchainRevocationTime(factory, DIGEST, Infinity)
       expect(waiting).toHaveLength(32)
       for (let done = 0; done < 80; done++) {
         await expect.poll(() => waiting.length).toBeGreaterThan(0)
@@ -250,20 +250,24 @@ describe('an account on a chain that is not local', () => {
     waiting?: (() => void)[],
   ) {
     const blocks: unknown[] = []
-    const answer = async (request: IncomingMessage, response: ServerResponse) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      const body = Buffer.concat(chunks).toString()
-      const { id, method, params } = JSON.parse(body)
+    const changeOf = async ({ id, method, params }: any) => {
       if (method === 'eth_call') blocks.push(params[1])
       if (waiting && method === 'eth_call' && !params[0].to)
         await new Promise<void>((resolve) => waiting.push(resolve))
       const changed = change(method, params)
-      const text = changed
-        ? JSON.stringify({ jsonrpc: '2.0', id, ...changed })
-        : await (
-            await fetch(chain.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-          ).text()
+      return changed && { ...{ id, result: undefined, error: undefined }, ...changed }
+    }
+    const answer = async (request: IncomingMessage, response: ServerResponse) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const body = Buffer.concat(chunks).toString()
+      const given = JSON.parse(body)
+      const changed = await Promise.all([given].flat().map((call) => changeOf(call)))
+      const sent = await fetch(chain.url, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+      })
+      const answers = ([await sent.json()].flat() as object[]).map((each, i) => ({ ...each, ...changed[i] }))
+      const text = JSON.stringify(Array.isArray(given) ? answers : answers[0])
       response.setHeader('content-type', 'application/json').end(text)
     }
     const server = createServer((request, response) => void answer(request, response))

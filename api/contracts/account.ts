@@ -102,14 +102,23 @@ export class AccountChecks {
    * longer counts. A local chain, which makes blocks on demand, is called at its head only. Verdicts are not
    * cached.
    * @param node the node for the work of the request
+   * @param maxAgeSeconds maximum age of the head
    */
-  refusal(claim: AccountSignature, node: ChainNode): Promise<AccountRefusal | undefined> {
+  refusal(
+    claim: AccountSignature,
+    node: ChainNode,
+    maxAgeSeconds: number,
+  ): Promise<AccountRefusal | undefined> {
     // Encoding the call takes longer than all other work for a request that gets no slot.
-    return this.slots.run(node.work, () => refusalBy(node, claim))
+    return this.slots.run(node.work, () => refusalBy(node, claim, maxAgeSeconds))
   }
 }
 
-async function refusalBy(node: ChainNode, claim: AccountSignature): Promise<AccountRefusal | undefined> {
+async function refusalBy(
+  node: ChainNode,
+  claim: AccountSignature,
+  maxAgeSeconds: number,
+): Promise<AccountRefusal | undefined> {
   const { slug } = node.connected.chain
   const call = accountCall(claim)
   if (!call)
@@ -118,7 +127,7 @@ async function refusalBy(node: ChainNode, claim: AccountSignature): Promise<Acco
       problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
     }
   const [last, final] = await Promise.all([
-    ask(node, call, 'latest'),
+    node.callAtHead(call, maxAgeSeconds).then((answer) => answerOf(node, answer)),
     node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),
   ])
   const contract = `the contract ${claim.account} of ${slug}`
@@ -136,8 +145,9 @@ async function refusalBy(node: ChainNode, claim: AccountSignature): Promise<Acco
   return undefined
 }
 
-async function ask(node: ChainNode, call: object, block: string): Promise<AccountAnswer> {
-  const answer = readAccountAnswer(await node.request('eth_call', [call, block], { unshared: true }))
+/** Decodes the response to a call. Throws an UnavailableError if it is malformed. */
+function answerOf(node: ChainNode, response: unknown): AccountAnswer {
+  const answer = readAccountAnswer(response)
   if (!answer)
     throw new UnavailableError(
       `The RPC endpoint of ${node.connected.chain.slug} could not call a smart account.`,
@@ -153,7 +163,10 @@ async function askAtFinalBlock(
   let failure: unknown
   for (const block of blocks)
     try {
-      return { answer: await ask(node, call, toQuantity(block)), block }
+      return {
+        answer: answerOf(node, await node.request('eth_call', [call, toQuantity(block)], { unshared: true })),
+        block,
+      }
     } catch (error) {
       // Only an RPC endpoint that works and returns an error may lack the state of this block.
       if (!((error as Error).cause instanceof RpcError)) throw error

@@ -2,6 +2,8 @@ import { setMaxListeners } from 'node:events'
 import { AbiCoder } from 'ethers/abi'
 import { expect, test, vi } from 'vitest'
 import { CHAINS } from '../../src/chains'
+import { serve } from '../../test/http-server'
+import { UnavailableError } from '../http/problems'
 import { OWN_WORK } from '../http/work'
 import { AccountChecks } from './account'
 import { ChainReader } from './chain-reader'
@@ -95,11 +97,13 @@ test('the call queue checks signatures of smart accounts within the share of eac
       .refusal(
         { account: `0x${'1'.repeat(40)}`, digest: `0x${'2'.repeat(64)}`, signature: '0x00' },
         node.of({ ...OWN_WORK, client }),
+        60,
       )
       .catch(() => {})
   const encode = vi.spyOn(AbiCoder.prototype, 'encode')
   for (let i = 0; i < 30; i++) void check('hostile')
-  const atHead = () => node.sent.filter(({ parameters }) => parameters[1] === 'latest').length
+  const atHead = () =>
+    node.sent.filter(({ client, parameters }) => client !== '' && parameters[0] === 'latest').length
   await expect.poll(atHead).toBe(6)
   expect(encode).toHaveBeenCalledTimes(6)
   encode.mockRestore()
@@ -116,4 +120,49 @@ test('the call queue shares results between clients without charging the first c
   void own.nonce(`0x${'1'.repeat(40)}`)
   expect(node.sent.map(({ client }) => client)).toEqual(['', ''])
   for (const { answer } of node.sent) answer(`0x${'0'.repeat(64)}`)
+})
+
+/** Endpoint whose head has this age, and which returns this word, or HTTP status 429, for each call. */
+const endpoint = (ageSeconds: number, word: string | undefined) =>
+  serve(async (request, response) => {
+    const body: Buffer[] = []
+    for await (const part of request) body.push(part as Buffer)
+    const given = JSON.parse(Buffer.concat(body).toString()) as unknown
+    const calls = [given].flat() as { id: number; method: string; params: unknown[] }[]
+    if (word === undefined && calls.some(({ method }) => method === 'eth_call'))
+      return void response.writeHead(429).end()
+    const hex = (value: number) => `0x${value.toString(16)}`
+    const head = { number: hex(1e6 - ageSeconds), timestamp: hex(Math.floor(Date.now() / 1000) - ageSeconds) }
+    const results: Record<string, unknown> = {
+      ...{ eth_chainId: hex(CHAINS[0]!.id), web3_clientVersion: 'geth/v1' },
+      ...{ eth_getBlockByNumber: head, eth_call: word },
+    }
+    const answers = calls.map(({ id, method, params }) =>
+      Number(params[1]) > Number(head.number)
+        ? { jsonrpc: '2.0', id, error: { code: -32_000, message: 'header not found' } }
+        : { jsonrpc: '2.0', id, result: results[method] },
+    )
+    response.end(JSON.stringify(Array.isArray(given) ? answers : answers[0]))
+  })
+const word = (value: number) => `0x${String(value).padStart(64, '0')}`
+test.each([
+  ['a batch of calls', 81],
+  ['one call at a time', 1],
+])('no result of an endpoint that lags is used, whatever the head of another one (%s)', async (_, size) => {
+  const account = `0x${'1'.repeat(40)}`
+  const claim = { account, digest: `0x${'2'.repeat(64)}`, signature: '0x00' }
+  for (const ageSeconds of [0, 3_600]) {
+    const rpcUrls = [await endpoint(0, undefined), await endpoint(ageSeconds, word(0))]
+    const chain = { chain: CHAINS[0]!, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }
+    const node = new ChainReader(chain, Date.now, size)
+    const reads = await Promise.allSettled([
+      node.offchainRevocationTime(account, claim.digest, 60),
+      node.accountRefusal(claim, 60),
+    ])
+    expect(reads).toMatchObject(
+      ageSeconds === 0
+        ? [{ value: 0n }, { value: { isContract: false } }]
+        : reads.map(() => ({ status: 'rejected', reason: expect.any(UnavailableError) as unknown })),
+    )
+  }
 })

@@ -1,7 +1,7 @@
 import type { Interface } from 'ethers/abi'
 import { toQuantity } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
-import { Rpc, RpcError, type Route } from '../../src/rpc'
+import { isBatchRefused, Rpc, RpcError, type Route } from '../../src/rpc'
 import { UnavailableError, ownShareUsed } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
@@ -45,8 +45,8 @@ const CALLS = {
   waitingEach: 200,
   waitMs: CALL_TIMEOUT_MS,
 }
-/** Maximum age in milliseconds of a shared time of the head, and of a shared number of a final block. */
-const HEAD_SHARED_MS = 2_000
+/** Maximum age in milliseconds of a shared number of a final block. */
+const FINAL_SHARED_MS = 2_000
 const CHAIN_ID_SHARED_MS = 60_000
 const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
@@ -70,9 +70,7 @@ export class ChainNode {
   private readonly inFlight = new Map<string, Promise<unknown>>()
   readonly rpc: Rpc
   protected readonly route: Route
-  /** Time of the head in Unix seconds */
-  private readonly headTime = new SharedRead(async () => (await this.block('latest')).time, HEAD_SHARED_MS)
-  private readonly finalNumbers = new SharedRead(() => this.readFinalBlocks(), HEAD_SHARED_MS)
+  private readonly finalNumbers = new SharedRead(() => this.readFinalBlocks(), FINAL_SHARED_MS)
   private readonly developmentNode = new SharedRead(
     async () => /^(anvil|hardhat)/i.test(await this.clientVersion()),
     SOFTWARE_SHARED_MS,
@@ -154,11 +152,34 @@ export class ChainNode {
   }
 
   /**
-   * Throws an UnavailableError if the head is older than this, because its state is too old; or if it is in
-   * the future, because its age is unknown. Local chains are exempt: they make blocks on demand.
+   * Returns the result of an eth_call at the latest block of the endpoint that answers. Throws like
+   * `requireFresh`.
    */
-  async checkFresh(maxSeconds: number): Promise<void> {
-    if (!(await this.isLocal())) this.requireFresh(await this.headTime.get(), maxSeconds)
+  async callAtHead(call: object, maxAgeSeconds: number): Promise<unknown> {
+    const [block, answer] = await this.limited(() => this.sendAtHead([call]))
+    await this.requireFresh(timeOf(block), maxAgeSeconds)
+    return answer
+  }
+
+  /**
+   * Returns the latest block of an endpoint, in the form of JSON-RPC, and the results of these calls of
+   * eth_call. All are from one endpoint, because another one may lag: the age of a block proves nothing about
+   * a result of another endpoint. The block is read first, so that the state is at least as new. Each call is
+   * sent separately at that block if an endpoint refuses the batch, or if rpcBatchSize splits it into several
+   * requests, because an endpoint may consist of several nodes.
+   */
+  protected async sendAtHead(calls: readonly object[]): Promise<[block: unknown, ...results: unknown[]]> {
+    const latest = ['latest', false]
+    if (calls.length < this.batchSize)
+      try {
+        const each = calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] }))
+        const block = { method: 'eth_getBlockByNumber', params: latest }
+        return (await this.route.batchCall([block, ...each], { once: true })) as [unknown, ...unknown[]]
+      } catch (cause) {
+        if (!isBatchRefused(cause as Error)) throw this.noAnswer(cause)
+      }
+    const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
+    return [block, ...(await Promise.all(calls.map((call) => this.send('eth_call', [call, block.number]))))]
   }
 
   /** Returns the name of the node's software, such as `anvil/v1.7.1`. */
@@ -166,10 +187,17 @@ export class ChainNode {
     return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
   }
 
-  protected requireFresh(headTime: number, maxSeconds: number): void {
+  /**
+   * Throws an UnavailableError if the head is older than this, because its state is too old; or if it is in
+   * the future, because its age is unknown. Local chains are exempt: they make blocks on demand.
+   * @param headTime Unix seconds
+   */
+  protected async requireFresh(headTime: number, maxAgeSeconds: number): Promise<void> {
+    if (maxAgeSeconds === Infinity || (await this.isLocal())) return
     const age = Math.round(this.clock() / 1000 - headTime)
     const { slug } = this.connected.chain
-    if (age > maxSeconds)
+    if (Number.isNaN(age)) throw this.noAnswerOf('eth_getBlockByNumber', 'no latest block')
+    if (age > maxAgeSeconds)
       throw new UnavailableError(`The newest block at the RPC endpoint of ${slug} is ${age} seconds old.`)
     if (age < -SKEW_SECONDS)
       throw new UnavailableError(
@@ -177,7 +205,7 @@ export class ChainNode {
       )
   }
 
-  /** Returns the numbers of blocks that no reorg undoes, the safest first; at most HEAD_SHARED_MS old. */
+  /** Returns the numbers of blocks that no reorg undoes, the safest first; at most FINAL_SHARED_MS old. */
   finalBlocks(): Promise<readonly number[]> {
     return this.finalNumbers.get()
   }
@@ -281,6 +309,11 @@ export class ChainNode {
       cause,
     })
   }
+}
+
+/** Returns the Unix seconds of a block in the form of JSON-RPC; NaN for anything else. */
+export function timeOf(block: unknown): number {
+  return Number((block as { timestamp?: string } | null)?.timestamp)
 }
 
 /** Returns a factory of refusals: 429 for the client's own limit, otherwise an UnavailableError. */

@@ -5,9 +5,8 @@ import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
 import type { ConnectedChain } from '../../src/config'
 import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
-import { isBatchRefused } from '../../src/rpc'
 import { AccountChecks, type AccountRefusal, type AccountSignature } from './account'
-import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData } from './chain-node'
+import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData, timeOf } from './chain-node'
 import { QUORUM, readEpochs, type QuorumEpoch, type QuorumView } from './quorum-epochs'
 import { Cache } from '../http/cache'
 import { UnavailableError } from '../http/problems'
@@ -83,15 +82,14 @@ export interface ProxyFacts {
  */
 const CURRENT_SHARED_MS = 250
 const SLOW_BLOCK_MS = 1_000
-/** Maximum number of attestations per request to an RPC endpoint: those of two full batches. */
-const ATTESTATIONS_AT_ONCE = 80
+/** Maximum number of calls of EAS per request to an RPC endpoint: those of two full batches. */
+const CALLS_AT_ONCE = 80
 
 interface Gathering {
-  readonly uids: string[]
-  /**
-   * Latest block of the endpoint that answered, in the form of JSON-RPC, and the results of getAttestation.
-   */
-  readonly answers: Promise<[block: unknown, ...attestations: unknown[]]>
+  /** Data of calls of EAS. */
+  readonly calls: string[]
+  /** Latest block of the endpoint that answered, in the form of JSON-RPC, and the results. */
+  readonly answers: Promise<[block: unknown, ...results: unknown[]]>
 }
 
 /**
@@ -113,7 +111,7 @@ export class ChainReader extends ChainNode {
    * @param clock Unix milliseconds
    * @param batchSize calls in one HTTP request
    */
-  constructor(connected: ConnectedChain, clock: () => number, batchSize = ATTESTATIONS_AT_ONCE + 1) {
+  constructor(connected: ConnectedChain, clock: () => number, batchSize = CALLS_AT_ONCE + 1) {
     super(connected, clock, batchSize)
   }
 
@@ -177,12 +175,10 @@ export class ChainReader extends ChainNode {
   /**
    * Returns the present attestation, its content verified by its UID; undefined if it does not exist. All
    * concurrent reads of one client's request are one request to one endpoint, together with the latest block,
-   * which must not be older than `maxAgeSeconds` (see checkFresh).
+   * which must not be older than `maxAgeSeconds` (see requireFresh).
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
-    const { headTime, word } = await this.gather(uid)
-    if (maxAgeSeconds < Infinity && !(await this.isLocal())) this.requireFresh(headTime, maxAgeSeconds)
-    const answer = this.decode(EAS, 'getAttestation', word) as OnchainAttestation
+    const answer = (await this.gather('getAttestation', [uid], maxAgeSeconds)) as OnchainAttestation
     if (answer.uid === ZeroHash) return undefined
     const { schema, time, expirationTime, revocationTime, refUID, revocable, data } = answer
     const attestation = {
@@ -227,15 +223,18 @@ export class ChainReader extends ChainNode {
 
   /**
    * Returns when this account revoked an offchain attestation, in Unix seconds; 0 = never. Revocations of the
-   * same UID by other accounts do not count.
+   * same UID by other accounts do not count. It is read like `attestation`.
    */
-  async offchainRevocationTime(revoker: string, uid: string): Promise<bigint> {
-    return (await this.call(this.connected.chain.eas, EAS, 'getRevokeOffchain', [revoker, uid])) as bigint
+  async offchainRevocationTime(revoker: string, uid: string, maxAgeSeconds: number): Promise<bigint> {
+    return (await this.gather('getRevokeOffchain', [revoker, uid], maxAgeSeconds)) as bigint
   }
 
-  /** Returns why an account does not accept a signature; undefined if it does (AccountChecks). */
-  accountRefusal(claim: AccountSignature): Promise<AccountRefusal | undefined> {
-    return this.accounts.refusal(claim, this)
+  /**
+   * Returns why an account does not accept a signature; undefined if it does (AccountChecks). The head must
+   * not be older than `maxAgeSeconds`.
+   */
+  accountRefusal(claim: AccountSignature, maxAgeSeconds: number): Promise<AccountRefusal | undefined> {
+    return this.accounts.refusal(claim, this, maxAgeSeconds)
   }
 
   /** Reads the facts about EAS that the signer compares with the table of chains. */
@@ -324,58 +323,32 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the result of getAttestation, and the Unix seconds of the latest block of the endpoint. Reads
-   * that start in one turn of the event loop are one request.
+   * Returns the result of a view function of EAS at a head that is not older than `maxAgeSeconds`. Calls that
+   * start in one turn of the event loop are one request.
    */
-  private async gather(uid: string): Promise<{ headTime: number; word: string }> {
-    if (!this.gathering || this.gathering.uids.length >= ATTESTATIONS_AT_ONCE) {
-      const uids: string[] = []
+  private async gather(name: string, parameters: unknown[], maxAgeSeconds: number): Promise<unknown> {
+    const { slug, eas } = this.connected.chain
+    const data = EAS.encodeFunctionData(name, parameters)
+    if (!this.gathering || this.gathering.calls.length >= CALLS_AT_ONCE) {
+      const calls: string[] = []
       const begin = async () => {
         await setImmediate()
-        if (this.gathering?.uids === uids) this.gathering = undefined
-        return this.limited(() => this.sendAttestations(uids))
+        if (this.gathering?.calls === calls) this.gathering = undefined
+        return this.limited(() => this.sendAtHead(calls.map((each) => ({ to: eas, data: each }))))
       }
-      this.gathering = { uids, answers: begin() }
+      this.gathering = { calls, answers: begin() }
     }
-    const { uids, answers } = this.gathering
-    if (!uids.includes(uid)) uids.push(uid)
-    const [block, ...attestations] = await answers
-    const { slug, eas } = this.connected.chain
-    const answer = attestations[uids.indexOf(uid)]
+    const { calls, answers } = this.gathering
+    if (!calls.includes(data)) calls.push(data)
+    const [block, ...results] = await answers
+    const answer = results[calls.indexOf(data)]
     if (answer === '0x') throw new NoContractError(`The RPC endpoint of ${slug} finds no contract at ${eas}.`)
     const headTime = timeOf(block)
     if (typeof answer !== 'string' || Number.isNaN(headTime))
-      throw this.noAnswerOf('getAttestation', 'a value that is not a string, or no latest block')
-    return { headTime, word: answer }
+      throw this.noAnswerOf(name, 'a value that is not a string, or no latest block')
+    await this.requireFresh(headTime, maxAgeSeconds)
+    return this.decode(EAS, name, answer)
   }
-
-  /**
-   * Reads the latest block first, so that the state is at least as new. Each attestation is read separately
-   * at that block if an endpoint refuses the batch, or if rpcBatchSize splits it into several requests,
-   * because an endpoint may consist of several nodes.
-   */
-  private async sendAttestations(uids: readonly string[]): Promise<[unknown, ...unknown[]]> {
-    const latest = ['latest', false]
-    const call = (uid: string, block: unknown) => [
-      { to: this.connected.chain.eas, data: EAS.encodeFunctionData('getAttestation', [uid]) },
-      block,
-    ]
-    if (uids.length < this.batchSize)
-      try {
-        const calls = uids.map((uid) => ({ method: 'eth_call', params: call(uid, 'latest') }))
-        const block = { method: 'eth_getBlockByNumber', params: latest }
-        return (await this.route.batchCall([block, ...calls], { once: true })) as [unknown, ...unknown[]]
-      } catch (cause) {
-        if (!isBatchRefused(cause as Error)) throw this.noAnswer(cause)
-      }
-    const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
-    return [block, ...(await Promise.all(uids.map((uid) => this.send('eth_call', call(uid, block.number)))))]
-  }
-}
-
-/** Returns the Unix seconds of a block in the form of JSON-RPC; NaN for anything else. */
-function timeOf(block: unknown): number {
-  return Number((block as { timestamp?: string } | null)?.timestamp)
 }
 
 /** Returns the address in a word, lower-case; undefined if the word is not an address. */

@@ -227,10 +227,7 @@ export class WalletTier {
     const unknown = `is not by ${claim.account}`
     if (chain === undefined) return unknown
     const reader = this.options.smartAccounts!.get(Number(chain))!.of(work)
-    const [refusal] = await Promise.all([
-      reader.accountRefusal(claim),
-      reader.checkFresh(this.options.maxLagSeconds),
-    ])
+    const refusal = await reader.accountRefusal(claim, this.options.maxLagSeconds)
     return refusal && (refusal.isContract ? `${refusal.problem},` : unknown)
   }
 }
