@@ -58,8 +58,9 @@ export async function landQuorum(
   )
   if ('refused' in outcome) {
     const error = await refusal(outcome, 'The answer did not land')
-    const before =
-      error.contractError === 'AlreadyUsed' && (await landedBefore(reader, chain, quorumAnswer, signal))
+    // The contract checks the deadline first, so an answer that has landed is refused for its deadline later.
+    const mayHaveLanded = ['AlreadyUsed', 'DeadlinePassed'].includes(error.contractError!)
+    const before = mayHaveLanded && (await landedBefore(reader, chain, quorumAnswer, signal))
     if (!before) throw error
     return before
   }
@@ -80,9 +81,9 @@ const RANGE_BLOCKS = 2_000
 const SKEW_SECONDS = 60
 
 /**
- * Finds the attestation of an answer whose digest was used, in the blocks from its timestamp to its deadline.
- * A digest is used once, so there is one attestation with this content. Returns undefined if the RPC endpoint
- * does not return it.
+ * Finds the attestation of an answer that may have landed, in the blocks from its timestamp to its deadline.
+ * A digest is used once, so there is at most one attestation with this content. Returns undefined if the RPC
+ * endpoint returns none.
  */
 async function landedBefore(
   reader: ChainReader,

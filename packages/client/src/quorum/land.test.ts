@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+import { encodeAbiParameters, encodeErrorResult, parseAbi, parseAbiParameters, type Hex } from 'viem'
+import { describe, expect, test } from 'vitest'
+import { encodeBooleanResult } from '../../../../src/eas'
+import type { Chain, QuorumAnswer } from '../types'
+import { landQuorum } from './land'
+
+const hash = (digit: string): Hex => `0x${digit.repeat(64)}`
+const address = (digit: string): Hex => `0x${digit.repeat(40)}`
+const [SCHEMA, UID, TRANSACTION] = [hash('5'), hash('1'), hash('7')]
+const [EAS, QUORUM, SENDER, RECIPIENT] = [address('e'), address('9'), address('a'), address('2')]
+const ERRORS = parseAbi(['error DeadlinePassed(uint256)', 'error AlreadyUsed(bytes32)'])
+const TIME = 1_700_000_000
+const claims = { inputRefs: [hash('3'), hash('4')], timestamp: TIME, operation: 'within:100' }
+const answer = {
+  ...{ schema: SCHEMA, recipient: RECIPIENT, revocable: true, refUID: hash('0'), epoch: 1 },
+  ...{ expirationTime: 2 ** 40 + 5, deadline: TIME + 600, data: encodeBooleanResult(true, claims) as Hex },
+}
+const quorumAnswer = {
+  ...{ ...claims, result: true, chainId: 1, quorum: QUORUM, answer, digest: hash('8'), dissent: [] },
+  ...{ signers: '0x1', signatures: `0x${'6'.repeat(130)}` },
+} as unknown as QuorumAnswer
+
+/** Wallet on a chain whose quorum refuses all answers. `landed` is true if it has accepted this one. */
+const walletOn = (refusal: Hex, landed: boolean) => {
+  const attestation = encodeAbiParameters(
+    parseAbiParameters(
+      '(bytes32, bytes32, uint64, uint64, uint64, bytes32, address, address, bool, bytes) attestation',
+    ),
+    [
+      [
+        ...([UID, SCHEMA, BigInt(TIME + 5), BigInt(answer.expirationTime), 0n, hash('0')] as const),
+        ...([RECIPIENT, QUORUM, true, answer.data] as const),
+      ],
+    ],
+  )
+  const results: Record<string, (parameters: any[]) => unknown> = {
+    eth_chainId: () => '0x1',
+    eth_requestAccounts: () => [SENDER],
+    eth_getBlockByNumber: ([block]) => {
+      const number = block === 'latest' ? 900 : Number(block)
+      return { number, timestamp: TIME - 120 + number }
+    },
+    eth_getLogs: () => (landed ? [{ data: UID, transactionHash: TRANSACTION, blockNumber: '0x7d' }] : []),
+    eth_call: ([{ to }]) => {
+      if (to === EAS) return attestation
+      throw Object.assign(new Error('execution reverted'), { data: refusal })
+    },
+  }
+  return {
+    request: async ({ method, params = [] }: { method: string; params?: any[] }) => results[method]!(params),
+  }
+}
+
+describe('an answer of a quorum that the contract refuses', () => {
+  const land = (refusal: Hex, landed: boolean) =>
+    landQuorum(
+      { chain: async () => ({ id: 1, slug: 'ethereum', eas: EAS }) as unknown as Chain },
+      ...[quorumAnswer, walletOn(refusal, landed)],
+    )
+  const refusals = {
+    AlreadyUsed: encodeErrorResult({ abi: ERRORS, errorName: 'AlreadyUsed', args: [hash('8')] }),
+    DeadlinePassed: encodeErrorResult({
+      ...{ abi: ERRORS, errorName: 'DeadlinePassed', args: [BigInt(answer.deadline)] },
+    }),
+  }
+
+  test.each(Object.entries(refusals))('is found if it has landed before (%s)', async (_, refusal) => {
+    expect(await land(refusal, true)).toMatchObject({
+      ...{ uid: UID, transactionHash: TRANSACTION, blockNumber: 125, already: true },
+    })
+  })
+  test('has not landed if its deadline passed before', async () => {
+    await expect(land(refusals.DeadlinePassed, false)).rejects.toMatchObject({
+      ...{ name: 'LandingError', contractError: 'DeadlinePassed' },
+    })
+  })
+})
