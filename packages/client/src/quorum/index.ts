@@ -147,7 +147,9 @@ async function askQuorum(
   )
   try {
     const known = epochs.get(chainId)
-    const isFresh = known && performance.now() - known.at < EPOCH_MS
+    // The operator set of an ended epoch is read again: operators refuse deadlines after its end, and in the past.
+    const isFresh =
+      known && performance.now() - known.at < EPOCH_MS && Date.now() / 1000 < known.epoch.validUntil - 1
     const named = isFresh
       ? known
       : await untilAborted(currentEpoch(operators, options, chainId, ending.signal), signal)

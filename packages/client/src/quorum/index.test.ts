@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+import { hashTypedData } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { encodeNumericResult } from '../../../../src/eas'
+import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { quorumOf } from '.'
+import { ZERO_ADDRESS, ZERO_HASH } from '../eas'
+import type { Context } from '../context'
+
+const OPERATOR = privateKeyToAccount(`0x${'1'.repeat(64)}`)
+const QUORUM = `0x${'9'.repeat(40)}` as const
+const START = 1_700_000_000
+
+/** Operator of two epochs, of which the second one starts when the first one ends. */
+const operator: typeof fetch = async (input) => {
+  const request = input as Request
+  const json = { headers: { 'content-type': 'application/json' } }
+  const [epoch1, epoch2] = [START, START + 30].map((validFrom, i) => ({
+    ...{ epoch: i + 1, validFrom, validUntil: i === 0 ? START + 30 : START + 9_999, threshold: 1 },
+    operators: [OPERATOR.address],
+  }))
+  if (request.method === 'GET')
+    return new Response(JSON.stringify([{ chainId: 1, quorum: QUORUM, epochs: [epoch1, epoch2] }]), json)
+  const { timestamp, deadline, epoch, expirationTime } = (await request.json()) as Record<string, number>
+  const context = { timestamp: timestamp!, operation: 'area', inputRefs: [`0x${'4'.repeat(64)}`] }
+  const answer = {
+    ...{ schema: ZERO_HASH, recipient: ZERO_ADDRESS, revocable: true, refUID: ZERO_HASH },
+    ...{ expirationTime, data: encodeNumericResult(1n, 'square_centimeters', context), deadline, epoch },
+  }
+  const domain = { name: 'GeoQuorum', version: '1', chainId: 1, verifyingContract: QUORUM }
+  const typed = { domain, types: { Answer: QUORUM_FIELDS }, primaryType: 'Answer', message: answer } as never
+  const signature = await OPERATOR.signTypedData(typed)
+  return new Response(JSON.stringify({ answer, index: 0, digest: hashTypedData(typed), signature }), json)
+}
+
+afterEach(() => void vi.restoreAllMocks())
+
+test('a quorum reads its operator set again once the epoch has ended', async () => {
+  const clock = vi.spyOn(Date, 'now')
+  const context = { options: { url: 'http://x', chain: 1, fetch: operator } } as unknown as Context
+  const quorum = quorumOf(context, { operators: ['http://one'], k: 1 })
+  const seen: unknown[] = []
+  for (const after of [0, 28, 31]) {
+    clock.mockReturnValue((START + after) * 1000)
+    const { answer } = await quorum.area([0, 0] as never)
+    seen.push([answer.epoch, answer.deadline - START])
+  }
+  expect(seen).toEqual([
+    [1, 29],
+    [1, 29],
+    [2, 631],
+  ])
+})
