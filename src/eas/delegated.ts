@@ -276,7 +276,8 @@ export function multiAttestCalldata(
  * ABIs, such as that of a resolver.
  */
 export function delegationError(layout: AttestLayout, revertData: string): string | undefined {
-  return revertData.length < 10 ? undefined : INTERFACES[layout].parseError(revertData)?.name
+  // Reads the selector only: a resolver may revert with a well-known error and malformed values.
+  return revertData.length < 10 ? undefined : INTERFACES[layout].getError(revertData.slice(0, 10))?.name
 }
 
 function address(text: string): string {

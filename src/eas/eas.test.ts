@@ -261,6 +261,8 @@ describe('delegated attestations', () => {
     expect(delegationError('v1', '0x8baa579f')).toBe('InvalidSignature')
     expect(delegationError('v1', '0x12345678')).toBeUndefined()
     expect(delegationError('v1', '0x')).toBeUndefined()
+    for (const text of ['Error(string)', 'Panic(uint256)', 'UsedSignature()'])
+      expect(delegationError('proxy', `${id(text).slice(0, 10)}ff`)).toBe(text.slice(0, text.indexOf('(')))
   })
   test('reject fields that do not fit their types', async () => {
     const { message, domain } = attests[0]!
