@@ -134,7 +134,7 @@ async function resign(landing: Landing, { answer, reason, refusal }: In<'resigni
   const { signal, resigns = RESIGNS, onStep = () => {} } = landing.options
   if (landing.resigned >= resigns)
     throw new LandingError(`The answer did not land: ${reason}. It was re-signed ${resigns} times.`)
-  const fresh = await landing.context.resign(answer, { signal }).catch((error: Error) => {
+  const fresh = await landing.context.resign(essentialsOf(answer), { signal }).catch((error: Error) => {
     if (!(error instanceof InvalidInputError)) throw error
     throw new LandingError(
       `The answer did not land: ${reason}, and the service cannot re-sign it (${error.detail}). ` +
@@ -148,6 +148,18 @@ async function resign(landing: Landing, { answer, reason, refusal }: In<'resigni
   landing.resigned++
   await onStep({ step: 'signed anew', reason, answer: fresh })
   return { at: 'submitting', answer: fresh }
+}
+
+/**
+ * Returns the parts of an answer that the service signs again. The others were compared with them before, or
+ * are unknown to the service: zones are a batch with more fields, and users may have added some.
+ */
+function essentialsOf(answer: Answer | BatchAnswer): Answer | BatchAnswer {
+  const { chainId } = answer
+  const one = ({ attestation, delegatedAttestation }: Answer) => ({ attestation, delegatedAttestation })
+  return ('results' in answer
+    ? { chainId, results: (answer.results as Answer[]).map(one) }
+    : { chainId, ...one(answer) }) as unknown as Answer | BatchAnswer
 }
 
 /**

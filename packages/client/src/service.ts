@@ -49,7 +49,7 @@ export function connect(given: GeoOptions): Connection {
       refuseUnknown('resign', given, { submission: true, signal: true })
       const { submission, signal } = given
       const sign = <A extends object>(part: A) =>
-        post<A>('resign', { ...part, ...(submission && { submission }) }, signal, answer.chainId)
+        post<A>('resign', { ...asBatch(part), ...(submission && { submission }) }, signal, answer.chainId)
       if (!isLong(answer)) return sign(answer)
       const { answersInParts, requestAll } = await import('./parts')
       return requestAll(answersInParts(answer), sign) as unknown as typeof answer
@@ -91,6 +91,13 @@ export function connect(given: GeoOptions): Connection {
     health: (options) => state('health', options),
     ready: (options) => state('ready', options),
   }
+}
+
+/** Returns the fields that a batch has. Zones, which are signed again as a batch, have more. */
+function asBatch(answer: object): object {
+  if (!('results' in answer)) return answer
+  const { chainId, results, deadline, multiAttestByDelegation, transaction } = answer as BatchAnswer
+  return { chainId, results, deadline, multiAttestByDelegation, transaction }
 }
 
 type Api = ReturnType<typeof apiOf>

@@ -18,7 +18,7 @@ import {
   type Provider,
   type Signer,
 } from '@geospatial-attestation/client'
-import { Wallet } from 'ethers'
+import { Wallet, ZeroHash } from 'ethers'
 import { createPublicClient, createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -162,6 +162,29 @@ describe('concurrent answers', () => {
       expect(steps.filter((step) => step === 'signed anew').length).toBeGreaterThanOrEqual(11)
     },
   )
+
+  test('are re-signed without fields that the service does not know, such as those of zones', async () => {
+    const geo = geoOf('celo')
+    const direct = { submission: 'direct' as const }
+    const [first, second] = [
+      await geo.within(TOWER, GATE, 7, direct),
+      await geo.within(TOWER, GATE, 8, direct),
+    ]
+    const zones = {
+      ...(await geo.batch([{ operation: 'within', geometry: TOWER, target: GATE, radius: 9 }], direct)),
+      ...{ onBoundary: [], undecided: [], undecidedMore: false, complete: true, inputRef: ZeroHash },
+    }
+    await geo.land(first, ethersSigner('celo'))
+    const others = [
+      await geo.land({ ...second, note: 'mine' } as Answer, ethersSigner('celo')),
+      ...(await geo.land(zones, ethersSigner('celo'))),
+    ]
+    expect(others.map(({ says, already }) => [says.operation, already])).toEqual([
+      ['within:800', false],
+      ['within:900', false],
+    ])
+    expect((await geo.resign(zones)).results).toHaveLength(1)
+  })
 
   test.each(['direct', 'proxy'] as const)(
     'of the form %s return the same attestation when landed twice',
