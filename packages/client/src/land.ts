@@ -85,8 +85,8 @@ async function submit(
   // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
   // would revert and cost gas.
   const outcome = await inTurn(signer, async (release) => {
-    const found = resigned === 0 && (await landedOutOfTurn(context, wallet.reader(), submission, signal))
-    if (found) return { found }
+    const found = resigned > 0 ? [] : await landedOutOfTurn(context, wallet.reader(), submission, signal)
+    if (found.length > 0) return { found }
     return transact(wallet, chain, submission.call, {
       signal,
       onSent: (transactionHash) => {
@@ -95,7 +95,7 @@ async function submit(
       },
     })
   })
-  if ('found' in outcome) return { at: 'landed', landed: [outcome.found] }
+  if ('found' in outcome) return allLanded(outcome.found, submission)
   if ('receipt' in outcome) return { at: 'reading', submission, receipt: outcome.receipt }
   return { at: 'refused', answer, submission, refusal: outcome }
 }
@@ -105,21 +105,12 @@ async function read({ wallet, options }: Landing, { submission, receipt }: In<'r
 }
 
 async function findBefore(
-  { context, wallet, chain, options }: Landing,
+  { context, wallet, options }: Landing,
   { answer, submission, refusal }: In<'refused'>,
 ): Promise<State> {
   const reason = await mendable(wallet.reader(), submission, refusal)
   const before = await landedBefore(context, wallet.reader(), submission, options.signal)
-  const all = submission.answers.length
-  if (before.length === all) return { at: 'landed', landed: before }
-  if (before.length > 0)
-    throw new LandingError(
-      `${before.length} of the ${all} answers ${before.length === 1 ? 'has' : 'have'} already landed, as ` +
-        `${before.map(({ uid }) => uid).join(', ')}. Land each of the others separately, as in ` +
-        `land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf(refusal)}`,
-      undefined,
-      refusal.transactionHash,
-    )
+  if (before.length > 0) return allLanded(before, submission, refusal.transactionHash)
   if (reason === USED)
     throw new LandingError(
       'The answer did not land: its signature was used, but the service does not find the ' +
@@ -128,6 +119,19 @@ async function findBefore(
       refusal.transactionHash,
     )
   return { at: 'resigning', answer, reason, refusal }
+}
+
+/** Returns the final state if all answers have landed before. Throws a LandingError if only some have. */
+function allLanded(before: Landed[], { answers, chain }: Submission, transactionHash?: string): In<'landed'> {
+  const all = answers.length
+  if (before.length === all) return { at: 'landed', landed: before }
+  throw new LandingError(
+    `${before.length} of the ${all} answers ${before.length === 1 ? 'has' : 'have'} already landed, as ` +
+      `${before.map(({ uid }) => uid).join(', ')}. Land each of the others separately, as in ` +
+      `land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf({ transactionHash })}`,
+    undefined,
+    transactionHash,
+  )
 }
 
 async function resign(landing: Landing, { answer, reason, refusal }: In<'resigning'>): Promise<State> {

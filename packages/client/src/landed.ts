@@ -57,12 +57,8 @@ export async function landedBefore(
 ): Promise<Landed[]> {
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
-  // Every landed answer has used a nonce at or after the first answer's, even if it was re-signed before its
-  // turn.
-  const most = next === undefined ? Infinity : next - answers[0]!.delegatedAttestation.nonce!
   const found: Landed[] = []
   for (const answer of answers) {
-    if (found.length >= most) break
     const landed = await landedEarlier(context, reader, submission, answer, next, signal)
     if (landed) found.push(landed)
   }
@@ -70,7 +66,7 @@ export async function landedBefore(
 }
 
 /**
- * Returns the earlier attestation of a direct answer that is about to be sent, or undefined.
+ * Returns the earlier attestations of direct answers that are about to be sent.
  *
  * Landing an answer of a batch by itself re-signs it with a lower nonce. EAS then also accepts its first
  * signature once that nonce is reached, so the answer could land twice. If the service does not know, the
@@ -82,17 +78,34 @@ export async function landedOutOfTurn(
   reader: ChainReader,
   submission: Submission,
   signal: AbortSignal | undefined,
-): Promise<Landed | undefined> {
-  const { answers, chain, direct, attester } = submission
-  const [answer, ...others] = answers
-  // A batch lands only if none of its nonces has been used, so it cannot land twice.
-  if (!direct || others.length > 0) return undefined
+): Promise<Landed[]> {
+  const { answers, chain, direct, isBatch, attester } = submission
+  // A batch begins with the nonce that was the next one when it was signed. While that is unused, none of its
+  // answers has landed.
+  if (!direct || isBatch) return []
   const next = await getNonce(reader, chain.eas, attester).catch(() => undefined)
   // With another nonce the contract rejects the signature. If the contract does not exist, the simulated call
   // reports it.
-  if (next === undefined || next !== answer!.delegatedAttestation.nonce) return undefined
+  if (next === undefined || next !== answers[0]!.delegatedAttestation.nonce) return []
+  const found: Landed[] = []
+  for (const answer of answers) {
+    const landed = await landedAtLower(context, reader, submission, answer, next, signal)
+    if (landed) found.push(landed)
+  }
+  return found
+}
+
+async function landedAtLower(
+  context: Context,
+  reader: ChainReader,
+  submission: Submission,
+  answer: Answer,
+  /** the contract's nonce */
+  next: number,
+  signal: AbortSignal | undefined,
+): Promise<Landed | undefined> {
   for (let asked = 1; ; asked++) {
-    const seen = await askLanded(context, reader, submission, answer!, signal).catch(() => undefined)
+    const seen = await askLanded(context, reader, submission, answer, signal).catch(() => undefined)
     signal?.throwIfAborted()
     if (seen?.found) return seen.found
     if (seen?.status !== 'not landed' || seen.nonce! >= next) return undefined

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { isSignedBatch } from './batch'
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
 import { GeoError, LandingError, ServiceVersionError } from './errors'
@@ -14,6 +15,8 @@ export interface Submission {
   /** chain whose EAS emits the event */
   chain: Chain
   direct: boolean
+  /** true for a batch as the service signed it */
+  isBatch: boolean
   attester: string
   /** account that EAS records as the attester: that of the service, or the proxy */
   recorded: string
@@ -64,6 +67,7 @@ export async function submissionOf(
     answers,
     chain,
     direct: submission !== 'proxy',
+    isBatch: isSignedBatch(answer),
     attester,
     recorded: submission === 'proxy' ? contract.domain.verifyingContract : attester,
   }

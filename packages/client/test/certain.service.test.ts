@@ -147,6 +147,29 @@ test(
 )
 
 test(
+  'the client does not land an answer again before the nonce that it had in its batch',
+  { tags: ['slow'] },
+  async () => {
+    const question = () => ({ operation: 'within' as const, geometry: TOWER, target: GATE, radius: radius++ })
+    const batch = await geo.batch([question(), question(), question(), question()], { submission: 'direct' })
+    const [, , third, fourth] = batch.results.map((each) => ({ chainId: 84532, ...each }) as Answer)
+    const landed = await geo.land(third!, honest)
+    const before = await sent()
+    // Its original nonce is two above the next one.
+    expect(await geo.land(third!, honest)).toEqual({ ...landed, already: true })
+    const half = { chainId: 84532, results: [third!, fourth!] } as unknown as typeof batch
+    await expect(geo.land(half, honest)).rejects.toThrow(landed.uid)
+    expect(await sent()).toBe(before)
+    // The next nonce is the original one of the third answer, so EAS would accept both signatures.
+    const last = await geo.land(fourth!, honest)
+    await expect(geo.land(half, honest)).resolves.toMatchObject(
+      [landed, last].map(({ uid }) => ({ uid, already: true })),
+    )
+    expect(await sent()).toBe(before + 1)
+  },
+)
+
+test(
   'the client waits for RPC nodes that lag behind the node that reported the block',
   { tags: ['slow'] },
   async () => {
