@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+import {
+  decodeFunctionData,
+  encodeAbiParameters,
+  encodeFunctionResult,
+  keccak256,
+  parseAbi,
+  toHex,
+  type Hex,
+} from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { expect } from 'vitest'
+import { DELEGATED_ABIS, encodeBooleanResult, splitSignature } from '../../../src/eas'
+import { ATTEST_FIELDS } from '../../../src/eas/layouts'
+import { hunt } from '../../../test/seed'
+import type { Context } from './context'
+import { ATTESTED, selector, ZERO_ADDRESS, ZERO_HASH } from './eas'
+import { landAnswer } from './land'
+import { groupsOf } from './submission'
+import type { Answer, BatchAnswer, Chain } from './types'
+
+const KEY = privateKeyToAccount(`0x${'1'.repeat(64)}`)
+const EAS: Hex = `0x${'e'.repeat(40)}`
+const SCHEMA: Hex = `0x${'5'.repeat(64)}`
+const DOMAIN = { name: 'EAS', version: '1.2.0', chainId: 1, verifyingContract: EAS }
+const CHAIN = { id: 1, slug: 'ethereum', eas: EAS, proxy: null, attester: KEY.address, domain: DOMAIN }
+const ABI = parseAbi([
+  ...(DELEGATED_ABIS.v1 as readonly string[]),
+  'function getNonce(address account) view returns (uint256)',
+  'struct Attestation { bytes32 uid; bytes32 schema; uint64 time; uint64 expirationTime; uint64 revocationTime; bytes32 refUID; address recipient; address attester; bool revocable; bytes data; }',
+  'function getAttestation(bytes32 uid) view returns (Attestation)',
+] as any) as any
+const TIME = 1_700_000_000
+/** Data of other clients' answers. */
+const OTHER: Hex = '0xff'
+
+/** EAS, and a service that signs for it. */
+class World {
+  nonce = 0
+  now = TIME
+  readonly landed: { uid: Hex; data: Hex }[] = []
+  private readonly signed = new Map<string, { nonce: number; data: Hex }>()
+  private readonly receipts = new Map<Hex, object>()
+  /** true for a wallet that fails after it has sent a transaction */
+  crashes = false
+
+  private async sign(data: Hex, nonce: number): Promise<Answer> {
+    const deadline = this.now + 100
+    const content = { recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH, data }
+    const message = { ...content, attester: KEY.address, schema: SCHEMA, value: 0, nonce, deadline }
+    const types = { Attest: ATTEST_FIELDS.v1 }
+    const signature = await KEY.signTypedData({
+      ...{ domain: DOMAIN, types, primaryType: 'Attest', message: message as never },
+    })
+    const { r, s } = splitSignature(signature)
+    this.signed.set(r + s, { nonce, data })
+    return {
+      chainId: 1,
+      attestation: { ...content, schema: SCHEMA, attester: KEY.address, signature },
+      delegatedAttestation: { signature, attester: KEY.address, deadline, nonce, submission: 'direct' },
+      attestByDelegation: {
+        ...{ schema: SCHEMA, data: { ...content, value: '0' }, signature: splitSignature(signature) },
+        ...{ attester: KEY.address, deadline },
+      },
+    } as unknown as Answer
+  }
+
+  async batch(all: readonly Hex[]): Promise<BatchAnswer> {
+    const results = await Promise.all(all.map((data, i) => this.sign(data, this.nonce + i)))
+    const { deadline } = results[0]!.delegatedAttestation
+    return { chainId: 1, results, deadline, multiAttestByDelegation: groupsOf(results) } as BatchAnswer
+  }
+
+  readonly context = {
+    options: {},
+    chain: async () => CHAIN as unknown as Chain,
+    resign: async (answer: Answer | BatchAnswer) => {
+      if ('results' in answer) return this.batch(answer.results.map(dataOf))
+      return this.sign(dataOf(answer), this.nonce)
+    },
+    verify: async (answer: Answer) => {
+      const found = this.landed.find(({ data }) => data === dataOf(answer))
+      const landed = found ? { status: 'landed', uid: found.uid, transactionHash: '0x1', blockNumber: 1 } : {}
+      return { landed: { status: 'not landed', ...landed }, nonce: { current: this.nonce } }
+    },
+  } as unknown as Context
+
+  readonly wallet = {
+    request: async ({ method, params: [first] = [] }: { method: string; params?: any[] }) => {
+      switch (method) {
+        case 'eth_chainId':
+          return '0x1'
+        case 'eth_requestAccounts':
+          return [ZERO_ADDRESS]
+        case 'eth_call':
+          return this.call(first.data)
+        case 'eth_sendTransaction':
+          return this.send(first.data)
+        default:
+          return this.receipts.get(first) ?? null
+      }
+    },
+  }
+
+  private call(data: Hex): Hex {
+    const { functionName, args } = decodeFunctionData({ abi: ABI, data }) as any
+    if (functionName === 'getNonce')
+      return encodeFunctionResult({ abi: ABI, functionName, result: BigInt(this.nonce) })
+    if (functionName === 'getAttestation') {
+      const found = this.landed.find(({ uid }) => uid === args[0])!
+      const times = { time: BigInt(TIME), expirationTime: 0n, revocationTime: 0n }
+      const accounts = { recipient: ZERO_ADDRESS, attester: KEY.address }
+      const result = { ...found, ...times, ...accounts, schema: SCHEMA, refUID: ZERO_HASH, revocable: true }
+      return encodeFunctionResult({ abi: ABI, functionName, result })
+    }
+    this.accepted(functionName, args)
+    return '0x'
+  }
+
+  /** Returns the data of the attestations that a call makes. Throws if EAS rejects it. */
+  private accepted(name: string, args: any): Hex[] {
+    const requests = name === 'attestByDelegation' ? [args[0]] : args[0]
+    const reverted = (error: string) => Object.assign(new Error('revert'), { data: selector(`${error}()`) })
+    let { nonce } = this
+    return requests.flatMap(({ deadline, signature, signatures = [signature] }: any) => {
+      if (Number(deadline) < this.now) throw reverted('DeadlineExpired')
+      return signatures.map(({ r, s }: { r: string; s: string }) => {
+        const signed = this.signed.get(r + s)!
+        if (signed.nonce !== nonce++) throw reverted('InvalidSignature')
+        return signed.data
+      })
+    })
+  }
+
+  private send(data: Hex): Hex {
+    const { functionName, args } = decodeFunctionData({ abi: ABI, data }) as any
+    const made = this.accepted(functionName, args).map((content) => this.attest(content))
+    const hash = keccak256(toHex(`transaction ${this.nonce}`))
+    const topics = [ATTESTED, ZERO_HASH, `0x${KEY.address.slice(2).padStart(64, '0')}`, SCHEMA]
+    const logs = made.map((uid) => ({ address: EAS, topics, data: uid }))
+    this.receipts.set(hash, { status: '0x1', blockNumber: '0x1', logs })
+    if (this.crashes) throw new Error('connection lost')
+    return hash
+  }
+
+  attest(data: Hex): Hex {
+    const uid = keccak256(encodeAbiParameters([{ type: 'uint256' }], [BigInt(this.nonce++)]))
+    this.landed.push({ uid, data })
+    return uid
+  }
+}
+
+const dataOf = ({ attestation }: Pick<Answer, 'attestation'>) => attestation.data as Hex
+
+hunt('answers of batches land once, in any order and grouping', 30, async ({ random, cases }) => {
+  const below = (limit: number) => Math.floor(random() * limit)
+  for (let each = 0; each < cases; each++) {
+    const world = new World()
+    let question = 0
+    const batches: BatchAnswer[] = []
+    let answer: Answer | BatchAnswer | undefined
+    for (let step = 0; step < 12; step++) {
+      world.crashes = below(8) === 0
+      if (below(6) === 0) world.attest(`${OTHER}${step}`)
+      if (below(8) === 0) world.now += 101
+      if (batches.length === 0 || below(8) === 0) {
+        const inputRefs = [ZERO_HASH, ZERO_HASH]
+        const data = Array.from({ length: 1 + below(5) }, () =>
+          encodeBooleanResult(true, { timestamp: TIME, operation: `within:${++question}`, inputRefs }),
+        )
+        batches.push(await world.batch(data as Hex[]))
+      }
+      // Often repeats the last landing, as after a crash.
+      if (!answer || below(2) === 0) {
+        const batch = batches[below(batches.length)]!
+        const start = below(batch.results.length)
+        const some = batch.results.slice(start, start + 1 + below(3))
+        const list = { chainId: 1, results: some } as BatchAnswer
+        answer = [batch, list, some[0] as Answer, some[0] as Answer][below(4)]!
+      }
+      const asked = 'results' in answer ? answer.results : [answer]
+      const landed = await landAnswer(world.context, answer, world.wallet).catch((error: Error) => error)
+      const all = world.landed.map(({ data }) => data).filter((data) => !data.startsWith(OTHER))
+      expect(new Set(all).size, JSON.stringify([each, step])).toBe(all.length)
+      if (!(landed instanceof Error))
+        expect([landed].flat().map(({ uid }) => uid)).toEqual(
+          asked.map((one) => world.landed.find(({ data }) => data === dataOf(one))?.uid),
+        )
+    }
+  }
+})
