@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AbiCoder } from 'ethers/abi'
 import { expect, test, vi } from 'vitest'
 import { CHAINS } from '../../src/chains'
@@ -123,8 +124,8 @@ test('the call queue shares results between clients without charging the first c
 })
 
 /** Endpoint whose head has this age, and which returns this word, or HTTP status 429, for each call. */
-const endpoint = (ageSeconds: number, word: string | undefined) =>
-  serve(async (request, response) => {
+function endpoint(ageSeconds: number, word: string | undefined): Promise<string> {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const body: Buffer[] = []
     for await (const part of request) body.push(part as Buffer)
     const given = JSON.parse(Buffer.concat(body).toString()) as unknown
@@ -143,7 +144,9 @@ const endpoint = (ageSeconds: number, word: string | undefined) =>
         : { jsonrpc: '2.0', id, result: results[method] },
     )
     response.end(JSON.stringify(Array.isArray(given) ? answers : answers[0]))
-  })
+  }
+  return serve((request, response) => void answer(request, response))
+}
 const word = (value: number) => `0x${String(value).padStart(64, '0')}`
 test.each([
   ['a batch of calls', 81],

@@ -25,7 +25,7 @@ const SCHEMA: Hex = `0x${'5'.repeat(64)}`
 const DOMAIN = { name: 'EAS', version: '1.2.0', chainId: 1, verifyingContract: EAS }
 const CHAIN = { id: 1, slug: 'ethereum', eas: EAS, proxy: null, attester: KEY.address, domain: DOMAIN }
 const ABI = parseAbi([
-  ...(DELEGATED_ABIS.v1 as readonly string[]),
+  ...DELEGATED_ABIS.v1,
   'function getNonce(address account) view returns (uint256)',
   'struct Attestation { bytes32 uid; bytes32 schema; uint64 time; uint64 expirationTime; uint64 revocationTime; bytes32 refUID; address recipient; address attester; bool revocable; bytes data; }',
   'function getAttestation(bytes32 uid) view returns (Attestation)',
@@ -50,7 +50,7 @@ class World {
     const message = { ...content, attester: KEY.address, schema: SCHEMA, value: 0, nonce, deadline }
     const types = { Attest: ATTEST_FIELDS.v1 }
     const signature = await KEY.signTypedData({
-      ...{ domain: DOMAIN, types, primaryType: 'Attest', message: message as never },
+      ...{ domain: DOMAIN, types, primaryType: 'Attest', message },
     })
     const { r, s } = splitSignature(signature)
     this.signed.set(r + s, { nonce, data })

@@ -147,7 +147,7 @@ async function askQuorum(
   )
   try {
     const known = epochs.get(chainId)
-    // The operator set of an ended epoch is read again: operators refuse deadlines after its end, and in the past.
+    // The set of an ended epoch is read again: operators refuse deadlines after its end, and in the past.
     const isFresh =
       known && performance.now() - known.at < EPOCH_MS && Date.now() / 1000 < known.epoch.validUntil - 1
     const named = isFresh
