@@ -102,7 +102,9 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     if (found.length >= limit || meters >= radiusOf(place)) return found
     low = meters
     // The box of a crowded circle may hold too few records that are within the circle itself.
-    meters = high > CLOSE * meters ? Math.sqrt(low * high) : high > meters ? high : (high = 2 * meters)
+    // A radius beyond that of the place would find records outside it.
+    if (high <= meters) meters = high = Math.min(2 * meters, radiusOf(place))
+    else meters = high > CLOSE * meters ? Math.sqrt(low * high) : high
   }
 }
 

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../dev/random'
+import { centimetersBetween } from '../../src/geodesy'
+import { SEED } from '../../test/seed'
+import { nearest, type NearestReads } from './nearest'
+import { placeOf } from './sieve'
+
+/** Compares searches within a radius with brute force, without a database. */
+
+const CENTRE = [13.4, 52.5] as const
+/** Metres of a degree of latitude and of longitude at the centre, approximately. */
+const DEGREE = [67_900, 111_270] as const
+const RADIUS = 1_000
+interface Known {
+  id: string
+  geometry: string
+  centimeters: number
+}
+/** A record at this distance east and north of the centre, in metres. */
+const at = (i: number, east: number, north: number): Known => {
+  const position: [number, number] = [CENTRE[0] + east / DEGREE[0], CENTRE[1] + north / DEGREE[1]]
+  return {
+    id: `celo-${String(i).padStart(6, '0')}`,
+    geometry: JSON.stringify({ coordinates: position, type: 'Point' }),
+    centimeters: centimetersBetween(position, CENTRE),
+  }
+}
+/** Reads of these records, whose boxes contain all of them. */
+const readsOf = (records: readonly Known[]): NearestReads => ({
+  near: () => Promise.resolve(undefined),
+  count: (_, cap) => Promise.resolve(Math.min(cap, records.length)),
+  sample: (_, __, limit) =>
+    Promise.resolve([...records].sort((a, b) => a.centimeters - b.centimeters).slice(0, limit)),
+  all: async function* () {
+    yield [...records]
+  },
+  measure: (list) => Promise.resolve(list.map(({ id }) => records[Number(id.slice(5))]!.centimeters)),
+})
+
+test('the nearest records are within the radius, even if fewer than requested are', async () => {
+  const random = seededRandom(SEED)
+  const place = placeOf({ type: 'Point', coordinates: CENTRE }, 'near', RADIUS)
+  for (const share of [0.1, 0.5, 1, 2]) {
+    // Corners of the box around the circle are beyond the radius.
+    const records = Array.from({ length: 5_000 }, (_, i) => {
+      const size = RADIUS * (i % 3 === 0 ? share : 1)
+      return i % 2 ? at(i, size * random(), size * random()) : at(i, 0.9 * RADIUS, (i % 4) - 1 + 0.9 * RADIUS)
+    })
+    const inside = records
+      .filter(({ centimeters }) => centimeters <= RADIUS * 100)
+      .sort((a, b) => a.centimeters - b.centimeters || (a.id < b.id ? -1 : 1))
+      .map(({ id, centimeters }) => ({ id, centimeters }))
+    for (const [after, limit] of [
+      [0, 1],
+      [0, 1_001],
+      [0, inside.length],
+      [0, inside.length + 1],
+      [inside.length - 10, 101],
+    ] as const) {
+      const last = after > 0 ? inside[after - 1]! : undefined
+      const from = last && { at: last.centimeters, id: last.id }
+      const query = { filter: {}, place, limit, ...(from && { from }) }
+      expect(await nearest(query, readsOf(records), 20_000)).toEqual(inside.slice(after, after + limit))
+    }
+  }
+})
