@@ -202,6 +202,15 @@ describe('results of GraphQL', () => {
     expect(later).toBeGreaterThan(0)
     for (const form of ['2026-01-03', '20260103', '2026-003', '2026-W01-6', '2026-01-03T02:00+02'])
       expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
+    const { nodes } = (await data('{ locationRecords(first: 1) { nodes { timestamp } } }'))
+      .locationRecords as { nodes: [{ timestamp: string }] }
+    const operators = ['equalTo', 'lessThan', 'lessThanOrEqualTo', 'greaterThan', 'greaterThanOrEqualTo']
+    const counts = (time: string) =>
+      Promise.all(operators.map((each) => count(`{ timestamp: { ${each}: "${time}" } }`)))
+    const [at, before, upTo, after] = (await counts(nodes[0].timestamp)) as [number, number, number, number]
+    expect([at > 0, upTo, after]).toEqual([true, before + at, 0])
+    const between = nodes[0].timestamp.replace('Z', '0004Z')
+    expect(await counts(between)).toEqual([0, upTo, upTo, after, after])
   })
 
   test('in a bbox equal those of the Records API, also across the antimeridian and at the poles', async () => {

@@ -283,15 +283,17 @@ function readTime(text: string, where: string): string {
 }
 
 /**
- * Instant of an ISO 8601 date or time, UTC by default, to the millisecond and in the form that Postgres
- * reads; undefined for anything else.
+ * Instant of an ISO 8601 date or time, UTC by default, in the form that Postgres reads; undefined for
+ * anything else. Rows store whole milliseconds. A time between two of them becomes the middle, so that every
+ * operator compares it correctly.
  */
 export function instantOf(text: string): string | undefined {
   const instant = millisecondsOf(text.trim())
   if (instant === undefined) return undefined
   // Postgres has no year 0. A zone's offset can lead there, or beyond the year 9999.
   const written = new Date(instant).toISOString()
-  return /^(?!0000)\d{4}-/.test(written) ? written : undefined
+  if (!/^(?!0000)\d{4}-/.test(written)) return undefined
+  return millisecondsOf(text.trim(), 'up') === instant ? written : written.replace('Z', '5Z')
 }
 
 /** Reads a text with a reader of the Records API. Throws a QueryError with that reader's message. */
