@@ -151,6 +151,25 @@ test('the webhook API replays messages from a position or a time, without counti
   expect(await delays()).toBe(counted + 2)
 })
 
+test('the webhook API replays a change whose id is lower than that of a change logged before the time', async () => {
+  const { id } = await added()
+  const since = new Date()
+  await insert()
+  await insert()
+  await receiver.until(() => receiver.received.length === 2)
+  // The transaction of the second change began before that of the first one, and waited for the chain's lock.
+  await rows(
+    database.url,
+    `UPDATE record_change SET changed_at = $1 WHERE id = (SELECT max(id) FROM record_change)`,
+    [new Date(since.getTime() - 1_000)],
+  )
+  expect((await ask('POST', `/${id}/replay`, { since: since.toISOString() })).status).toBe(202)
+  await receiver.until(() => receiver.received.length >= 4)
+  expect(receiver.received.slice(2).map((each) => each.id)).toEqual(
+    receiver.received.slice(0, 2).map((each) => each.id),
+  )
+})
+
 test('the webhook API reports a receiver without TLS with a clear message', async () => {
   const { id } = await added({ url: `${receiver.url.replace('http:', 'https:')}/hook` })
   await insert()
@@ -246,6 +265,8 @@ describe('the admin API of webhooks', () => {
       {},
       { position: 'x' },
       { since: 'yesterday' },
+      // Date.parse accepts this form, and reads one without an offset as a time of the server's zone.
+      { since: new Date().toString() },
       { since: '2020-01-01' },
       { since: '2999-01-01' },
       { position: 'a', since: 'b' },

@@ -3,6 +3,7 @@ import { Type, type TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { CHANGES_KEPT_DAYS } from '../../src/config'
 import type { SafeSender } from '../outgoing'
+import { instantOf } from '../http/iso-8601'
 import { recordsError, recordsErrors } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { parameter, pathOf, queryOf, readParameters, textParameter, wholeReader } from '../http/parameters'
@@ -45,10 +46,10 @@ const REPLAY = Type.Object(
       }),
     ),
     since: Type.Optional(
-      withRules(Type.String({ description: 'A time. All changes logged after it are sent.' }), {
+      withRules(Type.String({ description: 'A time, UTC if it has no offset. All changes logged after it are sent.' }), {
         type: 'expected a time such as 2026-01-31T12:00:00Z',
         test: (time) =>
-          Number.isNaN(Date.parse(time)) ? 'expected a time such as 2026-01-31T12:00:00Z' : undefined,
+          instantOf(time) === undefined ? 'expected a time such as 2026-01-31T12:00:00Z' : undefined,
       }),
     ),
   },
@@ -262,7 +263,7 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
       if ((position === undefined) === (since === undefined))
         throw new RecordsError('invalid-request', 'Expected either position or since')
       if (position !== undefined) await expectKept(store, position, finality)
-      const time = new Date(since ?? 0)
+      const time = new Date(since === undefined ? 0 : instantOf(since)!)
       const earliest = new Date(clock() - CHANGES_KEPT_DAYS * 86_400_000)
       if (since !== undefined && time < earliest)
         throw new RecordsError(

@@ -332,11 +332,17 @@ export class WebhookStore {
     )
   }
 
-  /** Returns the last stored change of each chain up to a time. */
+  /**
+   * Returns for each chain the change before the first one that was logged after a time. Its id need not be
+   * the highest up to that time: a change has the time at which its transaction began, and the next id when
+   * it is written.
+   */
   async changesUntil(time: Date): Promise<Record<string, number>> {
     const rows = await this.query<{ chain: string; last: number }>(
-      `SELECT chain, greatest(forgotten, (SELECT max(id) FROM record_change AS change
-         WHERE change.chain = state.chain AND changed_at <= $1))::float8 AS last FROM record_state AS state`,
+      `SELECT chain, greatest(forgotten, coalesce(
+         (SELECT min(id) - 1 FROM record_change AS change WHERE change.chain = state.chain AND changed_at > $1),
+         (SELECT max(id) FROM record_change AS change WHERE change.chain = state.chain)))::float8 AS last
+       FROM record_state AS state`,
       [time],
     )
     return Object.fromEntries(rows.map(({ chain, last }) => [chain, last]))
