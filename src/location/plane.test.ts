@@ -77,14 +77,17 @@ test('planeShape repeats a polygon that crosses the antimeridian on both sides, 
 })
 
 test('planeShape closes a ring around a pole along a meridian that no hole crosses', () => {
-  const [shell, hole] = [positions('0 60, 90 60, 180 60, -90 60, 0 60'), positions('-9 70, -9 75, 9 75, -9 70')]
+  const [shell, hole] = [
+    positions('0 60, 90 60, 180 60, -90 60, 0 60'),
+    positions('-9 70, -9 75, 9 75, -9 70'),
+  ]
   expect(planeOf({ type: 'Polygon', coordinates: [shell, hole] })).toEqual({
     type: 'MultiPolygon',
     coordinates: [-360, 0].map((shift) =>
       [
         positions('90 60, 180 60, 270 60, 360 60, 450 60, 450 90, 90 90, 90 60'),
         positions('351 70, 351 75, 369 75, 351 70'),
-      ].map((ring) => ring.map(([x, y]) => [x! + shift, y!])),
+      ].map((ring) => ring.map(([x, y]) => [x + shift, y])),
     ),
   })
 })
@@ -161,7 +164,7 @@ function polarRing(random: Random, between: Between): { rings: Position[][]; pol
   const farthest = Math.max(...ring.map(([, lat]) => Math.abs(lat!)))
   const holes = Array.from({ length: farthest < 60 ? Math.floor(3 * random()) : 0 }, (_, i) => {
     const [lng, lat] = [between(-180, 180), 65 + 12 * i]
-    const corners = positions('-1 -1, -1 1, 1 1, 1 -1').map(([x, y]) => [wrapped(lng + 30 * x!), lat + 4 * y!])
+    const corners = positions('-1 -1, -1 1, 1 1, 1 -1').map(([x, y]) => [wrapped(lng + 30 * x), lat + 4 * y])
     return closed(corners.map(([x, y]) => [x!, south ? -y! : y!]))
   })
   return { rings: [closed(ring), ...holes], ...(!south && { pole: 'north' as const }) }
