@@ -9,11 +9,12 @@ import type { Database, Query } from './connection'
 const versionOf = (writer: string) => writer.slice(writer.lastIndexOf('/'))
 
 /**
- * Name of a writer's session while it writes, as shown by pg_stat_activity. It contains a hash of the writer
- * because Postgres truncates names to 63 bytes.
+ * Name of a writer's session while it writes, as pg_stat_activity shows it. It contains a hash of the writer,
+ * and has at most 63 bytes, because Postgres truncates names to this length.
  */
-function sessionName(chain: Chain, writer: string): string {
-  return `indexer of ${chain.slug} ${createHash('sha256').update(writer).digest('hex').slice(0, 16)}`
+export function sessionName(chain: Pick<Chain, 'slug'>, writer: string): string {
+  const hash = createHash('sha256').update(writer).digest('hex').slice(0, 16)
+  return `indexer of ${chain.slug.slice(0, 35)} ${hash}`
 }
 
 /**
