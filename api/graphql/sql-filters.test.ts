@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { instantOf } from './sql-filters'
+import { instantOf, storedValue } from './sql-filters'
 
-/** Tests the times of filters, without a database. */
+/** Tests the values of filters, without a database. */
 
 test('a time of a filter is written to the millisecond, or lies between the two that surround it', () => {
   for (const [text, written] of [
@@ -14,4 +14,12 @@ test('a time of a filter is written to the millisecond, or lies between the two 
     ['0000-12-31T23:59:59.9999Z', undefined],
   ])
     expect([text, instantOf(text!)]).toEqual([text, written])
+})
+
+test('an id of a filter may have a chain whose slug has digits', () => {
+  const uid = `0x${'a1'.repeat(32)}`
+  for (const slug of ['celo', 'x1-testnet', 'zora2', '2'.repeat(40)])
+    for (const id of [`${slug}-${uid}`, `${slug}-000000000012-000003`])
+      expect(storedValue('id', id, '')).toBe(id)
+  expect(() => storedValue('id', `z_ora-${uid}`, '')).toThrow()
 })

@@ -231,6 +231,9 @@ function valuesOf(field: string, operators: unknown): unknown {
   )
 }
 
+/** Pattern of the id of a row: the slug of its chain, then a UID, or the numbers of a block and a log. */
+export const ROW_ID = /^[a-z0-9-]{1,40}-[0-9a-fx-]{1,80}$/i
+
 /**
  * One value in the stored form: hex and slugs in lower case, times as Postgres reads them. Throws a
  * QueryError that begins with `where`.
@@ -265,7 +268,7 @@ export function storedValue(field: string, value: unknown, where: string): unkno
     case 'blockTimestamp':
       return readTime(value, where)
     case 'id':
-      if (!/^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/i.test(value)) throw wanted('an id as in a response')
+      if (!ROW_ID.test(value)) throw wanted('an id as in a response')
       return value.toLowerCase()
   }
   if (value.length > MAX_TEXT || value.includes('\0'))

@@ -3,7 +3,7 @@ import type * as PgSql from 'pg-sql2'
 import type { QueryBuilder, SQL } from 'graphile-build-pg'
 import type { Build, Plugin } from 'postgraphile'
 import { PAGE_LIMITS, QueryError, pageRows } from './limits'
-import { instantOf } from './sql-filters'
+import { instantOf, ROW_ID } from './sql-filters'
 
 /**
  * Pages of the published views. They replace PostGraphile's own pages, which read any number of rows: its
@@ -334,13 +334,12 @@ function readCursor(cursor: string, order: string, argument: string): [time: str
     typeof id !== 'string' ||
     !CURSOR_TIME.test(time) ||
     instantOf(time) === undefined ||
-    !CURSOR_ID.test(id)
+    !ROW_ID.test(id)
   )
     throw wrong()
   return [time, id]
 }
 const CURSOR_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$/
-const CURSOR_ID = /^[a-z-]{1,40}-[0-9a-fx-]{1,80}$/
 
 function sqlOf(build: Build): typeof PgSql {
   return (build as unknown as { pgSql: typeof PgSql }).pgSql

@@ -226,7 +226,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   RecordFeature: Type.Object(
     {
       type: Type.Unsafe<'Feature'>({ const: 'Feature', description: 'A Feature.' }),
-      id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z-]+-0x[0-9a-f]{64}$' }),
+      id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z0-9-]+-0x[0-9a-f]{64}$' }),
       geometry: Type.Unsafe<object | null>({
         oneOf: [ref('Geometry'), { type: 'null' }],
         description: 'Geometry of `location`; null if the location is ambiguous.',

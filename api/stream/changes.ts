@@ -87,9 +87,12 @@ export function positionText({ epoch, ids }: Position): string {
   return [epoch, ...Object.entries(ids).map(([chain, id]) => `${chain}.${id}`)].join()
 }
 
+/** Maximum length of a position. That of 105 chains, with slugs of 40 characters, has 6,000. */
+const MAX_POSITION_LENGTH = 10_000
+
 /** Decodes the `id` of an event; undefined if it is not a position. */
 export function parsePosition(text: string): Position | undefined {
-  if (text.length > 1_000 || !/^[\w-]{8}(,[a-z0-9-]+\.\d{1,15})*$/.test(text)) return undefined
+  if (text.length > MAX_POSITION_LENGTH || !/^[\w-]{8}(,[a-z0-9-]+\.\d{1,15})*$/.test(text)) return undefined
   const [epoch, ...parts] = text.split(',')
   const ids = parts.map(
     (part) => [part.slice(0, part.indexOf('.')), Number(part.slice(part.indexOf('.') + 1))] as const,

@@ -46,11 +46,16 @@ const REPLAY = Type.Object(
       }),
     ),
     since: Type.Optional(
-      withRules(Type.String({ description: 'A time, UTC if it has no offset. All changes logged after it are sent.' }), {
-        type: 'expected a time such as 2026-01-31T12:00:00Z',
-        test: (time) =>
-          instantOf(time) === undefined ? 'expected a time such as 2026-01-31T12:00:00Z' : undefined,
-      }),
+      withRules(
+        Type.String({
+          description: 'A time, UTC if it has no offset. All changes logged after it are sent.',
+        }),
+        {
+          type: 'expected a time such as 2026-01-31T12:00:00Z',
+          test: (time) =>
+            instantOf(time) === undefined ? 'expected a time such as 2026-01-31T12:00:00Z' : undefined,
+        },
+      ),
     ),
   },
   closed,
