@@ -157,7 +157,7 @@ test('the webhook API replays a change whose id is lower than that of a change l
   await insert()
   await insert()
   await receiver.until(() => receiver.received.length === 2)
-  // The transaction of the second change began before that of the first one, and waited for the chain's lock.
+  // The transaction of the second change began before that of the first one, but got the chain's lock later.
   await rows(
     database.url,
     `UPDATE record_change SET changed_at = $1 WHERE id = (SELECT max(id) FROM record_change)`,
