@@ -7,7 +7,7 @@ import { placeOf } from './sieve'
 
 /** Compares searches within a radius with brute force, without a database. */
 
-const CENTRE = [13.4, 52.5] as const
+const CENTRE: [number, number] = [13.4, 52.5]
 /** Metres of a degree of latitude and of longitude at the centre, approximately. */
 const DEGREE = [67_900, 111_270] as const
 const RADIUS = 1_000
