@@ -170,6 +170,19 @@ test('the webhook API replays a change whose id is lower than that of a change l
   )
 })
 
+test('bodies of old messages are deleted, however many there are', async () => {
+  const webhooks = new WebhookStore(store.servers)
+  await rows(
+    database.url,
+    `INSERT INTO webhook_message (finality, chain, since, change, body, created_at)
+     SELECT 'latest', 'sepolia', 0, n, '{}', now() - make_interval(days => CASE WHEN n <= 5001 THEN 12 ELSE 10 END)
+     FROM generate_series(1, 5003) AS n`,
+  )
+  expect([await webhooks.forget(), await webhooks.forget()]).toEqual([true, false])
+  const left = await rows(database.url, `SELECT change::int FROM webhook_message WHERE chain = 'sepolia'`)
+  expect(left).toEqual([{ change: 5_002 }, { change: 5_003 }])
+})
+
 test('the webhook API reports a receiver without TLS with a clear message', async () => {
   const { id } = await added({ url: `${receiver.url.replace('http:', 'https:')}/hook` })
   await insert()

@@ -271,15 +271,19 @@ export class WebhookStore {
     await this.query('DELETE FROM webhook_holder WHERE holder = $1', [holder])
   }
 
-  /** Deletes old bodies and dead letters. */
-  async forget(): Promise<void> {
-    await this.query(
+  /**
+   * Deletes old dead letters, and at most FORGOTTEN_AT_ONCE old bodies. Returns true if more bodies may be old.
+   */
+  async forget(): Promise<boolean> {
+    const [row] = await this.query<{ count: number }>(
       `WITH bodies AS (
          DELETE FROM webhook_message WHERE ctid IN (SELECT ctid FROM webhook_message
-           WHERE created_at < now() - make_interval(days => $1) LIMIT $3))
-       DELETE FROM webhook_dead_letter WHERE died_at < now() - make_interval(days => $2)`,
+           WHERE created_at < now() - make_interval(days => $1) LIMIT $3) RETURNING chain),
+       letters AS (DELETE FROM webhook_dead_letter WHERE died_at < now() - make_interval(days => $2))
+       SELECT count(*)::int FROM bodies`,
       [BODIES_KEPT_DAYS, DEAD_LETTERS_KEPT_DAYS, FORGOTTEN_AT_ONCE],
     )
+    return row!.count === FORGOTTEN_AT_ONCE
   }
 
   /** Adds a subscription; undefined if there are already `atMost` of them. */
