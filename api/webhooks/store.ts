@@ -272,7 +272,8 @@ export class WebhookStore {
   }
 
   /**
-   * Deletes old dead letters, and at most FORGOTTEN_AT_ONCE old bodies. Returns true if more bodies may be old.
+   * Deletes old dead letters, and at most FORGOTTEN_AT_ONCE old bodies. Returns true if more bodies may be
+   * old.
    */
   async forget(): Promise<boolean> {
     const [row] = await this.query<{ count: number }>(
