@@ -178,7 +178,8 @@ hunt(
       expect(order.indexOf(id)).toBeGreaterThanOrEqual(last)
       last = order.indexOf(id)
     }
-    expect(target.received.length).toBeGreaterThan(cases)
+    // Of few messages, none may have met a failure.
+    if (cases >= 10) expect(target.received.length).toBeGreaterThan(cases)
   },
 )
 
