@@ -206,6 +206,18 @@ describe('the parser of coordinates', () => {
     ['https://maps.apple.com/place?coordinate=48.8584,2.2945', [[2.2945, 48.8584]]],
     ['https://www.bing.com/maps?cp=48.8584~2.2945&lvl=16', [[2.2945, 48.8584]]],
     ['SRID=4326;POINT Z(2.2945 48.8584 35)', [[2.2945, 48.8584]]],
+    ['POINT(1.5e1 51)', [[15, 51]]],
+    ['POINT(10 5.1E1)', [[10, 51]]],
+    ['"POINT ZM (10 51 35 1)"', [[10, 51]]],
+    ['lat=51.47&lon=-5e-7', [[-5e-7, 51.47]]],
+    ['{"lat":51.47,"lng":1.2e-7}', [[1.2e-7, 51.47]]],
+    ['{"type":"Point","coordinates":[10,5e-1]}', [[10, 0.5]]],
+    ['https://www.openstreetmap.org/?mlat=48.8584&mlon=2.2945#map=12/48.85/2.35', [[2.2945, 48.8584]]],
+    [
+      'https://www.google.com/maps/place/x/@48.85,2.35,15z/data=!4m6!3m5!1s0x0!8m2!3d48.8584!4d2.2945!16s',
+      [[2.2945, 48.8584]],
+    ],
+    ['geo:48.8584,2.2945;crs=wgs84;u=5', [[2.2945, 48.8584]]],
     ["33°51'S E151°12'", [[151.2, -33.85]]],
     ['33.9S E151.2', [[151.2, -33.9]]],
     ['0 0', [[0, 0]]],
@@ -221,7 +233,11 @@ describe('the parser of coordinates', () => {
     ...['', 'Paris', '48', '48.8584', '1 2 3', '91, 181', "48°61' N 2° E", '48.5 30 N 2 E'],
     ...['-48 S 2 E', 'N 48 N 2'],
     ...['48 N 2 N', '1,2,3', '10 Downing Street', '2026-11-27', '0x12', 'E 48 2', '12:34', '1e5, 2'],
-    ...['48.8584.1, 2'],
+    ...['48.8584.1, 2', 'lat=51.4&lon=2.3.4', 'POINT(2 48e)', 'geo:48,2;crs=nad27'],
+    ...['SRID=3857;POINT(2 48)', '<http://www.opengis.net/def/crs/EPSG/0/4326> POINT(48 2)'],
+    ...['[{"lat":48,"lng":2},{"lat":49,"lng":3}]'],
+    ...['GEOMETRYCOLLECTION(POINT(2 48), POINT(3 49))', 'POINT(2 48), POINT(3 49)'],
+    '[{"type":"Point","coordinates":[2,48]},{"type":"Point","coordinates":[3,49]}]',
   ])('finds no position in %j', (text) => {
     expect(positionsIn(text)).toEqual([])
   })

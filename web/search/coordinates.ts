@@ -15,27 +15,45 @@ interface Angle {
 const NUMBER = String.raw`[+-]?\d+(?:\.\d+)?`
 const DECIMAL_COMMAS =
   /^[^\d.]*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*[;,/\s]\s*[NSEW]?\s*[+-]?\d{1,3},\d+\s*°?\s*[NSEW]?\s*$/
+/** A number within other text, in full: without its exponent, 5e-7 would be read as 5. */
+const WHOLE_NUMBER = String.raw`[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\d|[eE][+-]?\d|\.\d)`
 /**
- * Patterns of map URLs and data that contain a latitude, then a longitude. Android writes `geo:0,0?q=` with
- * the position in `q`, so the pattern of `q` precedes that of `geo:`.
+ * Patterns of map URLs and data that contain a latitude, then a longitude. A marker precedes the centre of
+ * the map. Android writes `geo:0,0?q=` with the position in `q`, so the pattern of `q` precedes that of
+ * `geo:`.
  */
 const ADDRESSES = [
-  new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${NUMBER})/(${NUMBER})`),
-  new RegExp(String.raw`/@(${NUMBER}),(${NUMBER})[,/]`),
+  new RegExp(String.raw`[?&]mlat=(${WHOLE_NUMBER})&mlon=(${WHOLE_NUMBER})`),
+  new RegExp(String.raw`!3d(${WHOLE_NUMBER})!4d(${WHOLE_NUMBER})`),
+  new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${WHOLE_NUMBER})/(${WHOLE_NUMBER})`),
+  new RegExp(String.raw`/@(${WHOLE_NUMBER}),(${WHOLE_NUMBER})[,/]`),
   new RegExp(
-    String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${NUMBER})(?:,|%2C|~)(${NUMBER})(?:[&(]|$)`,
+    String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${WHOLE_NUMBER})(?:,|%2C|~)(${WHOLE_NUMBER})(?:[&(]|$)`,
     'i',
   ),
-  new RegExp(String.raw`^geo:(${NUMBER}),(${NUMBER})(?:[,;?].*)?$`, 'i'),
+  // Without the parameter crs, or with wgs84, a `geo:` URI has degrees (RFC 5870).
   new RegExp(
-    String.raw`\bm?lat(?:itude)?"?\s*[:=]\s*(${NUMBER})\s*[,;&]\s*"?m?(?:lng|lon|long|longitude)"?\s*[:=]\s*(${NUMBER})`,
+    String.raw`^geo:(?!.*;crs=(?!wgs84(?:[;?]|$)))(${WHOLE_NUMBER}),(${WHOLE_NUMBER})(?:[,;?].*)?$`,
+    'i',
+  ),
+  new RegExp(
+    String.raw`\bm?lat(?:itude)?"?\s*[:=]\s*(${WHOLE_NUMBER})\s*[,;&]\s*"?m?(?:lng|lon|long|longitude)"?\s*[:=]\s*(${WHOLE_NUMBER})`,
     'i',
   ),
 ]
-/** Patterns of data that contain a longitude, then a latitude: WKT and GeoJSON. */
+/**
+ * Patterns of data that contain a longitude, then a latitude: WKT and GeoJSON of one point. A point of
+ * another reference system, and a list of several geometries, is not a position.
+ */
 const POINTS = [
-  new RegExp(String.raw`\bPOINT\s*(?:Z\s*)?\(\s*(${NUMBER})\s+(${NUMBER})`, 'i'),
-  new RegExp(String.raw`"type"\s*:\s*"Point".*"coordinates"\s*:\s*\[\s*(${NUMBER})\s*,\s*(${NUMBER})`, 's'),
+  new RegExp(
+    String.raw`^"?(?:SRID\s*=\s*4326\s*;\s*)?POINT\s*(?:ZM?\s*|M\s*)?\(\s*(${WHOLE_NUMBER})\s+(${WHOLE_NUMBER})(?:\s+${WHOLE_NUMBER}){0,2}\s*\)[\s;"]*$`,
+    'i',
+  ),
+  new RegExp(
+    String.raw`^\{.*"type"\s*:\s*"Point".*"coordinates"\s*:\s*\[\s*(${WHOLE_NUMBER})\s*,\s*(${WHOLE_NUMBER})`,
+    's',
+  ),
 ]
 const ISO_6709 =
   /^([+-])(\d\d)(\d\d)?(\d\d)?(\.\d+)?([+-])(\d\d\d)(\d\d)?(\d\d)?(\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?\/?$/
@@ -51,7 +69,10 @@ export function positionsIn(text: string): FoundPosition[] {
   const trimmed = text.trim()
   for (const pattern of ADDRESSES) {
     const [, latitude, longitude] = pattern.exec(trimmed) ?? []
-    if (longitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
+    if (longitude === undefined) continue
+    // A list of several positions is not one of them.
+    if (trimmed.match(new RegExp(pattern, `${pattern.flags}g`))!.length > 1) return []
+    return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
   }
   for (const pattern of POINTS) {
     const [, longitude, latitude] = pattern.exec(trimmed) ?? []
