@@ -79,12 +79,13 @@ test('the pages import the client, and only files without dependencies of src', 
   const outside = pages.flatMap(imports).filter((target) => /^(src|api|dev|packages)\//.test(target))
   expect([...new Set(outside)].sort()).toEqual([
     ...['src/chains', 'src/geodesy/centimeters', 'src/geodesy/degrees', 'src/location/event-time'],
-    ...['src/operations/table', 'src/page-header', 'src/tlog', 'src/words'],
+    ...['src/location/names', 'src/operations/table', 'src/page-header', 'src/tlog', 'src/words'],
   ])
   const alone = [
     'src/geodesy/centimeters.ts',
     'src/geodesy/degrees.ts',
     'src/location/event-time.ts',
+    'src/location/names.ts',
     'src/operations/table.ts',
     'src/page-header.ts',
     'src/words.ts',

@@ -1,4 +1,5 @@
 import type { Feature, FeatureCollection, Geometry, Position } from 'geojson'
+import { axesOf } from '../../src/location/names'
 import { locale, say } from '../messages'
 import { geometryIn } from './input'
 
@@ -39,15 +40,30 @@ async function read(file: File): Promise<FilePlace[]> {
   }
   // The text of a private place stays unchanged, because its salt belongs to exactly this geometry.
   if ((json as { salt?: unknown } | null)?.salt !== undefined) return [{ name: file.name, text: text.trim() }]
-  return featuresOf([{ type: 'FeatureCollection', features: featuresIn(json) }])
+  return featuresOf([{ type: 'FeatureCollection', features: featuresIn(json, file.name) }])
 }
 
-/** Features of GeoJSON with a geometry of a known type. A geometry is a feature without properties. */
-function featuresIn(json: unknown): Feature[] {
-  const { type, features } = (json ?? {}) as { type?: unknown; features?: unknown }
-  if (type === 'FeatureCollection') return Array.isArray(features) ? features.flatMap(featuresIn) : []
+/**
+ * Features of GeoJSON with a geometry of a known type. A geometry is a feature without properties. Throws an
+ * Error for a reference system other than WGS84, which the text of a place would not contain.
+ */
+function featuresIn(json: unknown, name: string): Feature[] {
+  const { type, features, crs } = (json ?? {}) as { type?: unknown; features?: unknown; crs?: unknown }
+  refuseCrs(crs, name)
+  if (type === 'FeatureCollection')
+    return Array.isArray(features) ? features.flatMap((each) => featuresIn(each, name)) : []
   const feature = (type === 'Feature' ? json : { type: 'Feature', properties: {}, geometry: json }) as Feature
-  return geometryIn(feature.geometry) ? [feature] : []
+  if (!geometryIn(feature.geometry)) return []
+  refuseCrs((feature.geometry as { crs?: unknown }).crs, name)
+  return [feature]
+}
+
+/** Throws an Error for a `crs` member, of GeoJSON before RFC 7946, that is not known to mean WGS84. */
+function refuseCrs(crs: unknown, file: string): void {
+  if (crs === undefined || crs === null) return
+  const { name } = (crs as { properties?: { name?: unknown } }).properties ?? {}
+  const given = typeof name === 'string' ? name : ''
+  if ((axesOf(given) ?? 'none') === 'none') throw new Error(say.sources.notWgs84(file, given))
 }
 
 async function xml(text: string, name: string): Promise<FeatureCollection[]> {

@@ -12,6 +12,8 @@ export type Parsed =
   | { kind: 'geometry'; geometry: Geometry; input: Input; isPrivate: boolean }
   | { kind: 'wrong'; problem: string }
 
+/** Two numbers. JavaScript writes those below a millionth with an exponent. */
+const PAIR = /^(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)$/i
 const TYPES = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon']
 
 /**
@@ -26,7 +28,7 @@ export function parseInput(text: string): Parsed {
       ? { kind: 'uid', uid: trimmed.toLowerCase(), input: trimmed.toLowerCase() }
       : { kind: 'wrong', problem: say.place.uidDigits(trimmed.length - 2) }
   if (trimmed.startsWith('{')) return parseGeoJson(trimmed)
-  const numbers = /^(-?\d+(?:\.\d*)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?)$/.exec(trimmed)
+  const numbers = PAIR.exec(trimmed)
   if (numbers) return position(Number(numbers[1]), Number(numbers[2]))
   // If both orders are possible, the longitude is first, as in this field's usual notation.
   const positions = positionsIn(trimmed)

@@ -81,6 +81,8 @@ export const forms = {
     choose: 'Place in the file',
     tooLarge: (megabytes: string) => `The file is too large: ${megabytes} MB at most.`,
     noGeometry: (file: string) => `'${file}' has no geometry.`,
+    notWgs84: (file: string, crs: string) =>
+      `'${file}' has the reference system '${crs.slice(0, 80)}'. Convert it to WGS84 (EPSG:4326).`,
     unknown: (file: string) => `'${file}' is not GeoJSON, KML, GPX or a shapefile.`,
     notXml: (file: string) => `'${file}' is not valid XML.`,
     notShapefile: (file: string) => `'${file}' is not a shapefile, or is damaged.`,
