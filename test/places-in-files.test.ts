@@ -1,10 +1,20 @@
-import { describe, expect, test, vi } from 'vitest'
-import { placesIn } from '../web/panel/files'
-import { parseInput } from '../web/panel/input'
+import path from 'node:path'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 
-// Modules of pages read the address when they are loaded.
-vi.mock('../web/messages', async () => ({ locale: 'en', say: (await import('../web/messages/en')).en }))
-vi.mock('../web/service', () => ({ addressOf: String }))
+/** The modules, and their types without those of browsers, which this project does not have. */
+const [FILES, INPUT] = [path.resolve('web/panel/files.ts'), path.resolve('web/panel/input.ts')]
+let placesIn: (file: File) => Promise<{ text: string }[]>
+let parseInput: (text: string) => object
+
+beforeAll(async () => {
+  // Modules of pages read their address and language when they are loaded.
+  vi.stubGlobal('location', new URL('http://127.0.0.1/'))
+  vi.stubGlobal('navigator', { languages: ['en'] })
+  vi.stubGlobal('document', { documentElement: {} })
+  placesIn = ((await import(FILES)) as { placesIn: typeof placesIn }).placesIn
+  parseInput = ((await import(INPUT)) as { parseInput: typeof parseInput }).parseInput
+  vi.unstubAllGlobals()
+})
 
 const fileOf = (json: unknown, name = 'a.geojson') => new File([JSON.stringify(json)], name)
 const collection = (coordinates: number[], crs?: unknown) => ({
