@@ -7,6 +7,7 @@ import {
   boundViolations,
   canonicalJson,
   prepareGeometry,
+  touchesBoundary,
   withEffort,
   type PreparedGeometry,
   type Reading,
@@ -34,7 +35,11 @@ export interface Measurement {
   refs: string[]
 }
 
+/** Task that is not an operation of the API: does the second geometry touch the boundary of the first? */
+export const BOUNDARY = 'touches boundary'
+
 export interface MeasureTask {
+  /** an operation, or BOUNDARY */
   operation: string
   inputs: readonly MeasureInput[]
   numbers: readonly number[]
@@ -307,12 +312,12 @@ export async function measureHere(
   { operation, inputs, numbers }: MeasureTask,
   microseconds = Infinity,
 ): Promise<Measurement> {
-  const outcome = withEffort(microseconds, () =>
-    OPERATIONS[operation as OperationName].compute(
-      inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading)),
-      numbers,
-    ),
-  )
+  const outcome = withEffort(microseconds, () => {
+    const geometries = inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading))
+    return operation === BOUNDARY
+      ? touchesBoundary(geometries[0]!, geometries[1]!)
+      : OPERATIONS[operation as OperationName].compute(geometries, numbers)
+  })
   return {
     outcome,
     refs: await Promise.all(inputs.map(async ({ ref, reading }) => ref ?? referenceOf(reading))),

@@ -85,6 +85,19 @@ describe('POST /compute/v0/zones', () => {
       expect([containing(near), near.body.onBoundary]).toEqual([within, on])
     }
   })
+  test('does not count a cut at the antimeridian as a boundary', async () => {
+    const zone = {
+      coordinates: [
+        [positions('-180 -20, -178 -20, -178 -15, -180 -15, -180 -20')],
+        [positions('177 -20, 180 -20, 180 -15, 177 -15, 177 -20')],
+      ],
+      type: 'MultiPolygon' as const,
+    }
+    const uid = await attest(world.chain, locationRequest(zone))
+    await world.caughtUp()
+    const answer = await ask({ geometry: point(180, -17), zones: { uids: [uid] } })
+    expect([containing(answer), answer.body.onBoundary]).toEqual([[uid], []])
+  })
   test('names zones with an ambiguous inside, and other shapes, if they may contain the point', async () => {
     const { body } = await ask({ geometry: point(30.5, 10.5), zones: { uids: [bowtie, aPoint, ...row] } })
     expect(body).toMatchObject({ results: [], complete: false })

@@ -1,9 +1,9 @@
-import { GeometryError, readGeometry, reachOf, type Reading } from '../../src/geodesy'
+import { GeometryError, reachOf, type Reading } from '../../src/geodesy'
 import { isLocationSchema } from '../../src/location'
 import { rowOf } from '../../src/operations'
 import { ComputeError, invalidInput, noGeometry } from '../http/problems'
 import type { Work } from '../http/work'
-import { TimeLimitError } from './measure'
+import { BOUNDARY, TimeLimitError } from './measure'
 import { zoneCandidates, type Store, type ZoneSet } from '../store'
 import { signBatch, type UnsignedResult } from './answers'
 import type { RequestedChain } from './attester'
@@ -130,7 +130,7 @@ async function measureZone(
   left()
   const { reader, work } = chain
   const container = await parts.resolver.resolve(uid, 'zones', reader)
-  const boundary = { reading: boundaryOf(container.reading, uid) }
+  requirePolygon(container.reading, uid)
   const operation = {
     container: uid,
     geometry: given,
@@ -143,11 +143,11 @@ async function measureZone(
     checkedAt,
   })
   const { outcome } = await parts.measurer.measure(
-    { operation: 'distance', inputs: [boundary, geometry], numbers: [] },
+    { operation: BOUNDARY, inputs: [container, geometry], numbers: [] },
     work,
     left(),
   )
-  return { result, isOnBoundary: outcome === 0n }
+  return { result, isOnBoundary: outcome === true }
 }
 
 type Undecided = ZonesResult['undecided'][number]
@@ -181,15 +181,8 @@ function reasonOf(error: unknown): string | undefined {
   return ofZone ? (error as Error).message.replace(/^(zones|container): /, '') : undefined
 }
 
-/**
- * Returns the rings of a polygon as lines.
- * @throws GeometryError if it is not a polygon
- */
-function boundaryOf({ layout, chains, lon, lat }: Reading, uid: string): Reading {
+/** Throws a GeometryError for a geometry that is not a polygon. */
+function requirePolygon({ layout }: Reading, uid: string): void {
   if (layout.type !== 'Polygon' && layout.type !== 'MultiPolygon')
     throw new GeometryError(`zones: ${uid}`, `expected a Polygon or a MultiPolygon, got a ${layout.type}`)
-  const coordinates = chains.map(({ start, end }) =>
-    Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!]),
-  )
-  return readGeometry({ type: 'MultiLineString', coordinates }, `boundary of ${uid}`)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Position } from 'geojson'
 import { lineLength, polygonArea } from './area'
+import { boundaryOf } from './boundary'
 import { assertBound } from './bounds'
 import { contains as containsShape } from './contains'
 import { toCentimeters } from './centimeters'
@@ -199,7 +200,7 @@ export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters:
   return measured([a, b], () => isWithinCentimeters(a, b, radius))
 }
 
-function isWithinCentimeters(a: PreparedGeometry, b: PreparedGeometry, radius: number): boolean {
+function isWithinCentimeters(a: Prepared, b: Prepared, radius: number): boolean {
   // The search skips pairs that are a centimetre beyond the radius, and ends at a distance that certainly
   // rounds to the radius or less.
   return Math.round(leastDistance(a, b, (radius + 1) / 100, (radius + 0.499) / 100) * 100) <= radius
@@ -220,6 +221,21 @@ export function contains(container: PreparedGeometry, geometry: PreparedGeometry
   return measured(
     [container, geometry],
     () => containsShape(container, geometry) && isWithinCentimeters(container, geometry, 0),
+    UNITING_VERTEX,
+  )
+}
+
+/**
+ * True if the distance between a geometry and the boundary of polygons rounds to 0.00 m. Seams between parts,
+ * cuts and keyholes are not boundary.
+ */
+export function touchesBoundary(polygons: PreparedGeometry, geometry: PreparedGeometry): boolean {
+  return measured(
+    [polygons, geometry],
+    () => {
+      const boundary = boundaryOf(polygons)
+      return boundary !== undefined && isWithinCentimeters(boundary, geometry, 0)
+    },
     UNITING_VERTEX,
   )
 }
