@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { deflateRawSync } from 'node:zlib'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 
 /** The modules, and their types without those of browsers, which this project does not have. */
@@ -60,4 +61,89 @@ describe('a place of a file', () => {
   ])('is refused if %s has another reference system', async (_, json) => {
     await expect(placesIn(fileOf(json))).rejects.toThrow()
   })
+
+  const prj = (datum: string, spheroid: string, more = '') =>
+    `GEOGCS["${datum}",DATUM["D_${datum}",SPHEROID[${spheroid}]${more}],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]]`
+  const shapefile = (text: string) =>
+    new File([zipOf({ 'a.shp': pointFile(-100, 40), 'a.prj': Buffer.from(text) })], 'a.zip')
+  test.each([
+    prj('WGS_1984', '"WGS_1984",6378137.0,298.257223563'),
+    prj('ETRS_1989', '"GRS_1980",6378137.0,298.257222101'),
+    prj('Amersfoort', '"Bessel_1841",6377397.155,299.1528128', ',TOWGS84[0,0,0,0,0,0,0]'),
+  ])('is read from a shapefile with %s', async (text) => {
+    expect(await placesIn(shapefile(text))).toMatchObject([
+      { text: expect.stringMatching(/^-(?:100|99\.9)/) },
+    ])
+  })
+  // A wrong position by 40 m in North America, and by 110 m in the Netherlands.
+  test.each([
+    prj('North_American_1927', '"Clarke_1866",6378206.4,294.9786982'),
+    prj('Amersfoort', '"Bessel_1841",6377397.155,299.1528128'),
+  ])('is refused from a shapefile with %s', async (text) => {
+    await expect(placesIn(shapefile(text))).rejects.toThrow()
+  })
 })
+
+test('an archive may have other JSON, and GeoJSON of another reference system is refused', async () => {
+  const archive = (json: unknown) =>
+    new File([zipOf({ 'a.shp': pointFile(7, 51), 'b.json': Buffer.from(JSON.stringify(json)) })], 'a.zip')
+  expect(await placesIn(archive({ licence: 'CC0' }))).toMatchObject([{ text: '7, 51' }])
+  await expect(placesIn(archive({ type: 'FeatureCollection', features: [], crs: {} }))).rejects.toThrow()
+})
+
+/** A shapefile with one point (ESRI Shapefile Technical Description, 1998). */
+function pointFile(longitude: number, latitude: number): Buffer {
+  const file = Buffer.alloc(128)
+  for (const [at, value] of [
+    [0, 9994],
+    [24, 64],
+    [100, 1],
+    [104, 10],
+  ] as const)
+    file.writeInt32BE(value, at)
+  for (const [at, value] of [
+    [28, 1000],
+    [32, 1],
+    [108, 1],
+  ] as const)
+    file.writeInt32LE(value, at)
+  for (const at of [36, 52, 112]) {
+    file.writeDoubleLE(longitude, at)
+    file.writeDoubleLE(latitude, at + 8)
+  }
+  return file
+}
+
+/** A ZIP archive of deflated files. Readers that ignore the checksums accept it. */
+function zipOf(files: Record<string, Buffer>): Buffer<ArrayBuffer> {
+  const members: Buffer[] = []
+  const entries: Buffer[] = []
+  let offset = 0
+  for (const [name, content] of Object.entries(files)) {
+    const data = deflateRawSync(content)
+    const local = Buffer.alloc(30)
+    const central = Buffer.alloc(46)
+    local.writeUInt32LE(0x04034b50, 0)
+    central.writeUInt32LE(0x02014b50, 0)
+    for (const [head, shift] of [
+      [local, 0],
+      [central, 2],
+    ] as const) {
+      head.writeUInt16LE(8, 8 + shift)
+      head.writeUInt32LE(data.length, 18 + shift)
+      head.writeUInt32LE(content.length, 22 + shift)
+      head.writeUInt16LE(name.length, 26 + shift)
+    }
+    central.writeUInt32LE(offset, 42)
+    members.push(local, Buffer.from(name), data)
+    entries.push(central, Buffer.from(name))
+    offset += local.length + name.length + data.length
+  }
+  const directory = Buffer.concat(entries)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  for (const at of [8, 10]) end.writeUInt16LE(entries.length / 2, at)
+  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt32LE(offset, 16)
+  return Buffer.concat([...members, directory, end])
+}

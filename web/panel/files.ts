@@ -1,6 +1,7 @@
 import type { Feature, FeatureCollection, Geometry, Position } from 'geojson'
 import { axesOf } from '../../src/location/names'
 import { locale, say } from '../messages'
+import { textsIn } from './archive'
 import { geometryIn } from './input'
 
 /** Places in files: GeoJSON, KML, GPX, zipped shapefiles, and private places that this page saved. */
@@ -44,8 +45,8 @@ async function read(file: File): Promise<FilePlace[]> {
 }
 
 /**
- * Features of GeoJSON with a geometry of a known type. A geometry is a feature without properties. Throws an
- * Error for a reference system other than WGS84, which the text of a place would not contain.
+ * Features of GeoJSON with a geometry of a known type. A geometry is a feature without properties. Throws a
+ * CrsError for a reference system other than WGS84, which the text of a place would not contain.
  */
 function featuresIn(json: unknown, name: string): Feature[] {
   const { type, features, crs } = (json ?? {}) as { type?: unknown; features?: unknown; crs?: unknown }
@@ -58,12 +59,18 @@ function featuresIn(json: unknown, name: string): Feature[] {
   return [feature]
 }
 
-/** Throws an Error for a `crs` member, of GeoJSON before RFC 7946, that is not known to mean WGS84. */
+class CrsError extends Error {
+  constructor(file: string, crs: string) {
+    super(say.sources.notWgs84(file, crs))
+  }
+}
+
+/** Throws a CrsError for a `crs` member, of GeoJSON before RFC 7946, that is not known to mean WGS84. */
 function refuseCrs(crs: unknown, file: string): void {
   if (crs === undefined || crs === null) return
   const { name } = (crs as { properties?: { name?: unknown } }).properties ?? {}
   const given = typeof name === 'string' ? name : ''
-  if ((axesOf(given) ?? 'none') === 'none') throw new Error(say.sources.notWgs84(file, given))
+  if ((axesOf(given) ?? 'none') === 'none') throw new CrsError(file, given)
 }
 
 async function xml(text: string, name: string): Promise<FeatureCollection[]> {
@@ -79,8 +86,10 @@ async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[
   const bytes = await file.arrayBuffer()
   try {
     if (isZip) {
-      const layers = await shp(bytes)
-      return Array.isArray(layers) ? layers : [layers]
+      for (const prj of await textsIn(bytes, /^(?!__MACOSX).*\.prj$/is))
+        if (!isWorldwide(prj)) throw new CrsError(file.name, /"([^"]*)"/.exec(prj)?.[1] ?? '')
+      const layers = [await shp(bytes)].flat()
+      return [{ type: 'FeatureCollection', features: layers.flatMap((each) => featuresIn(each, file.name)) }]
     }
     // Read as degrees: without its .prj file, a shapefile does not state its coordinate system.
     const geometries = parseShp(bytes)
@@ -91,8 +100,20 @@ async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[
       },
     ]
   } catch (error) {
+    if (error instanceof CrsError) throw error
     throw new Error(say.sources.notShapefile(file.name), { cause: error })
   }
+}
+
+/**
+ * True if the datum of a .prj file is one of the whole Earth, on the ellipsoid of WGS84 or GRS80, or if the
+ * file states its shift to WGS84. The library converts coordinates of other datums without a shift, which
+ * makes them wrong by up to hundreds of metres.
+ */
+function isWorldwide(prj: string): boolean {
+  return /(?:SPHEROID|ELLIPSOID)\s*\[\s*"[^"]*"\s*,\s*6378137(?:\.0*)?\s*,\s*298\.25722|TOWGS84\s*\[/i.test(
+    prj,
+  )
 }
 
 function featuresOf(collections: readonly FeatureCollection[]): FilePlace[] {
