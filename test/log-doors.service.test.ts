@@ -180,8 +180,8 @@ test(
       const digest = quorumDigest(quorumDomain(chainId, quorum), secret)
       await land(secret, new Wallet(LOCAL_SIGNER_KEY).signingKey.sign(digest).serialized)
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
-      // A service that no longer names the quorum, nor the chain: an earlier run remembers both. A first run is
-      // given the quorum.
+      // A service that no longer names the quorum, nor the chain: an earlier run remembers both. A first run
+      // is given the quorum.
       expect(await monitor(await urlWithoutChains())).toEqual([1, ['unlogged']])
       expect(await monitor(world.url, 'first.json')).toEqual([0, []])
       const contracts = ['--quorum-contracts', `${chainId}:${quorum}`]

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import secureJson from 'secure-json-parse'
-import { readMeters } from '../../src/geodesy'
-import { OPERATION_ROWS } from '../../src/operations/table'
+import { withRoundableLengths } from '../../src/operations/lengths'
 import { faultPosition, withoutMark } from '../../src/strict-json'
 import { RequestError } from './problems'
 
@@ -10,24 +9,6 @@ import { RequestError } from './problems'
  * less than half.
  */
 const MAX_NESTING = 64
-
-const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
-/**
- * Pattern of members with these names, whose letters may be escaped. It matches nothing within a string,
- * because quotes are escaped there.
- */
-const LENGTHS = new RegExp(
-  `("(?:${LENGTH_NAMES.map(spellingsOf).join('|')})"\\s*:\\s*)((?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)`,
-  'g',
-)
-
-/** Returns the pattern of a key in JSON. */
-function spellingsOf(name: string): string {
-  return name.replace(/./g, (letter) => {
-    const code = letter.charCodeAt(0).toString(16).padStart(4, '0')
-    return `(?:${letter}|\\\\u${code.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)})`
-  })
-}
 
 /**
  * Parses a JSON body. Its lengths round to centimetres as their decimal texts do (`readMeters`). Throws a
@@ -49,14 +30,6 @@ export function parseBody(body: Buffer): unknown {
         : `The body is not valid JSON${fault}.`,
     )
   }
-}
-
-/** Replaces each length whose double rounds to another centimetre than its text. */
-function withRoundableLengths(json: string): string {
-  return json.replace(LENGTHS, (whole, key: string, number: string) => {
-    const meters = readMeters(number)
-    return meters === Number(number) ? whole : `${key}${meters}`
-  })
 }
 
 /** Counts brackets before the recursive parser reads the text. 5 MiB take 15 ms. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { createHash } from 'node:crypto'
 import { InvalidInputError, type Geo, type Question, type Submission } from '@geospatial-attestation/client'
+import { withRoundableLengths } from '../../../src/operations/lengths'
 import { OPERATION_ROWS } from '../../../src/operations/table'
 import { UsageError } from './exit'
 import { parsed, written } from './inputs'
@@ -60,7 +61,7 @@ async function askedIn(
   geo: Geo,
   { chain, schema, recipient }: BatchDefaults,
 ): Promise<Asked> {
-  const value = parsed(content)
+  const value = parsed(withRoundableLengths(content))
   if (typeof value !== 'object' || value === null || !('operation' in value))
     throw new UsageError(
       'The line is not a question: expected a JSON object such as ' +
