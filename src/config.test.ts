@@ -269,6 +269,8 @@ test('the configuration derives values from other settings', () => {
   expect([of({}), of({ DEADLINE_SECONDS: '60' }), of({ DEADLINE_SECONDS: '7200' })]).toMatchObject(
     [3600, 3600, 7200].map((resignMaxAgeSeconds) => ({ resignMaxAgeSeconds, maxLagSeconds: 120 })),
   )
+  // Longer ones would cause alarms of `geo log monitor`, which forgets an entry after 8 days.
+  expect(() => of({ DEADLINE_SECONDS: '604801' })).toThrow(sentence('DEADLINE_SECONDS'))
   const polls = ['http://127.0.0.1:8545', 'http://127.0.0.1:8545,https://celo.example'].map(
     (url) => of({ RPC_URL_CELO: url }).chains[0]!.headPollMs,
   )

@@ -36,7 +36,7 @@ export {
   type DelegatedRequest,
   type MultiDelegatedRequest,
 } from './delegated'
-export type { AttestLayout } from './layouts'
+export { LONGEST_DEADLINE_SECONDS, type AttestLayout } from './layouts'
 export { QUORUM_ABI, quorumDigest, quorumDomain, quorumTypedData, type QuorumAnswer } from './quorum'
 export {
   addressOf,

@@ -1,3 +1,4 @@
+import { LONGEST_DEADLINE_SECONDS } from '../eas'
 import * as types from './types'
 
 /** A setting: its name in the environment, its type and its documentation. */
@@ -273,8 +274,8 @@ export const SETTINGS = {
     ),
     deadlineSeconds: setting(
       'DEADLINE_SECONDS',
-      types.integer(1, 30 * DAY_SECONDS),
-      'Time within which a signed answer can be submitted. A result can be signed again (`/resign`) for the same time after its computation, but for at least an hour',
+      types.integer(1, LONGEST_DEADLINE_SECONDS),
+      'Time within which a signed answer can be submitted, at most a week (604800). A result can be signed again (`/resign`) for the same time after its computation, but for at least an hour',
       { default: 3600, unit: 'seconds' },
     ),
     log: setting(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { HttpTransport, PublicClient } from 'viem'
-import { ATTEST_FIELDS } from '../../../../src/eas/layouts'
+import { ATTEST_FIELDS, LONGEST_DEADLINE_SECONDS } from '../../../../src/eas/layouts'
 import { unixSeconds } from './alarms'
 
 /** Attestations by the service's attester on a chain, to compare them with the log. */
@@ -42,10 +42,10 @@ export interface Attested {
 }
 
 /**
- * Maximum number of seconds between a signature and its attestation: DELEGATION_DEADLINE is at most a week, a
+ * Maximum number of seconds between a signature and its attestation: DEADLINE_SECONDS is at most a week, a
  * coordinator's clock may be a minute ahead, and clocks of chains differ by up to some minutes.
  */
-export const LANDING_SECONDS = 7 * 86_400 + 3_600
+export const LANDING_SECONDS = LONGEST_DEADLINE_SECONDS + 3_600
 /** Maximum number of seconds by which the time of a payload may be ahead of the operator's clock. */
 const SKEW_SECONDS = 60
 

@@ -48,7 +48,7 @@ export interface State extends AlarmState {
 
 /**
  * Seconds for which the content of an entry is remembered: longer than any signature can land
- * (DELEGATION_DEADLINE is at most a week).
+ * (DEADLINE_SECONDS is at most a week).
  */
 export const REMEMBERED_SECONDS = 8 * 86_400
 
