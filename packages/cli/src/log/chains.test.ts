@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-import { BaseError, ContractFunctionRevertedError } from 'viem'
+import { BaseError, ContractFunctionRevertedError, HttpRequestError } from 'viem'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { serve } from '../../../../test/http-server'
 import { hunt } from '../../../../test/seed'
+import { EXIT, exitCodeOf } from '../exit'
 import { Chains } from './chains'
 import { Metrics } from './metrics'
 import { readState } from './state'
@@ -101,8 +102,7 @@ test('an outage of a chain is noted if the service no longer names it, and holds
   expect(await read()).toEqual([false])
   expect(parts.notes).toEqual([
     'chain-1: the service no longer names the chain 1, which is still compared.',
-    'chain-1, which the service no longer names, is not compared: The node is gone.\n\nVersion: ' +
-      /Version: (.*)/.exec(parts.outage.message)![1],
+    'chain-1, which the service no longer names, is not compared: The RPC endpoint of chain-1 failed (The node is gone).',
   ])
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * 86_400_000 })
   expect(await read()).toEqual([true])
@@ -116,6 +116,16 @@ test('an outage of a chain is noted if the service no longer names it, and holds
   parts.outage = undefined
   expect(await read()).toEqual([true])
   expect(state.chains[1]).not.toHaveProperty('unreadSince')
+})
+
+test("an error of a node is reported without the node's URL, as unreachable", async () => {
+  const { parts, read } = follow()
+  parts.named = [chain(1)]
+  parts.outage = new HttpRequestError({ url: 'https://node.example/v2/secret', status: 429 })
+  expect(parts.outage.message).toContain('secret')
+  const error = (await read().catch((error: unknown) => error)) as Error
+  expect(error.message).toBe('The RPC endpoint of chain-1 failed (HTTP request failed).')
+  expect(await exitCodeOf(error)).toBe(EXIT.unreachable)
 })
 
 hunt(

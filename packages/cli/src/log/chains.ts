@@ -11,6 +11,14 @@ import { unixSeconds } from './alarms'
 import type { Metrics } from './metrics'
 import { LONGEST_OUTAGE_SECONDS, type NamedChain, type State } from './state'
 
+/** Returns an error of an RPC endpoint without its URL, which viem quotes and which may include a secret. */
+async function withoutUrl(error: unknown, slug: string): Promise<Error> {
+  const { ConnectionError, messageOf } = await import('@geospatial-attestation/client')
+  const { BaseError } = await import('viem')
+  if (!(error instanceof BaseError)) return error as Error
+  return new ConnectionError(`The RPC endpoint of ${slug} failed (${messageOf(error)}).`, { cause: error })
+}
+
 /** Chain of the service under the slug by which it was named first. */
 interface Followed {
   id: number
@@ -161,9 +169,9 @@ export class Chains {
     }
     const outages = chain.named ? [] : await Promise.all(failures.map(isOutage))
     const other = failures.find((_, at) => !outages[at])
-    if (other !== undefined) throw other as Error
+    if (other !== undefined) throw await withoutUrl(other, slug)
     metrics.count('failures', 'chain')
-    const outage = failures[0] as Error
+    const outage = await withoutUrl(failures[0], slug)
     this.connected.set(id, Promise.resolve({ chain, isRetired: true, outage }))
     const key = `${id} outage`
     if (!this.hidden.has(key))

@@ -318,7 +318,7 @@ class Monitor {
 async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefined> {
   const { ApiError, ConnectionError } = await import('@geospatial-attestation/client')
   const { BaseError } = await import('viem')
-  if (error instanceof BaseError) return 'chain'
+  if (error instanceof BaseError || (error as Error).cause instanceof BaseError) return 'chain'
   const isPassing = error instanceof ApiError ? error.retryable : error instanceof ConnectionError
   return isPassing ? 'log' : undefined
 }
