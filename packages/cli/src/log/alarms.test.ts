@@ -26,3 +26,22 @@ test('alarms are raised once per episode, and only the first hundred wait for th
   expect([state.unsent.length, state.omitted]).toEqual([0, 0])
   receiver.close()
 })
+
+test('an alarm is sent again later if the webhook redirects it', { tags: ['slow'] }, async () => {
+  const receiver = await startReceiver(({ path }) =>
+    path === '/' ? answers.status(302, { location: '/there' }) : answers.ok,
+  )
+  const state: AlarmState = { raised: [], unsent: [], omitted: 0 }
+  const notes: string[] = []
+  const session = {
+    options: { json: true, webhook: receiver.url },
+    ...{ printJson: () => {}, note: (line: string) => notes.push(line) },
+    signal: new AbortController().signal,
+  }
+  const alarms = new Alarms(session as never, 'log', state, new Metrics())
+  alarms.raise('fork', 'A fork', '1')
+  await alarms.send()
+  expect([state.unsent.length, notes.length]).toEqual([1, 1])
+  expect(new Set(receiver.received.map(({ path }) => path))).toEqual(new Set(['/']))
+  receiver.close()
+})

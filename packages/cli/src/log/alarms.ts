@@ -37,7 +37,8 @@ async function sendAlarm(url: string, alarm: Alarm, signal: AbortSignal): Promis
   for (const wait of [0, ...RETRIES_MS]) {
     if (wait > 0) await pause(wait, undefined, { signal })
     const headers = { 'content-type': 'application/json' }
-    const post = { method: 'POST', headers, body: JSON.stringify(alarm) }
+    // A redirect would be followed by GET, without the alarm.
+    const post = { method: 'POST', headers, body: JSON.stringify(alarm), redirect: 'manual' } as const
     const response = await withLimit(signal, LIMIT_MS, (limited) =>
       fetch(url, { ...post, signal: limited }),
     ).catch(() => undefined)
