@@ -171,7 +171,7 @@ const checkRows = (): CommandRow[] => [
       new Option('--chain <chain>', 'compare the attestations on this chain only').argParser(read.chain),
       rpcOption(),
       new Option('--once', 'read up to the current checkpoint; exit with status 1 after an alarm'),
-      new Option('--every <seconds>', 'pause between reads; default: 10').argParser(read.seconds),
+      new Option('--every <seconds>', 'pause between reads; default: 10').argParser(read.pause),
       new Option('--state <file>', 'file of the position, from which the next run resumes'),
       new Option('--webhook <url>', 'URL that receives each alarm as JSON'),
       new Option('--metrics <target>', 'port of this machine, or file, for metrics of Prometheus'),

@@ -29,6 +29,7 @@ test.each([
   ],
   ['verify', HEX(64), '--chain', ...['', ' ', 'a,b']],
   ['verify', HEX(64), '--timeout', ...['-1', 'soon', '1e999', '2147484']],
+  ['log', 'monitor', '--every', ...['-1', 'often', '2147484']],
   ['records', '', '--limit', ...['0', '1.5', '-3', '1e400', 'all']],
   ['records', '', '--radius', ...['-1', 'far']],
   ['attest', '1,2', '--time', ...['yesterday', '2026-13-01', '']],

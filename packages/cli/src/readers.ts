@@ -58,11 +58,14 @@ export const chain = reader('the slug or the id of a chain, such as base-sepolia
 export const seconds = reader('seconds, at least 0, such as 3600', (text) => atLeastZero(text))
 /** Maximum number of seconds that a timer of Node can wait. */
 const LONGEST_SECONDS = 2_147_483
-/** Parses a timeout in seconds; 0 means no timeout. */
-export const timeout = reader(`seconds, from 0 (no limit) to ${LONGEST_SECONDS}`, (text) => {
+const timed = (text: string) => {
   const value = atLeastZero(text)
   return value !== undefined && value <= LONGEST_SECONDS ? value : undefined
-})
+}
+/** Parses a timeout in seconds; 0 means no timeout. */
+export const timeout = reader(`seconds, from 0 (no limit) to ${LONGEST_SECONDS}`, timed)
+/** Parses a pause in seconds. Node would shorten a longer one to a millisecond. */
+export const pause = reader(`seconds, from 0 to ${LONGEST_SECONDS}`, timed)
 /** Parses a length in metres, at least 0. */
 export const metres = reader('metres, such as 500', (text) => atLeastZero(text, readMeters))
 /** Parses a count, at least 1. */
