@@ -92,7 +92,8 @@ export async function readAnswer(
   // The member `answer` of a quorum's answer is its content.
   const whole = given.signers === undefined ? (given.answer ?? given) : given
   const { landed: _, ...answer } = whole as typeof given & { landed?: object }
-  if (!answer.attestation && !Array.isArray(answer.results) && !isOfQuorum(answer))
+  const isAnswer = 'results' in answer ? isBatch(answer) : answer.attestation
+  if (!isAnswer && !isOfQuorum(answer))
     throw new UsageError(
       `${what} does not contain an answer: expected the output of geo distance A B --json > ` +
         'answer.json, or of another operation.',
@@ -100,6 +101,16 @@ export async function readAnswer(
   if (typeof answer.chainId !== 'number')
     throw new UsageError('The answer has no chainId. Add it, such as "chainId": 84532.')
   return answer as unknown as Answer | BatchAnswer | QuorumAnswer
+}
+
+/**
+ * True for a batch of at least one answer. An empty list would pass every check, and so would an answer next
+ * to it.
+ */
+function isBatch({ attestation, results }: { attestation?: object; results?: unknown }): boolean {
+  const isAnswer = (each: unknown) =>
+    typeof each === 'object' && each !== null && 'attestation' in each && Boolean(each.attestation)
+  return !attestation && Array.isArray(results) && results.length > 0 && results.every(isAnswer)
 }
 
 const QUORUM_TEXTS = ['quorum', 'signers', 'signatures'] as const

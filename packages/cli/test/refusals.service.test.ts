@@ -13,6 +13,8 @@ beforeAll(async () => {
   world = await startTestWorld({ CHAINS: 'base-sepolia,celo' })
   shell = openShell(world)
   shell.write('two.ndjson', '{"answer": {}}\n{"answer": {}}\n')
+  shell.write('empty.json', { chainId: 84532, results: [] })
+  shell.write('hidden.json', { chainId: 84532, result: true, attestation: {}, results: [] })
   shell.write('explorer.json', JSON.stringify({ id: `0x${'ab'.repeat(32)}`, attester: PAYER, data: '0x' }))
 })
 
@@ -84,6 +86,8 @@ describe('geo, for invalid usage,', () => {
       ['land', 'field.geojson', '--key-file', 'key.txt'],
       /'field.geojson' does not contain an answer: expected the output of geo distance A B --json/,
     ],
+    [['verify', 'empty.json'], /^'empty.json' does not contain an answer/],
+    [['verify', 'hidden.json'], /^'hidden.json' does not contain an answer/],
     [['verify', 'two.ndjson'], /^'two.ndjson' has several lines\. Use one of them: sed -n 1p prints/],
     [['verify', 'field.geojson', '--max-age', '5'], /^--max-age requires the UID of an attestation/],
     [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema requires the UID/],
