@@ -177,6 +177,13 @@ describe('a secret of the configuration', () => {
       )
     }
   })
+  test.each(secrets)('is not quoted if it is given as the path of a file: %s', (field, { name }) => {
+    const setting = `${name.replace('<CHAIN>', 'CELO')}_FILE`
+    for (const text of [GIVEN[field]!, ` ${GIVEN[field]}`]) {
+      const read = () => valueOf({ [setting]: text }, field)
+      expect(read).toThrow(`${setting}: cannot be read (ENOENT)`)
+    }
+  })
   test('in an unreadable file is reported, and not as a missing setting', () => {
     const read = () => readSettings({ DATABASE_URL_FILE: '/nowhere' }, ['database'])
     expect(read).toThrow(sentence('DATABASE_URL_FILE'))

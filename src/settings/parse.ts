@@ -68,7 +68,8 @@ function valueOf(row: Setting, environment: Environment, problems: string[]): un
     try {
       return row.type.parse(isFile ? secretIn(text) : text)
     } catch (error) {
-      throw new SettingsError(`${source}: ${isFile ? `${text}: ` : ''}${(error as Error).message}`)
+      const file = isFile && !isLikeSecret(row, text) ? `${text}: ` : ''
+      throw new SettingsError(`${source}: ${file}${(error as Error).message}`)
     }
   }
   if (isFile && row.secret === 'sealed') return read
@@ -78,6 +79,18 @@ function valueOf(row: Setting, environment: Environment, problems: string[]): un
   } catch (error) {
     problems.push((error as Error).message)
     return row.default
+  }
+}
+
+/** True for a text that may be the secret itself instead of the path of its file. */
+function isLikeSecret({ type }: Setting, text: string): boolean {
+  if (/:\/\/|[\da-f]{32}|PRIVATE\+KEY/i.test(text)) return true
+  if (/^\.{0,2}\//.test(text)) return false
+  try {
+    type.parse(text.trim())
+    return true
+  } catch {
+    return false
   }
 }
 
