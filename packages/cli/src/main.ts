@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { EXIT } from './exit'
+import { isListing } from './program'
 import { run } from './run'
 
 /**
@@ -13,10 +14,12 @@ process.once('SIGINT', () => {
   stop.abort(new Error('Ended by Ctrl-C.'))
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })
-// The program that reads the output, such as `head`, has closed the pipe.
+// The program that reads the output, such as `head`, has closed the pipe. A command that only lists has no
+// further work. All others continue without their output: their exit status is a result, such as that of
+// `geo verify`, and `geo log monitor` still has to send its alarm.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(EXIT.done)
-  throw error
+  if (error.code !== 'EPIPE') throw error
+  if (isListing(process.argv.slice(2))) process.exit(EXIT.done)
 })
 
 let abandoned = false

@@ -20,6 +20,13 @@ const TIMEOUT_SECONDS = 300
 /** Commands without a default timeout, which run as long as there is work to do. */
 const LONG: ReadonlySet<string> = new Set(['answers', 'batch', 'log', 'mcp', 'records', 'watch'])
 
+/** True for words of a command line whose command lists results until its output is closed. */
+export function isListing(words: readonly string[]): boolean {
+  const names = new Set(commandRows().map(({ name }) => name))
+  const name = words.find((word) => names.has(word))
+  return name !== undefined && name !== 'log' && LONG.has(name)
+}
+
 /** Reads the environment variables of a run; commander's own Command reads those of the process. */
 class ContextCommand extends Command {
   constructor(

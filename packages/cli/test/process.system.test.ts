@@ -160,6 +160,18 @@ describe('the process of geo', () => {
     expect([code, stderr, stdout.split('\n')[1]]).toEqual([0, '', '['])
   })
 
+  test('exits with the status of a check although its output is closed', async () => {
+    const ask = `${ANSWER} --json > valid.json && sed 's/"result":8/"result":9/' valid.json > altered.json`
+    expect((await shell.sh(ask, {}, 'bash').ended).code).toBe(0)
+    for (const [file, code] of [
+      ['valid.json', 0],
+      ['altered.json', 1],
+    ] as const) {
+      const { ended } = shell.sh(`set -o pipefail; geo verify ${file} | true`, {}, 'bash')
+      expect(await ended).toEqual({ code, stdout: '', stderr: '' })
+    }
+  })
+
   const inShell = Object.values(EXAMPLES)
     .flat()
     .filter(({ command }) => /[|(]/.test(command))
