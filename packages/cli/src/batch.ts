@@ -78,7 +78,10 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     // Checks the key and the RPC endpoints first, so that no question is asked whose answer could not land.
     const chainIds = new Set(lines.flatMap(({ asked }) => ('chainId' in asked ? asked.chainId : [])))
     if (land) for (const chainId of chainIds) await walletOf(chainId)
-    for (const signed of journal?.signed.splice(0) ?? []) await finish(run, signed, true)
+    const asked = new Set(lines.map(({ key }) => key))
+    for (const signed of journal?.signed.splice(0) ?? [])
+      // Answers of lines that were removed, or asked for another recipient, must not land.
+      if (signed.keys.some((key) => asked.has(key))) await finish(run, signed, true)
 
     // The output is opened only now, so that a failure before this point leaves the output of an earlier run
     // intact.

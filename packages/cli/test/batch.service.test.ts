@@ -201,6 +201,15 @@ describe('geo batch --land', () => {
     expect(batches.rowsOf(`${name}.out`).map(({ answer }) => answer)).toEqual(answers)
   })
 
+  test('lands no answers of an earlier run that no line requests any more', async () => {
+    const name = batches.questions(distances(3))
+    const [before, recipient] = [Wallet.createRandom().address, Wallet.createRandom().address]
+    await shell.geo(land(name, before, 'proxy').filter((word) => word !== '--land'))
+    expect((await shell.geo(land(name, recipient, 'proxy'))).code).toBe(0)
+    await batches.landedOnce(name, 3, world.chain, recipient)
+    expect(await batches.attested(world.chain, before)).toEqual([])
+  })
+
   test('prints one value per line when it lands or verifies a batch from a file', async () => {
     const geo = createGeo({ url: world.url, chain: 84532 })
     const point = (lng: number) => ({ type: 'Point' as const, coordinates: [lng, 1] })
