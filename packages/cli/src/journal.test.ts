@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -83,4 +84,25 @@ test('the journal can be open in one process at a time', async () => {
   await expect(openJournal(output, at)).rejects.toThrow(`process ${process.pid}`)
   await journal.close()
   await (await openJournal(output, at)).close()
+})
+
+test('the lock of an ended process is taken over by one of several runs', async () => {
+  const ended = spawnSync(process.execPath, ['-e', '']).pid
+  for (let round = 0; round < 20; round++) {
+    const output = fresh()
+    writeFileSync(`${output}.journal.lock`, String(ended))
+    const all = await Promise.allSettled([1, 2, 3].map(() => openJournal(output, at)))
+    const open = all.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    expect(open).toHaveLength(1)
+    await open[0]!.close()
+    expect(existsSync(`${output}.journal.lock`)).toBe(false)
+  }
+})
+
+test('the lock of a process that is about to write its id stays', async () => {
+  const output = fresh()
+  writeFileSync(`${output}.journal.lock`, '')
+  const opening = openJournal(output, at)
+  setTimeout(() => writeFileSync(`${output}.journal.lock`, String(process.pid)), 20)
+  await expect(opening).rejects.toThrow(`process ${process.pid}`)
 })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { createReadStream, existsSync } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
+import { open, readFile, rm, writeFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { BatchAnswer } from '@geospatial-attestation/client'
 import type { Files } from './context'
 import { UsageError } from './exit'
@@ -121,30 +122,66 @@ function entryOf(text: string, file: string, line: number): Entry {
   )
 }
 
+/** Number of times, and interval in milliseconds, at which a lock without a process id is read again. */
+const LOCK_LOOKS = 10
+const LOCK_LOOK_MS = 100
+
 /**
- * Creates a lock file that contains the process id. The lock of a process that no longer runs is taken over.
+ * Creates a lock file that contains the process id. The lock of a process that no longer runs is taken over
+ * by one of the runs that find it.
  */
 async function takeLock(lock: string, file: string, at: Files['at']): Promise<void> {
-  for (let tries = 0; ; tries++)
-    try {
-      const handle = await open(at(lock), 'wx')
-      await handle.writeFile(String(process.pid))
-      return await handle.close()
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const owner = Number(await readFile(at(lock), 'utf8').catch(() => ''))
-      if (tries === 1 || runs(owner))
-        throw new UsageError(
-          `Another geo batch (process ${owner}) is using '${file}'. Wait until it ends, or remove ` +
-            `'${lock}' if there is no such process.`,
-        )
-      await rm(at(lock), { force: true })
-    }
+  if (await create(at(lock))) return
+  const owner = await ownerOf(at(lock))
+  if (runs(owner)) throw inUse(owner, file, lock)
+  // Without this second lock, a run could remove the new lock of another one that has taken over.
+  const takeover = `${lock}.takeover`
+  if (!(await create(at(takeover)))) throw inUse(await ownerOf(at(takeover)), file, takeover)
+  try {
+    const now = await ownerOf(at(lock))
+    if (runs(now)) throw inUse(now, file, lock)
+    // A missing lock may be created by another run, whose lock must stay.
+    if (now !== undefined) await rm(at(lock), { force: true })
+    if (!(await create(at(lock)))) throw inUse(await ownerOf(at(lock)), file, lock)
+  } finally {
+    await rm(at(takeover), { force: true })
+  }
 }
 
-function runs(pid: number): boolean {
+/** Creates a lock of this process. Returns false if it exists. */
+async function create(lock: string): Promise<boolean> {
   try {
-    return pid > 0 && process.kill(pid, 0)
+    await writeFile(lock, String(process.pid), { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  }
+}
+
+/**
+ * Process id in a lock, 0 if it has none; undefined without a lock. Waits for a process that has only just
+ * created the lock.
+ */
+async function ownerOf(lock: string): Promise<number | undefined> {
+  for (let looks = 0; ; looks++) {
+    const text = await readFile(lock, 'utf8').catch(() => undefined)
+    if (text === undefined) return undefined
+    if (text !== '' || looks === LOCK_LOOKS) return Number(text) || 0
+    await pause(LOCK_LOOK_MS)
+  }
+}
+
+function inUse(owner: number | undefined, file: string, lock: string): UsageError {
+  return new UsageError(
+    `Another geo batch (process ${owner ?? 'unknown'}) is using '${file}'. Wait until it ends, or remove ` +
+      `'${lock}' if there is no such process.`,
+  )
+}
+
+function runs(pid: number | undefined): boolean {
+  try {
+    return pid !== undefined && pid > 0 && process.kill(pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
