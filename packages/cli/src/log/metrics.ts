@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { createServer, type Server } from 'node:http'
 import { writeFile, rename } from 'node:fs/promises'
+import { UsageError } from '../exit'
 
 /** Metrics of a monitor, and their publication. */
+
+const MOST_PORT = 65_535
 
 const COUNTERS = {
   entries: ['result', 'Entries read, by result: equal, differs, unresolved or unreadable'],
@@ -57,14 +60,18 @@ export async function publish(
 ): Promise<{ update: () => Promise<void>; end: () => void }> {
   if (where === undefined) return { update: () => Promise.resolve(), end: () => {} }
   if (!/^\d+$/.test(where)) return { update: () => replaceFile(at(where), metrics.text()), end: () => {} }
+  const port = Number(where)
+  if (port > MOST_PORT) throw new UsageError(`--metrics: expected a port of at most ${MOST_PORT}, or a file.`)
   const server: Server = createServer((request, response) => {
     const isMetrics = request.url === '/metrics'
     response.writeHead(isMetrics ? 200 : 404, { 'content-type': 'text/plain; version=0.0.4' })
     response.end(isMetrics ? metrics.text() : '')
   })
   await new Promise<void>((resolve, reject) =>
-    server.once('error', reject).listen(Number(where), '127.0.0.1', resolve),
-  )
+    server.once('error', reject).listen(port, '127.0.0.1', resolve),
+  ).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`--metrics: could not listen on port ${port} of 127.0.0.1 (${error.code}).`)
+  })
   const end = () => {
     server.close()
     server.closeAllConnections()
