@@ -93,7 +93,10 @@ export async function readAnswer(
   const whole = given.signers === undefined ? (given.answer ?? given) : given
   const { landed: _, ...answer } = whole as typeof given & { landed?: object }
   const isAnswer = 'results' in answer ? isBatch(answer) : answer.attestation
-  if (!isAnswer && !isOfQuorum(answer))
+  // A line of a batch has its answer as a member, and no other result, which nothing would check.
+  const isLine = whole !== given
+  const isDouble = isLine && ['result', 'results', 'attestation'].some((name) => name in given)
+  if ((!isAnswer && !isOfQuorum(answer)) || isDouble)
     throw new UsageError(
       `${what} does not contain an answer: expected the output of geo distance A B --json > ` +
         'answer.json, or of another operation.',

@@ -15,6 +15,7 @@ beforeAll(async () => {
   shell.write('two.ndjson', '{"answer": {}}\n{"answer": {}}\n')
   shell.write('empty.json', { chainId: 84532, results: [] })
   shell.write('hidden.json', { chainId: 84532, result: true, attestation: {}, results: [] })
+  shell.write('double.json', { result: true, answer: { chainId: 84532, attestation: {} } })
   shell.write('explorer.json', JSON.stringify({ id: `0x${'ab'.repeat(32)}`, attester: PAYER, data: '0x' }))
 })
 
@@ -88,6 +89,7 @@ describe('geo, for invalid usage,', () => {
     ],
     [['verify', 'empty.json'], /^'empty.json' does not contain an answer/],
     [['verify', 'hidden.json'], /^'hidden.json' does not contain an answer/],
+    [['verify', 'double.json'], /^'double.json' does not contain an answer/],
     [['verify', 'two.ndjson'], /^'two.ndjson' has several lines\. Use one of them: sed -n 1p prints/],
     [['verify', 'field.geojson', '--max-age', '5'], /^--max-age requires the UID of an attestation/],
     [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema requires the UID/],
