@@ -146,16 +146,13 @@ export function unwrapped({ lon, lat }: Positions, { start, end }: Span): PlaneR
  */
 function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   const [drawn, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
-  const seam = drawn.turn === 0 ? 0 : seamOf(drawn, holes)
-  const shell = drawn.turn === 0 ? drawn : closedOverPole(startedAt(drawn, seam))
+  const shell = drawn.turn === 0 ? drawn : closedOverPole(drawn)
   if (Math.abs(drawn.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
   const lines = [shell.line]
-  // The shell may reach west of its seam, but not around the pole.
-  const west = drawn.turn === 0 ? shell.west : shell.line[0]! + Math.min(0, drawn.turn)
   for (const hole of holes) {
     // The longitudes of the hole continue those of the shell. A hole around the pole is left out, because it
     // begins at another longitude.
-    if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((west - hole.west) / 360)))
+    if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
   }
   const first = Math.ceil((-180 - shell.east) / 360)
   const last = Math.floor((180 - shell.west) / 360)
@@ -179,43 +176,6 @@ export function poleOf({ line, turn }: PlaneRing): number {
   for (let i = 2; i < line.length; i += 2)
     sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
   return sines * Math.sign(turn) >= 0 ? 90 : -90
-}
-
-/**
- * Index of a vertex of a ring around a pole whose meridian no hole crosses, because the ring is closed along
- * this meridian; 0 if there is none. Compares whole degrees, so that the time is linear.
- */
-function seamOf({ line }: PlaneRing, holes: readonly PlaneRing[]): number {
-  if (holes.length === 0) return 0
-  const eastOf0 = (degrees: number) => degrees - 360 * Math.floor(degrees / 360)
-  // Number of holes that begin at each degree, less those that ended before it, over two turns.
-  const begun = new Int32Array(722)
-  for (const { west, east, turn } of holes) {
-    if (turn !== 0 || east - west >= 360) continue
-    const start = eastOf0(west)
-    begun[Math.floor(start)]!++
-    begun[Math.floor(start + east - west) + 1]!--
-  }
-  for (let i = 1; i < begun.length; i++) begun[i]! += begun[i - 1]!
-  for (let i = 0; i < line.length - 2; i += 2) {
-    const degree = Math.floor(eastOf0(line[i]!))
-    if (begun[degree] === 0 && begun[degree + 360] === 0) return i / 2
-  }
-  return 0
-}
-
-/** A ring around a pole that starts at another of its vertices. */
-function startedAt(ring: PlaneRing, vertex: number): PlaneRing {
-  if (vertex === 0) return ring
-  const line = new Float64Array(ring.line.length)
-  line.set(ring.line.subarray(2 * vertex))
-  line.set(shifted(ring.line.slice(2, 2 * vertex + 2), ring.turn), line.length - 2 * vertex)
-  let [west, east] = [Infinity, -Infinity]
-  for (let i = 0; i < line.length; i += 2) {
-    west = Math.min(west, line[i]!)
-    east = Math.max(east, line[i]!)
-  }
-  return { ...ring, line, west, east }
 }
 
 /** A ring around a pole, closed along the meridian of its start and over the pole on its smaller side. */
