@@ -86,7 +86,7 @@ class Round {
     if (request.method !== 'POST') return await fetch(input, init)
     const aborted = abortOf(init?.signal ?? request.signal)
     if (this.faults.get(operator) === 'is frozen') await Promise.race([this.thawed, aborted])
-    // Operators answer coordinators that do not wait for them as well.
+    // Operators also answer requests that the coordinator has abandoned.
     const exchange = this.exchange(request.clone(), operator)
     this.exchanges.push(exchange)
     const { status, response } = await Promise.race([exchange, aborted])
@@ -341,7 +341,7 @@ function deck<T>([first, ...others]: readonly T[], random: () => number): () => 
   let left: T[] | undefined
   return () => {
     if (!left) {
-      left = others
+      left = [...others]
       return first!
     }
     if (left.length === 0) left = [first!, ...others]

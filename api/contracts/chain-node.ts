@@ -176,7 +176,8 @@ export class ChainNode {
         const block = { method: 'eth_getBlockByNumber', params: latest }
         return (await this.route.batchCall([block, ...each], { once: true })) as [unknown, ...unknown[]]
       } catch (cause) {
-        if (!isBatchRefused(cause as Error)) throw this.noAnswer(cause)
+        // A call that reverts would revert by itself as well.
+        if (isRevert(cause) || !isBatchRefused(cause as Error)) throw this.noAnswer(cause)
       }
     const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
     return [block, ...(await Promise.all(calls.map((call) => this.send('eth_call', [call, block.number]))))]

@@ -101,9 +101,9 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     const found = await within({ ...query, place: { ...place, reach } }, reads, meters)
     if (found.length >= limit || meters >= radiusOf(place)) return found
     low = meters
-    // The box of a crowded circle may hold too few records that are within the circle itself.
-    // A radius beyond that of the place would find records outside it.
+    // A larger radius than that of the place would return records beyond it.
     if (high <= meters) meters = high = Math.min(2 * meters, radiusOf(place))
+    // The box of a crowded circle may hold too few records that are within the circle itself.
     else meters = high > CLOSE * meters ? Math.sqrt(low * high) : high
   }
 }

@@ -159,8 +159,8 @@ export class Deliverer {
       let more = false
       try {
         if (performance.now() >= forgetAt) {
-          const isMore = await this.webhooks.forget()
-          forgetAt = performance.now() + (isMore ? 0 : FORGET_EVERY_MS)
+          const hasMore = await this.webhooks.forget()
+          forgetAt = performance.now() + (hasMore ? 0 : FORGET_EVERY_MS)
         }
         more = this.lease.isHeld && (await this.reader.read(this.held.values()))
         for (const held of this.held.values()) void this.deliver(held)

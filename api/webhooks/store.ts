@@ -340,12 +340,14 @@ export class WebhookStore {
   /**
    * Returns for each chain the change before the first one that was logged after a time. Its id need not be
    * the highest up to that time: a change has the time at which its transaction began, and the next id when
-   * it is written.
+   * it is written. No transaction lasts an hour, so older changes need not be read.
    */
   async changesUntil(time: Date): Promise<Record<string, number>> {
     const rows = await this.query<{ chain: string; last: number }>(
       `SELECT chain, greatest(forgotten, coalesce(
-         (SELECT min(id) - 1 FROM record_change AS change WHERE change.chain = state.chain AND changed_at > $1),
+         (SELECT min(id) - 1 FROM record_change AS change WHERE change.chain = state.chain AND changed_at > $1
+           AND id > coalesce((SELECT max(id) FROM record_change AS old
+             WHERE old.chain = state.chain AND changed_at <= $1::timestamptz - interval '1 hour'), 0)),
          (SELECT max(id) FROM record_change AS change WHERE change.chain = state.chain)))::float8 AS last
        FROM record_state AS state`,
       [time],

@@ -144,6 +144,17 @@ test('the RPC client queries each endpoint once with `once`, and skips null with
   expect(failing.calls.length).toBe(before + 2)
 })
 
+test('the RPC client throws the refusal of an endpoint, not the failure of a later one, with `once`', async () => {
+  const ofChain = (method: string) => (method === 'eth_chainId' ? {} : undefined)
+  const refusing = await endpoint(
+    (method) => ofChain(method) ?? { error: { code: -32601, message: 'no batches' } },
+  )
+  const failing = await endpoint((method) => ofChain(method) ?? { status: 500 })
+  const route = rpc(refusing, failing)
+  await expect(route.call('eth_call', [], { once: true })).rejects.toMatchObject({ code: -32601 })
+  expect(failing.calls).toContain('eth_call')
+})
+
 test('the RPC client starts each call at the preferred endpoint, with `once`', async () => {
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { status: 400 } : { result: 'newest' },

@@ -151,7 +151,8 @@ export class Rpc {
         if (splittable && isHttpTooMuch(outcome.failure)) throw outcome.failure
         if (once) {
           excluded.add(endpoint)
-          refusal = outcome.failure
+          // A refusal says more about the call than the failure of another endpoint.
+          refusal ??= outcome.failure
           continue
         }
         endpoint.rest(askedAt, method, outcome.failure)

@@ -9,12 +9,19 @@ export function isLong(answer: Answer | BatchAnswer): answer is BatchAnswer {
   return 'results' in answer && answer.results.length > BATCH_SIZE
 }
 
+/** Batches whose answers the service signed for the first time, and their parts. */
+const fresh = new WeakSet<object>()
+
+/** Notes that the answers of a batch were signed for the first time. Returns the batch. */
+export function signedFirst<B extends BatchAnswer>(batch: B): B {
+  fresh.add(batch)
+  return batch
+}
+
 /**
- * True for a batch as the service signed it: its call has all of its answers. False for one answer, and for a
- * list that a program made of answers.
+ * True for a batch whose answers were signed for the first time. False for one that was re-signed, stored,
+ * or made of answers by a program: some of its answers may have landed.
  */
-export function isSignedBatch(answer: Answer | BatchAnswer): boolean {
-  if (!('results' in answer)) return false
-  const calls = answer.multiAttestByDelegation as BatchAnswer['multiAttestByDelegation'] | undefined
-  return calls?.reduce((sum, { data }) => sum + data.length, 0) === answer.results.length
+export function isSignedFirst(answer: Answer | BatchAnswer): boolean {
+  return fresh.has(answer)
 }

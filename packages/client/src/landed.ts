@@ -79,23 +79,22 @@ export async function landedOutOfTurn(
   submission: Submission,
   signal: AbortSignal | undefined,
 ): Promise<Landed[]> {
-  const { answers, chain, direct, isBatch, attester } = submission
-  // A batch begins with the nonce that was the next one when it was signed. While that is unused, none of its
-  // answers has landed.
-  if (!direct || isBatch) return []
+  const { answers, chain, direct, isFirst, attester } = submission
+  // A batch begins with the nonce that was the next one when it was signed for the first time. While that is
+  // unused, none of its answers has landed.
+  if (!direct || isFirst) return []
   const next = await getNonce(reader, chain.eas, attester).catch(() => undefined)
   // With another nonce the contract rejects the signature. If the contract does not exist, the simulated call
   // reports it.
   if (next === undefined || next !== answers[0]!.delegatedAttestation.nonce) return []
-  const found: Landed[] = []
-  for (const answer of answers) {
-    const landed = await landedAtLower(context, reader, submission, answer, next, signal)
-    if (landed) found.push(landed)
-  }
-  return found
+  const found = await Promise.all(
+    answers.map((answer) => landedAtLowerNonce(context, reader, submission, answer, next, signal)),
+  )
+  return found.filter((each) => each !== undefined)
 }
 
-async function landedAtLower(
+/** Returns the attestation of an answer that was re-signed with a lower nonce, and landed. */
+async function landedAtLowerNonce(
   context: Context,
   reader: ChainReader,
   submission: Submission,
@@ -108,7 +107,9 @@ async function landedAtLower(
     const seen = await askLanded(context, reader, submission, answer, signal).catch(() => undefined)
     signal?.throwIfAborted()
     if (seen?.found) return seen.found
-    if (seen?.status !== 'not landed' || seen.nonce! >= next) return undefined
+    // The wallet's RPC endpoint may lag: it does not have the attestation that the service has found.
+    const isMissing = seen?.status === 'landed'
+    if (!isMissing && (seen?.status !== 'not landed' || seen.nonce! >= next)) return undefined
     if (asked >= ASKED) throw uncertain()
     await pause(ASKED_MS, signal)
   }

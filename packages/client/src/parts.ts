@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { BATCH_SIZE, isSignedBatch } from './batch'
+import { BATCH_SIZE, isSignedFirst, signedFirst } from './batch'
 import { ApiError } from './errors'
 import type { Landed, LandingStep, LandOptions } from './context'
 import type { Answer, BatchAnswer } from './types'
@@ -61,15 +61,16 @@ export async function landParts(
   groupsOf: (answers: readonly Answer[]) => unknown[],
   land: (part: BatchAnswer, options: LandOptions) => Promise<Landed | Landed[]>,
 ): Promise<Landed[]> {
-  const withCalls = (each: BatchAnswer) =>
-    ({ ...each, multiAttestByDelegation: groupsOf(each.results as Answer[]) }) as BatchAnswer
-  const parts = answersInParts(answer).map((part) => (isSignedBatch(answer) ? withCalls(part) : part))
+  const parts = answersInParts(answer).map((part) => (isSignedFirst(answer) ? signedFirst(part) : part))
   const landed: Landed[] = []
   for (const [i, part] of [...parts].entries()) {
     const onPartStep = (step: LandingStep) => {
       if (step.step !== 'signed anew') return onStep(step)
       parts[i] = step.answer as BatchAnswer
-      return onStep({ ...step, answer: joined(parts.map(withCalls)) })
+      const whole = parts.map(
+        (each) => ({ ...each, multiAttestByDelegation: groupsOf(each.results as Answer[]) }) as BatchAnswer,
+      )
+      return onStep({ ...step, answer: joined(whole) })
     }
     landed.push(...((await land(part, { ...options, onStep: onPartStep })) as Landed[]))
   }

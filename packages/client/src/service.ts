@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import createClient from 'openapi-fetch'
-import { BATCH_SIZE, isLong } from './batch'
+import { BATCH_SIZE, isLong, signedFirst } from './batch'
 import { plain, withPoints } from './body'
 import type { AskOptions, Context, GeoOptions, Service } from './context'
 import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
@@ -65,11 +65,12 @@ export function connect(given: GeoOptions): Connection {
     batch: async (questions, options) => {
       const ask = (part: readonly Question[]) =>
         request<BatchAnswer>('batch', { operations: part.map(withPoints) }, options)
-      if (questions.length <= BATCH_SIZE) return ask(questions)
+      if (questions.length <= BATCH_SIZE) return signedFirst(await ask(questions))
       const { partsOf, requestAll } = await import('./parts')
-      return requestAll(partsOf(questions), ask)
+      return signedFirst(await requestAll(partsOf(questions), ask))
     },
-    zones: (geometry, zones, options) => request<Zones>('zones', { geometry, zones }, options),
+    zones: async (geometry, zones, options) =>
+      signedFirst(await request<Zones>('zones', { geometry, zones }, options)),
     reference: async (geometry, given = {}) => {
       refuseUnknown('reference', given, SIGNAL_ONLY)
       return (await post<{ inputRef: string }>('reference', withPoints({ geometry }), given.signal)).inputRef

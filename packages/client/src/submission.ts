@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { isSignedBatch } from './batch'
+import { isSignedFirst } from './batch'
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
 import { GeoError, LandingError, ServiceVersionError } from './errors'
@@ -15,8 +15,8 @@ export interface Submission {
   /** chain whose EAS emits the event */
   chain: Chain
   direct: boolean
-  /** true for a batch as the service signed it */
-  isBatch: boolean
+  /** true for a batch whose answers were signed for the first time */
+  isFirst: boolean
   attester: string
   /** account that EAS records as the attester: that of the service, or the proxy */
   recorded: string
@@ -67,7 +67,7 @@ export async function submissionOf(
     answers,
     chain,
     direct: submission !== 'proxy',
-    isBatch: isSignedBatch(answer),
+    isFirst: isSignedFirst(answer),
     attester,
     recorded: submission === 'proxy' ? contract.domain.verifyingContract : attester,
   }
