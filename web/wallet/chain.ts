@@ -1,5 +1,6 @@
 import { SignerError, type Chain, type Eip1193Provider } from '@geospatial-attestation/client'
 import { say } from '../messages'
+import { codeOf } from './codes'
 
 /** Error code of a wallet for a chain that it does not know (EIP-3085). */
 const UNKNOWN_CHAIN = 4902
@@ -44,17 +45,4 @@ export async function goToChain(
     })
   }
   if (!(await onChain())) throw new SignerError(say.wallet.otherChain(slug, id))
-}
-
-/** Returns the code of a wallet's error, which wallets place differently; undefined if there is none. */
-export function codeOf(error: unknown): number | undefined {
-  const { code, data, cause } = (error ?? {}) as {
-    code?: unknown
-    data?: { originalError?: unknown }
-    cause?: unknown
-  }
-  if (typeof code === 'number') return code
-  return data?.originalError !== undefined || cause !== undefined
-    ? codeOf(data?.originalError ?? cause)
-    : undefined
 }
