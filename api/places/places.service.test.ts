@@ -189,6 +189,21 @@ test('one client can use only a share of the reads from a chain that does not re
   await app.close()
 })
 
+test('the attestation has its exact times, whatever their size', async () => {
+  const times = { time: 1_795_219_200n, expirationTime: 2n ** 64n - 1n, revocationTime: 0n }
+  const app = Fastify()
+  const reader = { of: () => ({ attestation: () => Promise.resolve(times) }) }
+  const parts = { store: {}, pages: {}, publicBaseUrl: BASE, readers: new Map([[42_220, { reader }]]) }
+  const counter = new RequestCounter(() => 0)
+  await limitRequests(app, { scope: 'test', perHour: 0, counter, tooMany: () => new Error() })
+  await app.register(placesRoutes(parts as unknown as Parameters<typeof placesRoutes>[0]), { prefix: '/r' })
+  const response = await app.inject(`/r/celo/0x${'1'.repeat(64)}/attestation`)
+  const { attestation } = response.json<{ attestation: Record<keyof typeof times, string | number> }>()
+  for (const [name, value] of Object.entries(times))
+    expect(BigInt(attestation[name as keyof typeof times])).toBe(value)
+  await app.close()
+})
+
 test('a client that has used its share of RPC calls gets 429', async () => {
   const app = Fastify()
   const reader = { of: () => ({ attestation: () => Promise.reject(ownShareUsed('')) }) }

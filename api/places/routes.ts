@@ -94,12 +94,15 @@ export function placesRoutes(parts: PlacesParts) {
       const attestation = await reading.take(work, () => served.reader.of(work).attestation(uid))
       void reply.header('cache-control', 'no-store').type('application/json; charset=utf-8')
       return JSON.stringify({ chain: chain.slug, attestation: attestation ?? null }, (_, value: unknown) =>
-        typeof value === 'bigint' ? Number(value) : value,
+        typeof value === 'bigint' ? integerOf(value) : value,
       )
     })
     done()
   }
 }
+
+/** A number or, if a number cannot represent it, a decimal string: `expirationTime` may be 2^64 - 1. */
+const integerOf = (value: bigint) => (value <= Number.MAX_SAFE_INTEGER ? Number(value) : String(value))
 
 function recordOf(row: RecordResult): Record<string, unknown> {
   return JSON.parse(recordText(row)) as Record<string, unknown>

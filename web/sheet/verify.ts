@@ -28,7 +28,7 @@ export interface Check {
 /** Content of an attestation in the current state of the chain. */
 interface Current extends AttestationContent {
   /** Unix seconds; 0 means never */
-  revocationTime: bigint | number
+  revocationTime: bigint | number | string
 }
 /** Result of reading the chain. `attestation` is undefined if the chain has no such attestation. */
 export interface Reading {
