@@ -43,6 +43,9 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
     for (const pasted of ['nothing', '5', 'null'])
       expect([pasted, await verify(pasted)]).toEqual([pasted, expect.stringContaining('Paste the JSON')])
     expect(await verify('{"log":{}}')).toContain('chainId')
+    expect(await verify(answer.log.leaf)).toMatch(/^Included/)
+    await page.getByLabel('Answer as JSON, or its leaf').fill('ab'.repeat(32))
+    expect(await page.locator('.log [role=status]').innerText()).toBe('')
   })
   test('verifies cosignatures by the policy, and names the witnesses that lag', async () => {
     const [a, b] = await Promise.all([1, 2].map((n) => seededKey(`w${n}.example`, 'cosignature', n)))

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   consistencyProof,
   formatNote,
@@ -139,19 +139,25 @@ export default function Log() {
   const [problem, setProblem] = useState<{ text: string; evidence?: string | undefined }>()
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>
+    let left = false
     let latest: State | undefined
     const again = async () => {
       try {
-        setState((latest = await read(latest)))
+        latest = await read(latest)
+        if (left) return
+        setState(latest)
         setProblem(undefined)
       } catch (error) {
         const evidence = error instanceof HistoryError ? error.evidence : undefined
         setProblem({ text: reasonOf(error), evidence })
       }
-      timer = setTimeout(() => void again(), EVERY_SECONDS * 1000)
+      if (!left) timer = setTimeout(() => void again(), EVERY_SECONDS * 1000)
     }
     void again()
-    return () => clearTimeout(timer)
+    return () => {
+      left = true
+      clearTimeout(timer)
+    }
   }, [])
   return (
     <section class="log">
@@ -266,15 +272,22 @@ async function chainIdOf({
 function Proof() {
   const [pasted, setPasted] = useState('')
   const [result, setResult] = useState<{ sentence: string; isGood: boolean }>()
+  /** Number of changes and submissions of the text: a result belongs to one of them. */
+  const turn = useRef(0)
   const submit = async (event: Event) => {
     event.preventDefault()
+    const own = ++turn.current
     setResult(undefined)
-    setResult(
-      await verify(pasted.trim()).then(
-        (sentence) => ({ sentence, isGood: true }),
-        (error: unknown) => ({ sentence: reasonOf(error), isGood: false }),
-      ),
+    const found = await verify(pasted.trim()).then(
+      (sentence) => ({ sentence, isGood: true }),
+      (error: unknown) => ({ sentence: reasonOf(error), isGood: false }),
     )
+    if (own === turn.current) setResult(found)
+  }
+  const change = (text: string) => {
+    turn.current++
+    setPasted(text)
+    setResult(undefined)
   }
   return (
     <form onSubmit={(event) => void submit(event)}>
@@ -284,7 +297,7 @@ function Proof() {
         rows={6}
         spellcheck={false}
         value={pasted}
-        onInput={(event) => setPasted(event.currentTarget.value)}
+        onInput={(event) => change(event.currentTarget.value)}
       />
       <button>{say.log.verify}</button>
       <p role="status" class={result?.isGood ? 'good' : 'bad'}>
