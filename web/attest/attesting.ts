@@ -14,9 +14,19 @@ export function useAttesting(
   const [attested, setAttested] = useState<Attested>()
   const [record, setRecord] = useState<LocationRecord>()
   const leaving = useRef(new AbortController())
-  useEffect(() => () => leaving.current.abort(), [])
+  useEffect(
+    () => () => {
+      leaving.current.abort()
+      waiting.current.abort()
+    },
+    [],
+  )
+
+  /** Ends the wait for the record of the place that the page no longer shows. */
+  const waiting = useRef(new AbortController())
 
   const forget = () => {
+    waiting.current.abort()
     setAttested(undefined)
     setRecord(undefined)
     setSteps([])
@@ -48,14 +58,18 @@ export function useAttesting(
     )
     setAttested(done)
     step(say.attest.steps.confirmed(done.blockNumber))
-    void done.indexed({ signal }).then(
+    if (signal.aborted) return
+    waiting.current = new AbortController()
+    const { signal: left } = waiting.current
+    void done.indexed({ signal: left }).then(
       (found) => {
+        if (left.aborted) return
         setRecord(found)
         step(say.attest.steps.indexed)
         // A live map receives the event from the stream.
         if (live.value !== 'live') onIndexed()
       },
-      (error: Error) => signal.aborted || step(reasonOf(error)),
+      (error: Error) => left.aborted || step(reasonOf(error)),
     )
   }
   return { steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest }

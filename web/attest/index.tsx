@@ -89,7 +89,13 @@ export default function Attest({
       )}
       <Steps steps={attesting.steps} />
       {attested && chain && (
-        <AttestedPlace attested={attested} record={attesting.record} chain={chain} onMore={forget} />
+        <AttestedPlace
+          attested={attested}
+          record={attesting.record}
+          // The user may have chosen another chain while the transaction was pending.
+          chain={chains?.find(({ id }) => id === attested.chainId) ?? chain}
+          onMore={forget}
+        />
       )}
     </>
   )
