@@ -53,11 +53,14 @@ export function useAsking(
         setAnswered({ question, answer })
         if (question.operation === 'within')
           void apartOf(geometries).then((meters) => controller.signal.aborted || setApart(meters))
-        void measured(question, answer, geometries).then((drawn) => drawn && setDrawing(drawn))
+        void measured(question, answer, geometries).then(
+          (drawn) => drawn && !controller.signal.aborted && setDrawing(drawn),
+        )
       } catch (error) {
         if (!controller.signal.aborted) onFailure(error)
       } finally {
-        setBusy(false)
+        // A later question may be waiting.
+        if (asking.current === controller) setBusy(false)
       }
     },
   }
