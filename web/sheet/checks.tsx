@@ -15,7 +15,8 @@ export function Checks({ record, details }: Full) {
     const show = (name: Name, check: Check) => left || setChecks((before) => ({ ...before, [name]: check }))
     void runChecks({ record, details }, show)
     return () => void (left = true)
-  }, [record.chain, record.uid, record.revoked])
+    // A result is only about the content that was checked.
+  }, [JSON.stringify({ record, details })])
   return (
     <section aria-label={say.checks.title}>
       <h3>{say.checks.title}</h3>
@@ -30,21 +31,20 @@ export function Checks({ record, details }: Full) {
   )
 }
 
-async function runChecks({ record, details }: Full, show: (name: Name, check: Check) => void): Promise<void> {
+async function runChecks(full: Full, show: (name: Name, check: Check) => void): Promise<void> {
   const failed = (error: unknown): Check => ({
     ...{ state: 'unknown', sentence: say.checks.failed(reasonOf(error)) },
   })
   try {
     const { checkChain, checkContent, checkStanding, readChain } = await import('./verify')
-    const event = details?.events.nodes.find(({ kind }) => kind === 'ATTESTED')
     try {
-      show('content', checkContent(record, event))
+      show('content', checkContent(full))
     } catch (error) {
       show('content', failed(error))
     }
     try {
-      const reading = await readChain(record)
-      show('chain', checkChain(record.uid, reading))
+      const reading = await readChain(full.record)
+      show('chain', checkChain(full.record.uid, reading))
       show('standing', checkStanding(reading, Date.now()))
     } catch (error) {
       show('chain', { state: 'unknown', sentence: say.checks.unread(reasonOf(error)) })

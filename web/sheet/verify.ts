@@ -12,7 +12,7 @@ import { addressOf, geo } from '../service'
 import { stateOf } from '../wallet/chain'
 import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
-import { contentOf, type Event } from './record'
+import { contentOf, type Details, type Event, type Full } from './record'
 import { timeText } from '../explorer/words'
 
 /**
@@ -37,36 +37,42 @@ export interface Reading {
 }
 
 /**
- * Checks that the content in the service's event log hashes to the UID, and that the record shows this
+ * Checks that the content in the service's event log hashes to the UID, and that the page shows this
  * content. To show other content, the service would have to find a second preimage of the hash.
  */
-export function checkContent(record: LocationRecord, event: Event | undefined): Check {
-  if (!event?.data) return { state: 'unknown', sentence: say.checks.notIndexed }
+export function checkContent({ record, details }: Full): Check {
+  const event = details?.events.nodes.find(({ kind }) => kind === 'ATTESTED')
+  if (!details || !event?.data) return { state: 'unknown', sentence: say.checks.notIndexed }
   const content = contentOf(event)
   if (!isContentOf(content, record.uid)) return { state: 'bad', sentence: say.checks.notHashed }
   const texts = locationTexts(content)
   if (!texts) return { state: 'good', sentence: say.checks.contentOnly }
-  return shows(record, texts, event)
+  return shows(record, details, texts, event)
     ? { state: 'good', sentence: say.checks.content }
     : { state: 'bad', sentence: say.checks.contentDiffers }
 }
 
-/** True if the record has the same texts, attester and time as the payload. */
-function shows(
-  record: LocationRecord,
-  payload: LocationTexts,
-  { attester, recipient, time }: Event,
-): boolean {
+/** True if the page shows the texts, times, accounts and properties of the attestation. */
+function shows(record: LocationRecord, details: Details, payload: LocationTexts, event: Event): boolean {
   const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
+  const sameList = (a: readonly string[], b: readonly string[]) => JSON.stringify(a) === JSON.stringify(b)
+  const time = Number(event.time)
   return (
     record.memo === payload.memo &&
     record.location === payload.location &&
     record.location_type === payload.locationType &&
     record.srs === payload.srs &&
-    record.media_data.join('\n') === payload.mediaData.join('\n') &&
-    same(record.prover, attester) &&
-    same(record.subject, recipient) &&
-    Date.parse(record.timestamp) === Number(time) * 1000
+    sameList(record.media_data, payload.mediaData) &&
+    sameList(record.media_types, payload.mediaTypes) &&
+    sameList(record.recipe_types, payload.recipeTypes) &&
+    same(record.prover, event.attester) &&
+    same(record.subject, event.recipient) &&
+    Date.parse(record.timestamp) === time * 1000 &&
+    Date.parse(record.event_timestamp) === (payload.eventTimestamp ?? time) * 1000 &&
+    same(details.schemaUid, event.schemaUid) &&
+    same(details.refUid, event.refUid) &&
+    details.revocable === event.revocable &&
+    BigInt(details.expirationTime) === BigInt(event.expirationTime)
   )
 }
 

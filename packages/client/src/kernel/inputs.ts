@@ -293,10 +293,11 @@ export function isContentOf(content: AttestationContent, uid: string): boolean {
   return hashesTo(packedOf(content, 'the attestation'), uid.toLowerCase())
 }
 
-/** Texts of a location attestation, as attested. */
+/** Texts of a location attestation, and the time of its event in Unix seconds, as attested. */
 export type LocationTexts = Pick<
   Payload,
-  'srs' | 'locationType' | 'location' | 'mediaTypes' | 'mediaData' | 'memo'
+  | ('srs' | 'locationType' | 'location' | 'mediaTypes' | 'mediaData' | 'memo')
+  | ('recipeTypes' | 'eventTimestamp')
 >
 
 /**
