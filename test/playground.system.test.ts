@@ -96,8 +96,11 @@ async function open(parameters: Record<string, string> = {}, options?: PageOptio
   await browser.page.goto(`${world.url}/playground?${new URLSearchParams(parameters).toString()}`)
   return browser
 }
+/** Text of a place, which has members that are not of GeoJSON, as many programs write them. */
 const text = (geometry: Geometry) =>
-  geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
+  geometry.type === 'Point'
+    ? geometry.coordinates.join(', ')
+    : JSON.stringify({ type: 'Feature', id: null, name: 'A place', geometry })
 
 async function ask({ page }: OpenPage): Promise<void> {
   // Resolves after the page has loaded the chains.

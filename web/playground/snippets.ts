@@ -11,10 +11,12 @@ export function curlOf(question: Question): string {
 /** The question as a TypeScript program, in which the reader defines `wallet`. */
 export function typescriptOf({ operation, inputs, numbers, chainId }: Question): string {
   const { inputs: places, units } = rowOf(operation)
-  const values = places.map(({ name }, i) => `const ${name}: Input = ${JSON.stringify(inputs[i])}`)
+  // GeoJSON may have further members, such as `name`, which TypeScript refuses in a constant of a declared
+  // type. It infers the type of a salt from `as const` only.
+  const values = places.map(({ name }, i) => `const ${name} = ${JSON.stringify(inputs[i])} as const`)
   const parameters = [...places.map(({ name }) => name), ...numbers]
   return [
-    `import { createGeo, type Input } from '@geospatial-attestation/client'`,
+    `import { createGeo } from '@geospatial-attestation/client'`,
     '',
     `const geo = createGeo({ url: '${BASE}', chain: ${chainId} })`,
     ...values,
