@@ -1,13 +1,12 @@
 import type { Answer } from '@geospatial-attestation/client'
-import { rowOf, TEXTS, UNITS } from '../../src/operations/table'
-import type { Question } from './question'
+import { rowOf, TEXTS, UNITS, type OperationName } from '../../src/operations/table'
 
 /**
  * A contract that accepts exactly this answer, by a function of the Solidity kit; undefined if the kit has no
  * function for the operation.
  */
 export function solidityOf(
-  { operation }: Pick<Question, 'operation'>,
+  { operation }: { operation: OperationName },
   answer: Answer,
   eas: string,
 ): string | undefined {
