@@ -179,7 +179,10 @@ test('bodies of old messages are deleted, however many there are', async () => {
      FROM generate_series(1, 5003) AS n`,
   )
   expect([await webhooks.forget(), await webhooks.forget()]).toEqual([true, false])
-  const left = await rows(database.url, `SELECT change::int FROM webhook_message WHERE chain = 'sepolia' ORDER BY change`)
+  const left = await rows(
+    database.url,
+    `SELECT change::int FROM webhook_message WHERE chain = 'sepolia' ORDER BY change`,
+  )
   expect(left).toEqual([{ change: 5_002 }, { change: 5_003 }])
 })
 
