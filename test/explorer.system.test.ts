@@ -1,5 +1,5 @@
 import { AbiCoder } from 'ethers'
-import type { Page, Route } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, request, revoke } from '../dev/chain'
 import { freePort, startService } from '../dev/services'
@@ -320,23 +320,6 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await mapShows(page, 1, 1)
     await browser.picture('explorer-revoked')
     expect(browser.complaints).toEqual([])
-  })
-
-  test('shows a record that was attested while its stream of changes was opening', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    const memo = 'Before the stream'
-    const whileOpening = async (route: Route) => {
-      await page.locator('.list li').first().waitFor()
-      const place = { type: 'Point' as const, coordinates: [42, 42] }
-      await attest(world.chain, locationRequest(place, { memo }))
-      await world.caughtUp()
-      await route.continue()
-    }
-    await page.route('**/location-records/stream*', whileOpening, { times: 1 })
-    await page.goto(`${world.url}/`)
-    await page.locator('.list').getByText(memo).waitFor()
-    await page.locator('[data-live=live]').waitFor()
   })
 
   test('shows attested texts and media as text, without running scripts', async () => {

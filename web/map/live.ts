@@ -9,11 +9,6 @@ export const live = signal<'connecting' | 'live' | 'reconnecting' | 'refused'>('
 const TILES_LATE_MS = 300
 /** Minimum milliseconds between two updates of the page. */
 const PACE_MS = 2_000
-/**
- * Milliseconds after which a stream that opens for the first time may have missed changes: it starts when it
- * opens, and the page loads its records meanwhile.
- */
-const LATE_MS = 500
 
 /**
  * Follows the changes of records. They are delivered in batches, and only while the page is visible.
@@ -45,18 +40,15 @@ export function followChanges(
   document.addEventListener('visibilitychange', plan, { signal: left })
   const follow = async () => {
     live.value = 'connecting'
-    const began = performance.now()
-    let [drops, isFirst] = [0, true]
+    let drops = 0
     for await (const event of geoOnce.records.stream({
       ...filters,
       signal: left,
       onOpen: () => {
         live.value = 'live'
         // The server responds again, so data that failed to load can now be loaded.
-        const isLate = isFirst && performance.now() - began > LATE_MS
-        if (drops > 0 || isLate) onReset()
+        if (drops > 0) onReset()
         drops = 0
-        isFirst = false
       },
       onDrop: () => {
         drops++
