@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { getPriority } from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import Fastify from 'fastify'
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { Client } from 'pg'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { MONOTONIC } from '../../src/clock'
 import { COLUMNAR_WORKER, startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { insertRecords } from '../../test/records'
@@ -439,6 +440,25 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
+/** Serves exports without a database; `ask` sends requests of a client. */
+async function serve(send: (asked: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) {
+  const app = Fastify()
+  app.addHook('onRequest', (asked, reply, done) => {
+    beginWork(asked, reply, String(asked.headers.client))
+    done()
+  })
+  app.get('*', send)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  return {
+    ask: (path: string, client: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { client } }),
+    close: () => {
+      app.server.closeAllConnections()
+      return app.close()
+    },
+  }
+}
+
 describe('a short file in spatial order', () => {
   test('does not wait for the workers of long files', { tags: ['slow'] }, async () => {
     const folder = temporaryFolder()
@@ -477,30 +497,43 @@ describe('a short file in spatial order', () => {
         yield [page]
       }
     }
-    const app = Fastify()
-    app.addHook('onRequest', (asked, reply, done) => {
-      beginWork(asked, reply, String(asked.headers.client))
-      done()
-    })
-    for (const path of ['/short', '/long'])
-      app.get(path, (asked, reply) =>
-        exports.send(asked, reply, pagesOf(path), {
-          ...written,
-          write: (page: readonly number[]) => page.join(),
-        }),
-      )
-    await app.listen({ host: '127.0.0.1', port: 0 })
-    const { port } = app.server.address() as AddressInfo
-    const ask = (path: string, client: string) =>
-      fetch(`http://127.0.0.1:${port}${path}`, { headers: { client } })
+    const { ask, close } = await serve((asked, reply) =>
+      exports.send(asked, reply, pagesOf(asked.url), {
+        ...written,
+        write: (page: readonly number[]) => page.join(),
+      }),
+    )
     const begun = await Promise.all(['a', 'b', 'c'].map((client) => ask('/long', client)))
     expect(begun.map(({ status }) => status)).toEqual([200, 200, 200])
     const { value } = await (await ask('/short', 'd')).body!.getReader().read()
     expect(Buffer.from(value).toString()).toMatch(/^1/)
     exports.stop()
-    app.server.closeAllConnections()
-    await app.close()
+    await close()
   })
+})
+
+test('a file in spatial order that fails while it is filled has an error or a truncated body', async () => {
+  const files = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
+  const signOfLifeMs = 400
+  const exports = new Exports(files, MONOTONIC.now, signOfLifeMs)
+  async function* pages() {
+    for (let page = 1; page <= 2; page++) yield []
+    // The first byte is due, but not the second one.
+    await pause(signOfLifeMs * 1.5)
+    throw new Error('full')
+  }
+  const { ask, close } = await serve((asked, reply) =>
+    exports.send(asked, reply, pages(), {
+      ...{ columnar: 'flatgeobuf', type: '', file: '' },
+    }),
+  )
+  for (const client of ['a', 'b', 'c']) {
+    const response = await ask('/', client)
+    if (response.status === 200) await expect(response.arrayBuffer()).rejects.toThrow()
+    else expect(response.status).toBe(500)
+  }
+  await close()
+  await files.close()
 })
 
 testSentences()

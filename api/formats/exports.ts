@@ -70,10 +70,14 @@ export class Exports {
   private readonly beginnings = new Semaphore(READS)
   private readonly reads = new Semaphore(READS)
 
-  /** @param clock monotonic milliseconds */
+  /**
+   * @param clock monotonic milliseconds
+   * @param signOfLifeMs shorter in tests
+   */
   constructor(
     private readonly columnarFiles: ColumnarFiles,
     private readonly clock: () => number,
+    private readonly signOfLifeMs = SIGN_OF_LIFE_MS,
   ) {}
 
   /** Resets all exports in progress, because they may last longer than a shutdown allows. */
@@ -150,7 +154,7 @@ export class Exports {
       await file.close()
     }
     try {
-      await Promise.race([filled, setTimeout(SIGN_OF_LIFE_MS, undefined, { ref: false })])
+      await Promise.race([filled, setTimeout(this.signOfLifeMs, undefined, { ref: false })])
     } catch (error) {
       await end()
       throw error
@@ -218,13 +222,15 @@ export class Exports {
     try {
       let [sent, isFull] = [0, false]
       const full = filled.then(() => (isFull = true))
-      for (;;) {
-        await Promise.race([full, setTimeout(SIGN_OF_LIFE_MS, undefined, { ref: false })])
-        if (isFull) break
+      // Another wait before the first byte would reset the connection at a failure, without any response.
+      await Promise.race([full, setImmediate()])
+      while (!isFull) {
         const sign = file.magic[sent] ?? file.padding
-        if (sign === undefined) continue
-        yield Uint8Array.of(sign)
-        sent++
+        if (sign !== undefined) {
+          yield Uint8Array.of(sign)
+          sent++
+        }
+        await Promise.race([full, setTimeout(this.signOfLifeMs, undefined, { ref: false })])
       }
       if (sent < file.magic.length) yield file.magic.subarray(sent)
       let asked = this.clock()
