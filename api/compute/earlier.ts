@@ -37,7 +37,7 @@ import {
   type Verification,
   type VerifyRequest,
 } from './schemas'
-import type { VerifyingContract } from '../contracts'
+import type { Block, VerifyingContract } from '../contracts'
 
 /** An answer that a client sent back, in the form in which it is compared. Anyone may have written it. */
 interface ReadAnswer {
@@ -313,7 +313,11 @@ async function atEas(
   late: Lateness,
 ): Promise<Standing> {
   const [current, { layout }] = await Promise.all([chain.attester.nonceOf(by, true), contract.known()])
-  const landed = claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp))
+  // The transaction that used the nonce must be in a searched block.
+  const isDecisive = async ({ number }: Block) =>
+    nonce >= current || (await chain.reader.nonceAt(by, number)) > BigInt(nonce)
+  const landed =
+    claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp, isDecisive))
   const reasons: string[] = []
   if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? usedBy(landed.status, late) : ''}`)
   if (nonce > current) reasons.push(`nonce ${nonce} cannot be used yet: the contract expects ${current}`)
@@ -341,8 +345,11 @@ async function atProxy(
       reasons: late.isLate ? [tooLate(terms, null, late)] : [],
       landed: { status: 'not landed', ...NOWHERE },
     }
-  const landed = await findLanded(chain, { ...statement, ...terms }, contract.address, claims.timestamp)
   const error = delegationError('proxy', revert)
+  // The deadline has passed at one endpoint. At a head before it, the answer can still land.
+  const isDecisive = ({ time }: Block) => error !== 'DeadlineExpired' || time > terms.deadline
+  const content = { ...statement, ...terms }
+  const landed = await findLanded(chain, content, contract.address, claims.timestamp, isDecisive)
   if (error === 'UsedSignature' || landed.status === 'landed')
     return { reasons: ['the proxy has already accepted this signature: this answer has landed'], landed }
   const reason =

@@ -4,9 +4,9 @@ import { LOCAL_CHAIN, attest, request, startLocalChain, testAccount, type LocalC
 import { freePort } from '../../dev/services'
 import { CHAINS } from '../../src/chains'
 import { LOCATION_SCHEMA } from '../../src/location'
-import { startRpcProxy, type Fault, type RpcProxy } from '../../test/rpc-proxy'
+import { faults, startRpcProxy, type Fault, type RpcProxy } from '../../test/rpc-proxy'
 import type { Attester } from './attester'
-import { ChainReader } from '../contracts'
+import { ChainReader, type Block } from '../contracts'
 import { OWN_WORK } from '../http/work'
 import { findLanded } from './landed'
 
@@ -22,11 +22,11 @@ afterAll(() => chain?.stop())
 
 const address = testAccount(0).address
 /** @param host 0.0.0.0 reaches the loopback interface as well, but does not count as local */
-function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now()) {
-  const url = proxy.url.replace('127.0.0.1', host)
+function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now(), proxies = [proxy]) {
+  const rpcUrls = proxies.map(({ url }) => url.replace('127.0.0.1', host))
   return {
     attester: { chain: row } as Attester,
-    reader: new ChainReader({ chain: row, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 }, clock),
+    reader: new ChainReader({ chain: row, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, clock),
   }
 }
 let made = 0
@@ -45,6 +45,14 @@ async function land() {
     timestamp,
   }
 }
+type Parameter = Parameters<typeof findLanded>
+const search = (
+  from: ReturnType<typeof served>,
+  statement: Parameter[1],
+  by: string,
+  timestamp: number,
+  isDecisive: Parameter[4] = () => true,
+) => findLanded(from, statement, by, timestamp, isDecisive)
 const mine = (blocks: number) => chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`, '0x2'])
 const logCalls = () => proxy.calls.filter(({ method }) => method === 'eth_getLogs').length
 const range = ({ params }: { params: { fromBlock: string; toBlock: string }[] }) =>
@@ -62,7 +70,7 @@ test('the search for a landed answer finds it by its content among other attesta
   await attest(chain, request(LOCATION_SCHEMA.uid, statement.data))
   await land()
   await mine(50)
-  const found = await findLanded(served(), statement, address, timestamp - 5)
+  const found = await search(served(), statement, address, timestamp - 5)
   expect(found).toEqual({
     status: 'landed',
     uid,
@@ -70,14 +78,14 @@ test('the search for a landed answer finds it by its content among other attesta
     blockNumber: number,
     revoked: false,
   })
-  expect(await findLanded(served('127.0.0.1'), statement, address, 2_000_000_000)).toEqual(found)
+  expect(await search(served('127.0.0.1'), statement, address, 2_000_000_000)).toEqual(found)
   for (const change of [
     { data: '0x' },
     { revocable: false },
     { recipient: address },
     { schema: statement.data },
   ])
-    expect(await findLanded(served(), { ...statement, ...change }, address, timestamp)).toEqual({
+    expect(await search(served(), { ...statement, ...change }, address, timestamp)).toEqual({
       status: 'not landed',
       uid: null,
       transactionHash: null,
@@ -91,26 +99,41 @@ test('the search for an answer shrinks a refused block range, and returns unknow
   await mine(300)
   proxy.misbehave(atMost(40))
   const from = served()
-  expect(await findLanded(from, statement, address, timestamp)).toMatchObject({ status: 'landed', uid })
+  expect(await search(from, statement, address, timestamp)).toMatchObject({ status: 'landed', uid })
   const before = logCalls()
-  expect(await findLanded(from, { ...statement, data: '0x' }, address, timestamp)).toMatchObject({
+  expect(await search(from, { ...statement, data: '0x' }, address, timestamp)).toMatchObject({
     status: 'not landed',
   })
   expect(logCalls() - before).toBeLessThan(20)
   proxy.misbehave(atMost(2))
-  expect(await findLanded(served(), { ...statement, data: '0x' }, address, timestamp)).toMatchObject({
+  expect(await search(served(), { ...statement, data: '0x' }, address, timestamp)).toMatchObject({
     status: 'unknown',
     uid: null,
   })
   proxy.misbehave(atMost(0))
-  expect(await findLanded(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
+  expect(await search(served(), statement, address, timestamp)).toMatchObject({ status: 'unknown' })
+})
+
+test('the search for an answer returns unknown if an endpoint lags', async () => {
+  const { statement, timestamp } = await land()
+  const replica = await startRpcProxy(chain.url, faults.lagging(1))
+  const unknown = { status: 'unknown', uid: null }
+  // Another endpoint has returned the head, but no logs.
+  proxy.misbehave(({ method }) => (method === 'eth_getLogs' ? { status: 500 } : undefined))
+  const both = served(undefined, undefined, undefined, [proxy, replica])
+  expect(await search(both, statement, address, timestamp)).toMatchObject(unknown)
+  // All results are from the replica. The nonce was read elsewhere.
+  const behind = served(undefined, undefined, undefined, [replica])
+  const { number } = (await chain.provider.getBlock('latest'))!
+  const isDecisive = (head: Block) => head.number >= number
+  expect(await search(behind, statement, address, timestamp, isDecisive)).toMatchObject(unknown)
 })
 
 test('the search for an answer does not shrink the block range when a client disconnects', async () => {
   const { statement, timestamp } = await land()
   const { attester, reader } = served()
   const left = reader.of({ ...OWN_WORK, signal: AbortSignal.abort(new Error('gone')) })
-  await expect(findLanded({ attester, reader: left }, statement, address, timestamp)).rejects.toThrow()
+  await expect(search({ attester, reader: left }, statement, address, timestamp)).rejects.toThrow()
   expect(reader.logs.span).toBe(Infinity)
 })
 
@@ -128,7 +151,7 @@ test('the search for an answer reads the block if a log has no time, and searche
       : undefined,
   )
   expect(
-    await findLanded(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, address, timestamp),
+    await search(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, address, timestamp),
   ).toMatchObject({ status: 'landed', uid })
 })
 

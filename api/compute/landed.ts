@@ -2,7 +2,7 @@ import { ZeroHash } from 'ethers/constants'
 import type { Chain } from '../../src/chains'
 import { attestationUid } from '../../src/eas'
 import type { ServedChain, Statement, Terms } from './attester'
-import type { AttestedLog, ChainReader } from '../contracts'
+import type { AttestedLog, Block, ChainReader } from '../contracts'
 import { UnavailableError } from '../http/problems'
 import type { Landed } from './schemas'
 
@@ -19,6 +19,8 @@ const MAX_CALLS = 40
  * an event is this attestation if and only if its UID is that of this content at its block's time. (Equal
  * content within one block gets further UIDs; the first of them has this one.)
  * @param timestamp of the answer's computation, Unix seconds: it cannot have landed before
+ * @param isDecisive false if an answer that is not found up to this head may have landed in a later block,
+ *   because the endpoint lags behind another one; the status is then `unknown`
  */
 export async function findLanded(
   { attester, reader }: ServedChain,
@@ -26,6 +28,7 @@ export async function findLanded(
   /** Attester that EAS records: the signer of the answer, or the proxy that the answer was signed for. */
   recorded: string,
   timestamp: number,
+  isDecisive: (head: Block) => boolean | Promise<boolean>,
 ): Promise<Landed> {
   const { schema, recipient, revocable, data } = statement
   const content = {
@@ -38,11 +41,13 @@ export async function findLanded(
     data,
   }
   try {
+    const head = await reader.block('latest')
     for await (const { uid, time, transactionHash, blockNumber } of attestedSince(
       reader,
       attester.chain,
       content,
       timestamp - SKEW_SECONDS,
+      head,
     )) {
       if (attestationUid({ ...content, time: BigInt(time) }) !== uid) continue
       const attestation = await reader.attestation(uid)
@@ -55,7 +60,7 @@ export async function findLanded(
           revoked: attestation.revocationTime !== 0n,
         }
     }
-    return { status: 'not landed', ...NOWHERE }
+    return { status: (await isDecisive(head)) ? 'not landed' : 'unknown', ...NOWHERE }
   } catch (error) {
     if (error instanceof UnavailableError) return { status: 'unknown', ...NOWHERE }
     throw error
@@ -63,14 +68,15 @@ export async function findLanded(
 }
 
 /**
- * Yields the attestations of this schema, attester and recipient since a time, oldest first. Throws an
- * UnavailableError if MAX_CALLS do not reach all of them.
+ * Yields the attestations of this schema, attester and recipient from a time to the head, oldest first. Throws
+ * an UnavailableError if MAX_CALLS do not reach all of them.
  */
 async function* attestedSince(
   reader: ChainReader,
   chain: Chain,
   filter: { schema: string; attester: string; recipient: string },
   seconds: number,
+  head: Block,
 ): AsyncGenerator<Required<AttestedLog>> {
   let calls = 0
   const ask = <T>(call: () => Promise<T>): Promise<T> => {
@@ -78,7 +84,6 @@ async function* attestedSince(
       throw new UnavailableError(`The RPC endpoint of ${chain.slug} returns too few logs per request.`)
     return call()
   }
-  const head = await ask(() => reader.block('latest'))
   let from = head.number
   // The clock of a local chain may be set to any time.
   if (

@@ -1,7 +1,7 @@
 import type { Interface } from 'ethers/abi'
 import { toQuantity } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
-import { isBatchRefused, Rpc, RpcError, type Route } from '../../src/rpc'
+import { isBatchRefused, Rpc, RpcError, type Route, type RpcCall } from '../../src/rpc'
 import { UnavailableError, ownShareUsed } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
@@ -170,17 +170,25 @@ export class ChainNode {
    */
   protected async sendAtHead(calls: readonly object[]): Promise<[block: unknown, ...results: unknown[]]> {
     const latest = ['latest', false]
-    if (calls.length < this.batchSize)
-      try {
-        const each = calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] }))
-        const block = { method: 'eth_getBlockByNumber', params: latest }
-        return (await this.route.batchCall([block, ...each], { once: true })) as [unknown, ...unknown[]]
-      } catch (cause) {
-        // A call that reverts would revert by itself as well.
-        if (isRevert(cause) || !isBatchRefused(cause as Error)) throw this.noAnswer(cause)
-      }
+    const answers = await this.sendTogether([
+      { method: 'eth_getBlockByNumber', params: latest },
+      ...calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] })),
+    ])
+    if (answers) return answers as [unknown, ...unknown[]]
     const block = (await this.send('eth_getBlockByNumber', latest)) as { number: string }
     return [block, ...(await Promise.all(calls.map((call) => this.send('eth_call', [call, block.number]))))]
+  }
+
+  /** Sends calls as one batch to one endpoint; undefined if it must be split or is refused as a batch. */
+  protected async sendTogether(calls: readonly RpcCall[]): Promise<unknown[] | undefined> {
+    if (calls.length > this.batchSize) return undefined
+    try {
+      return await this.route.batchCall(calls, { once: true })
+    } catch (cause) {
+      // A call that reverts would revert by itself as well.
+      if (isRevert(cause) || !isBatchRefused(cause as Error)) throw this.noAnswer(cause)
+      return undefined
+    }
   }
 
   /** Returns the name of the node's software, such as `anvil/v1.7.1`. */

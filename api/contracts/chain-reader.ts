@@ -123,6 +123,12 @@ export class ChainReader extends ChainNode {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }
 
+  /** Returns the nonce that this account had at a block. */
+  async nonceAt(account: string, block: number): Promise<bigint> {
+    const { eas } = this.connected.chain
+    return (await this.call(eas, EAS, 'getNonce', [account], { block: toQuantity(block) })) as bigint
+  }
+
   /** Returns the balance of this account in the smallest unit of the chain's coin. */
   async balance(account: string): Promise<bigint> {
     return BigInt((await this.request('eth_getBalance', [account, 'latest'])) as string)
@@ -134,13 +140,12 @@ export class ChainReader extends ChainNode {
    * at one block, whichever endpoint answers. Throws an UnavailableError.
    */
   async unusedUntil(account: string): Promise<number | undefined> {
-    const { eas, finality } = this.connected.chain
     const { number } = await this.block('latest')
-    const block = toQuantity(number)
     const [nonce, sent] = await Promise.all([
-      this.call(eas, EAS, 'getNonce', [account], { block }),
-      this.request('eth_getTransactionCount', [account, block]),
+      this.nonceAt(account, number),
+      this.request('eth_getTransactionCount', [account, toQuantity(number)]),
     ])
+    const { finality } = this.connected.chain
     return nonce === 0n && Number(sent) === 0 ? Math.max(0, number - finality) : undefined
   }
 
@@ -195,7 +200,8 @@ export class ChainReader extends ChainNode {
 
   /**
    * Returns the attestations of this schema by this attester to this recipient in these blocks, both
-   * included, oldest first. A range that is too wide for the RPC endpoint also throws an UnavailableError.
+   * included, oldest first. Throws an UnavailableError also if the range is too wide for the RPC endpoint, or
+   * if the endpoint lacks its last block: a lagging one returns no logs instead of an error.
    */
   async attested(
     { recipient, attester, schema }: { recipient: string; attester: string; schema: string },
@@ -209,7 +215,18 @@ export class ChainReader extends ChainNode {
       fromBlock: toQuantity(from),
       toBlock: toQuantity(to),
     }
-    const logs = (await this.request('eth_getLogs', [filter])) as {
+    const calls = [
+      { method: 'eth_getBlockByNumber', params: [filter.toBlock, false] },
+      { method: 'eth_getLogs', params: [filter] },
+    ]
+    const [last, answer] = await this.limited(
+      async () =>
+        (await this.sendTogether(calls)) ??
+        Promise.all(calls.map(({ method, params }) => this.send(method, params))),
+    )
+    if (!last)
+      throw new UnavailableError(`The RPC endpoint of ${this.connected.chain.slug} lacks block ${to}.`)
+    const logs = answer as {
       data: string
       blockNumber: string
       blockTimestamp?: string

@@ -7,6 +7,7 @@
  * the code of a proxy.
  */
 
+export type { Block } from './chain-node'
 export type { AttestedLog, OnchainAttestation } from './chain-reader'
 export type { QuorumEpoch } from './quorum-epochs'
 export { ChainReader } from './chain-reader'
