@@ -7,7 +7,7 @@ import { methodsOf } from '../questions'
 import type { Signer } from '../signer'
 import type { Arguments } from '../openapi'
 import type { Chain, Input, Question, QuorumAnswer } from '../types'
-import { untilAborted } from '../waiting'
+import { pause, untilAborted } from '../waiting'
 import { collect } from './collect'
 import { landQuorum } from './land'
 import { currentEpoch, Operator, QuorumError, type NamedEpoch, type QuorumOptions } from './operators'
@@ -122,6 +122,10 @@ async function chainOf(
   }
 }
 
+/** Remaining milliseconds of an epoch that are too short for an answer to land. The next epoch is awaited. */
+const LAST_MS = 5_000
+const leftOf = ({ epoch }: NamedEpoch) => epoch.validUntil * 1000 - Date.now()
+
 /** Operator sets by chain id, with the time by `performance.now` at which they were read. */
 type Epochs = Map<number, NamedEpoch & { at: number }>
 
@@ -146,14 +150,20 @@ async function askQuorum(
     options.timeout ?? TIMEOUT_MS,
   )
   try {
+    const read = () => untilAborted(currentEpoch(operators, options, chainId, ending.signal), signal)
     const known = epochs.get(chainId)
-    // The set of an ended epoch is read again: operators refuse deadlines after its end, and in the past.
-    const isFresh =
-      known && performance.now() - known.at < EPOCH_MS && Date.now() / 1000 < known.epoch.validUntil - 1
-    const named = isFresh
-      ? known
-      : await untilAborted(currentEpoch(operators, options, chainId, ending.signal), signal)
-    if (!isFresh) epochs.set(chainId, { ...named, at: performance.now() })
+    let named: NamedEpoch | undefined =
+      known && performance.now() - known.at < EPOCH_MS && leftOf(known) >= LAST_MS ? known : undefined
+    if (!named) {
+      named = await read()
+      // The deadline must be before the end of the epoch, and operators refuse a deadline in the past.
+      if (leftOf(named) < LAST_MS) {
+        // After an abort, the second reading reports the operators that do not respond.
+        await pause(Math.max(0, leftOf(named)), ending.signal).catch(() => {})
+        named = await read()
+      }
+      epochs.set(chainId, { ...named, at: performance.now() })
+    }
     const { quorum, epoch } = named
     const now = Math.floor(Date.now() / 1000)
     const wanted = now + (options.deadlineSeconds ?? DEADLINE_SECONDS)
