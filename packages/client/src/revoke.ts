@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
+import { OffchainError, offchainUid, readDocument, type Document } from '../../../src/eas/portable'
 import type { Attested } from './attest'
-import { getAttestation, getRevokeOffchain, revokeCall, revokeOffchainCall } from './eas'
+import { getAttestation, getRevokeOffchain, keccakDigits, revokeCall, revokeOffchainCall } from './eas'
 import { same } from './says'
-import { GeoError, LandingError, SignerError, refuseUnknown } from './errors'
+import { GeoError, LandingError, SignerError, invalidInput, refuseUnknown } from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
 import { inTurn, noAttestation, readAfter, refusal, sameChain, transact } from './send'
@@ -81,12 +82,13 @@ export async function revokeSigned(
   const isUid = typeof given === 'string' && /^0x/.test(given)
   const source = typeof given === 'object' && 'attestation' in given ? given.attestation : given
   const attestation = isUid ? undefined : (await offchainInput(source as OffchainSource)).attestation
-  const sig = attestation && ('sig' in attestation ? attestation.sig : attestation)
-  const uid = sig ? sig.uid : (given as string)
-  const { wallet, chain, reader } = await ready(context, uid, signer, which ?? sig?.domain.chainId)
-  if (sig && String(chain.id) !== String(sig.domain.chainId))
+  const document = attestation && documentOf(attestation)
+  const uid = document ? document.uid : (given as string)
+  const chainId = document && Number(document.domain.chainId)
+  const { wallet, chain, reader } = await ready(context, uid, signer, which ?? chainId)
+  if (chainId !== undefined && chain.id !== chainId)
     throw new GeoError(
-      `The attestation ${uid} was made for chain ${sig.domain.chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
+      `The attestation ${uid} was made for chain ${chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
     )
   if (attestation) await requireSame(wallet, attestation.signer, 'The signer')
   const revocationTime = async () => getRevokeOffchain(reader, chain.eas, await wallet.address(), uid)
@@ -97,6 +99,23 @@ export async function revokeSigned(
   const sent = await sendRevocation(signer, wallet, chain, call, signal)
   const now = await readAfter(sent, async () => (await revocationTime()) || undefined, signal)
   return { ...common, revocationTime: now, already: false, ...sent }
+}
+
+/** Reads an offchain attestation. Its UID must be that of its content, because the UID is revoked. */
+function documentOf(attestation: OffchainAttestation): Document {
+  let document
+  try {
+    document = readDocument(attestation, true)
+  } catch (error) {
+    if (error instanceof OffchainError) throw invalidInput(`${error.message}. Nothing was sent.`)
+    throw error
+  }
+  const actual = offchainUid(document.message, keccakDigits)
+  if (actual !== document.uid)
+    throw invalidInput(
+      `The UID in the file is ${document.uid}, but its content has the UID ${actual}. Nothing was sent.`,
+    )
+  return document
 }
 
 async function ready(context: Context, uid: string, signer: Signer, which: number | string | undefined) {

@@ -102,6 +102,9 @@ describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (sl
 
     const other = injected(local(slug), testAccount(6).address)
     await expect(geo.revokeOffchain(place, other)).rejects.toThrow(sentence())
+    const { sig } = attestation
+    const renamed = { ...attestation, sig: { ...sig, uid: `0x${'34'.repeat(32)}` } }
+    await expect(geo.revokeOffchain(renamed, signer)).rejects.toBeInstanceOf(InvalidInputError)
     const revoked = await geo.revokeOffchain(place, signer)
     expect(revoked).toMatchObject({ uid: place.uid, already: false })
     await expect(geo.distance(place, TOWER)).rejects.toBeInstanceOf(VerificationFailedError)
