@@ -81,6 +81,6 @@ export async function publish(
 
 /** Replaces a file as a whole. */
 export async function replaceFile(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text)
+  await writeFile(`${file}.new`, text, { flush: true })
   await rename(`${file}.new`, file)
 }
