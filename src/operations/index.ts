@@ -6,24 +6,16 @@ import {
   intersects,
   isWithin,
   lengthMeters,
-  toCentimeters,
   type PreparedGeometry,
 } from '../geodesy'
-import {
-  isOperation,
-  OPERATION_ROWS,
-  rowOf,
-  UNITS,
-  type OperationName,
-  type OperationRow,
-  type UnitName,
-} from './table'
+import { OPERATION_ROWS, UNITS, type OperationName, type OperationRow, type UnitName } from './table'
 
 /**
  * Computation of each operation, its label in answers and payloads, and the one rounding for both. The
  * service signs the result, and packages/client recomputes it. table.ts has all other properties of each
  * operation.
  */
+export { readLabel, writeLabel } from './lengths'
 export {
   OPERATION_ROWS,
   rowOf,
@@ -73,23 +65,4 @@ function wholeUnits(value: number, unit: UnitName): bigint {
   const whole = Math.round(value * UNITS[unit].perAnswerUnit)
   if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is not a valid result`)
   return BigInt(whole)
-}
-
-/**
- * Returns an operation's label in answers and payloads, such as `distance` or `within:50000` (centimetres).
- */
-export function writeLabel(name: OperationName, numbers: readonly number[]): string {
-  const { parameters = [] } = rowOf(name)
-  return [name, ...parameters.map((_, i) => toCentimeters(numbers[i]!))].join(':')
-}
-
-/**
- * Returns the operation and its numbers from a label in an answer or payload; undefined for any other text.
- */
-export function readLabel(text: string): { name: OperationName; numbers: number[] } | undefined {
-  const [name = '', ...parts] = text.split(':')
-  if (!isOperation(name) || !parts.every((part) => /^\d+$/.test(part))) return undefined
-  const numbers = parts.map((centimeters) => Number(centimeters) / 100)
-  if (numbers.length !== (rowOf(name).parameters ?? []).length) return undefined
-  return writeLabel(name, numbers) === text ? { name, numbers } : undefined
 }

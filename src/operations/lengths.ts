@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { readMeters } from '../geodesy/centimeters'
-import { OPERATION_ROWS } from './table'
+import { readMeters, toCentimeters } from '../geodesy/centimeters'
+import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from './table'
 
-/** Lengths of questions in JSON: a double cannot hold each decimal number. */
+/** Lengths of questions: in JSON, where a double cannot hold each decimal number, and in labels of answers. */
 
 const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
 /**
@@ -31,4 +31,23 @@ export function withRoundableLengths(json: string): string {
     const meters = readMeters(number)
     return meters === Number(number) ? whole : `${key}${meters}`
   })
+}
+
+/**
+ * Returns an operation's label in answers and payloads, such as `distance` or `within:50000` (centimetres).
+ */
+export function writeLabel(name: OperationName, numbers: readonly number[]): string {
+  const { parameters = [] } = rowOf(name)
+  return [name, ...parameters.map((_, i) => toCentimeters(numbers[i]!))].join(':')
+}
+
+/**
+ * Returns the operation and its numbers from a label in an answer or payload; undefined for any other text.
+ */
+export function readLabel(text: string): { name: OperationName; numbers: number[] } | undefined {
+  const [name = '', ...parts] = text.split(':')
+  if (!isOperation(name) || !parts.every((part) => /^\d+$/.test(part))) return undefined
+  const numbers = parts.map((centimeters) => Number(centimeters) / 100)
+  if (numbers.length !== (rowOf(name).parameters ?? []).length) return undefined
+  return writeLabel(name, numbers) === text ? { name, numbers } : undefined
 }

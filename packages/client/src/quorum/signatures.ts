@@ -2,6 +2,7 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { writeLabel } from '../../../../src/operations/lengths'
 import { rowOf, type OperationName } from '../../../../src/operations/table'
 import { decodeClaims, ZERO_ADDRESS, ZERO_HASH } from '../eas'
 import { messageOf } from '../errors'
@@ -68,6 +69,9 @@ async function signatureProblem(
 /** True if a payload answers the question on the requested terms. */
 function isAsked(answer: QuorumContent, expected: Expected): boolean {
   const claims = decodeClaims(answer.data as Hex)
+  const { operation } = expected
+  const { inputs, parameters = [] } = rowOf(operation)
+  const lengths = parameters.map(({ name }) => Number(expected[name]))
   return (
     claims !== undefined &&
     answer.epoch === expected.epoch &&
@@ -77,8 +81,8 @@ function isAsked(answer: QuorumContent, expected: Expected): boolean {
     same(answer.recipient, expected.recipient ?? ZERO_ADDRESS) &&
     (expected.schema === undefined || same(answer.schema, expected.schema)) &&
     claims.timestamp === expected.timestamp &&
-    claims.operation.split(':')[0] === expected.operation &&
-    rowOf(expected.operation).inputs.every(({ name }, i) => {
+    claims.operation === writeLabel(operation, lengths) &&
+    inputs.every(({ name }, i) => {
       const input = expected[name]
       return typeof input !== 'string' || same(claims.inputRefs[i] ?? '', input)
     })
