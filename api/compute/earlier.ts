@@ -313,9 +313,12 @@ async function atEas(
   late: Lateness,
 ): Promise<Standing> {
   const [current, { layout }] = await Promise.all([chain.attester.nonceOf(by, true), contract.known()])
-  // The transaction that used the nonce must be in a searched block.
-  const isDecisive = async ({ number }: Block) =>
-    nonce >= current || (await chain.reader.nonceAt(by, number)) > BigInt(nonce)
+  const isDecisive = async ({ number, time }: Block) =>
+    nonce < current
+      ? // The transaction that used the nonce must be in a searched block.
+        (await chain.reader.nonceAt(by, number)) > BigInt(nonce)
+      : // At a head before the deadline, the answer may have landed in a later block.
+        !late.isLate || layout === 'legacy' || time > terms.deadline || (await chain.reader.isLocal())
   const landed =
     claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp, isDecisive))
   const reasons: string[] = []
@@ -340,11 +343,12 @@ async function atProxy(
   if (!ours) return { reasons: [], landed: null }
   const { claims, call } = ours
   const revert = await chain.reader.revertOf(contract.address, attestCalldata('proxy', call))
-  if (revert === undefined)
-    return {
-      reasons: late.isLate ? [tooLate(terms, null, late)] : [],
-      landed: { status: 'not landed', ...NOWHERE },
-    }
+  if (revert === undefined) {
+    // At a head before the deadline, the answer may have landed in a later block.
+    const status = late.isLate && !(await chain.reader.isLocal()) ? 'unknown' : 'not landed'
+    const landed: Landed = { status, ...NOWHERE }
+    return { reasons: late.isLate ? [tooLate(terms, landed, late)] : [], landed }
+  }
   const error = delegationError('proxy', revert)
   // The deadline has passed at one endpoint. At a head before it, the answer can still land.
   const isDecisive = ({ time }: Block) => error !== 'DeadlineExpired' || time > terms.deadline

@@ -122,6 +122,9 @@ test('the search for an answer returns unknown if an endpoint lags', async () =>
   proxy.misbehave(({ method }) => (method === 'eth_getLogs' ? { status: 500 } : undefined))
   const both = served(undefined, undefined, undefined, [proxy, replica])
   expect(await search(both, statement, address, timestamp)).toMatchObject(unknown)
+  // The log is there, but not the attestation.
+  proxy.misbehave(faults.bodiesUnknown)
+  expect(await search(served(), statement, address, timestamp)).toMatchObject(unknown)
   // All results are from the replica. The nonce was read elsewhere.
   const behind = served(undefined, undefined, undefined, [replica])
   const { number } = (await chain.provider.getBlock('latest'))!

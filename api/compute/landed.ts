@@ -51,14 +51,10 @@ export async function findLanded(
     )) {
       if (attestationUid({ ...content, time: BigInt(time) }) !== uid) continue
       const attestation = await reader.attestation(uid)
-      if (attestation)
-        return {
-          status: 'landed',
-          uid,
-          transactionHash,
-          blockNumber,
-          revoked: attestation.revocationTime !== 0n,
-        }
+      // EAS deletes no attestation, so a node lags, or the block was replaced.
+      if (!attestation) return { status: 'unknown', ...NOWHERE }
+      const revoked = attestation.revocationTime !== 0n
+      return { status: 'landed', uid, transactionHash, blockNumber, revoked }
     }
     return { status: (await isDecisive(head)) ? 'not landed' : 'unknown', ...NOWHERE }
   } catch (error) {
