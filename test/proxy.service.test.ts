@@ -141,9 +141,13 @@ describe.each(testedSlugs(EFFORT))('the service on %s', { tags: ['effort'] }, (s
       reasons: ['the proxy has already accepted this signature: this answer has landed'],
       landed: { status: 'landed', uid, transactionHash: receipt.hash, revoked: false },
     })
-    // Another answer with the same content does not count as this one.
-    const { body: again } = await compute('resign', { chainId: id, ...answer })
-    const own = { signature: '', expirationTime: 0 }
+    // A new deadline changes the signature, but not the content.
+    const renewed = async () => (await compute('resign', { chainId: id, ...answer })).body
+    await expect
+      .poll(async () => (await renewed()).delegatedAttestation.deadline)
+      .toBeGreaterThan(known.deadline)
+    const again = await renewed()
+    const own = { signature: '' }
     expect({ ...again.attestation, ...own }).toEqual({ ...answer.attestation, ...own })
     expect(again.delegatedAttestation).toMatchObject({ submission: 'proxy', contract: chain.proxy })
     expect(again).not.toHaveProperty('transaction')
@@ -203,9 +207,11 @@ describe.each(testedSlugs(EFFORT))('the service on %s', { tags: ['effort'] }, (s
     expect((await compute('resign', { chainId: chain.chain.id, ...tampered })).status).toBe(401)
     const single = await batch()
     for (const { transaction } of [...single.results].reverse()) await send(chain, transaction)
-    const { body: resigned } = await compute('resign', {
-      ...{ chainId: chain.chain.id, ...single, include: ['transaction'] },
-    })
+    const asked = { chainId: chain.chain.id, ...single, include: ['transaction'] }
+    // With the same deadline, the signatures would be the same.
+    const renewed = async () => (await compute('resign', asked)).body
+    await expect.poll(async () => (await renewed()).deadline).toBeGreaterThan(single.deadline)
+    const resigned = await renewed()
     expect((await send(chain, resigned.transaction)).status).toBe(1)
   })
 

@@ -26,6 +26,8 @@ export interface UnsignedResult {
    */
   sources: readonly string[]
   stillValid: ValidityCheck
+  /** Expiration of an earlier answer for the proxy, which its renewed signature keeps. */
+  expirationTime?: number
 }
 
 /** Contract that answers are signed for, and the terms. */
@@ -46,10 +48,10 @@ export interface Landing {
 /** Signs a result. Throws like `Attester.sign`. */
 export async function sign(
   landing: Landing,
-  { statement, claims, sources, stillValid }: UnsignedResult,
+  { statement, claims, sources, stillValid, expirationTime: earlier }: UnsignedResult,
 ): Promise<ComputeResult> {
   const { attester, contract, nonce, deadline, transaction, resignUrl, kind, work } = landing
-  const expirationTime = contract.submission === 'proxy' ? uniqueExpiration() : 0
+  const expirationTime = contract.submission === 'proxy' ? earlier || uniqueExpiration() : 0
   const terms: Terms =
     nonce === undefined ? { deadline, expirationTime } : { deadline, expirationTime, nonce }
   const { signature, log } = await attester.sign(contract, statement, terms, kind, work, stillValid)

@@ -52,13 +52,13 @@ async function verified(submission: 'direct' | 'proxy', headAge: number, isLocal
     data: encodeBooleanResult(true, context),
   }
   const signed = { ...content, attester: signer.address, value: 0, nonce: 0, ...terms }
-  const signature = await signer.sign(await attestDigest(separator, layout, signed as never))
+  const signature = await signer.sign(await attestDigest(separator, layout, signed))
   const parts = { attesters: new Map([[chain.id, { attester, reader }]]), clock: () => NOW * 1000 }
   const answer = {
     ...{ chainId: chain.id, attestation: { ...content, attester: signer.address, signature } },
     delegatedAttestation: { ...terms, signature, attester: signer.address, submission },
   }
-  return verify({ ...parts, resignMaxAgeSeconds: 3600 } as unknown as ComputeParts, answer as never, OWN_WORK)
+  return verify({ ...parts, resignMaxAgeSeconds: 3600 } as unknown as ComputeParts, answer, OWN_WORK)
 }
 
 test.each([

@@ -144,7 +144,10 @@ function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] 
     .map(([name]) => name)
 }
 
-/** Signs the data of an earlier answer again with a new deadline, for EAS at its present nonce. */
+/**
+ * Signs the data of an earlier answer again with a new deadline, for EAS at its present nonce. An answer that
+ * stays with the proxy keeps its content.
+ */
 export async function resign(
   parts: ComputeParts,
   request: EarlierAnswer & { chainId: number; submission?: Submission; include?: 'transaction'[] },
@@ -189,9 +192,13 @@ export async function resignBatch(
     )
   const { submission = [...forms][0], include } = request
   const contract = await contractFor(parts, chain, submission)
+  const seen = new Set<number>()
+  // The proxy accepts a signature once, so an answer that is listed twice gets another expiration.
+  const again = ({ expirationTime = 0 }: UnsignedResult) =>
+    seen.has(expirationTime) || void seen.add(expirationTime)
   return signBatch(
     await landingOf(parts, chain, contract, include, true),
-    earlier.map(({ unsigned }) => unsigned),
+    earlier.map(({ unsigned }) => (again(unsigned) ? { ...unsigned, expirationTime: 0 } : unsigned)),
   )
 }
 
@@ -226,7 +233,9 @@ async function reviewed(
     )
   const stillValid = validityCheck(parts, chain, { claims, sources }, -Infinity)
   await stillValid()
-  return { unsigned: { statement, claims, sources, stillValid }, call }
+  // With the same content, the landing of either signature is found for both.
+  const { expirationTime } = answer.terms
+  return { unsigned: { statement, claims, sources, stillValid, expirationTime }, call }
 }
 
 const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>

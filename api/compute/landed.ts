@@ -64,8 +64,8 @@ export async function findLanded(
 }
 
 /**
- * Yields the attestations of this schema, attester and recipient from a time to the head, oldest first. Throws
- * an UnavailableError if MAX_CALLS do not reach all of them.
+ * Yields the attestations of this schema, attester and recipient from a time to the head, oldest first.
+ * Throws an UnavailableError if MAX_CALLS do not reach all of them.
  */
 async function* attestedSince(
   reader: ChainReader,
