@@ -838,6 +838,7 @@ describe('the routes of the log', () => {
     ['tile/0/1', 400, 'Invalid tile parameter'],
     ['tile/0/x001', 400, 'Invalid tile parameter'],
     ['tile/0/000.p/256', 400, 'Invalid tile parameter'],
+    ['tile/0/000.p/257', 400, 'Invalid tile parameter'],
     ['tile/64/000', 400, 'Invalid tile parameter'],
     ['tile/0/000.p/0', 400, 'Invalid tile parameter'],
     ['tile/0/000', 404, 'Not found'],

@@ -47,7 +47,8 @@ export function parseTilePath(path: string): Tile | undefined {
     index: Number(match[2]!.replace(/[x/]/g, '')),
     width: match[3] === undefined ? TILE_WIDTH : Number(match[3]),
   }
-  return Number.isSafeInteger(tile.index) && tilePath(tile) === path ? tile : undefined
+  const isInRange = Number.isSafeInteger(tile.index) && tile.width <= TILE_WIDTH
+  return isInRange && tilePath(tile) === path ? tile : undefined
 }
 
 /**

@@ -225,6 +225,7 @@ describe('the tiles of a log', () => {
     }
     for (const path of [
       ...['tile/0/0', 'tile/0/x000/001', 'tile/00/001', 'tile/64/001', 'tile/0/001.p/0', 'tile/0/001.p/256'],
+      ...['tile/0/001.p/257', 'tile/entries/001.p/999'],
       ...['tile/0/001.p/01', 'tile/0/001/002', 'tile/0/x001', 'tile/0/001.p', '/tile/0/001', 'tile/0/001\n'],
       ...['tile/0/x999/x999/x999/x999/x999/999', 'tile/entry/000', 'tile/-1/000'],
     ])
