@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { encodeAbiParameters, encodeErrorResult, parseAbi, parseAbiParameters, type Hex } from 'viem'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { encodeBooleanResult } from '../../../../src/eas'
 import type { Chain, QuorumAnswer } from '../types'
 import { landQuorum } from './land'
@@ -9,7 +9,11 @@ const hash = (digit: string): Hex => `0x${digit.repeat(64)}`
 const address = (digit: string): Hex => `0x${digit.repeat(40)}`
 const [SCHEMA, UID, TRANSACTION] = [hash('5'), hash('1'), hash('7')]
 const [EAS, QUORUM, SENDER, RECIPIENT] = [address('e'), address('9'), address('a'), address('2')]
-const ERRORS = parseAbi(['error DeadlinePassed(uint256)', 'error AlreadyUsed(bytes32)'])
+const ERRORS = parseAbi([
+  'error DeadlinePassed(uint256)',
+  'error AlreadyUsed(bytes32)',
+  'error EpochNotValid(uint256 epoch, uint256 validFrom, uint256 validUntil)',
+])
 const TIME = 1_700_000_000
 const claims = { inputRefs: [hash('3'), hash('4')], timestamp: TIME, operation: 'within:100' }
 const answer = {
@@ -53,11 +57,12 @@ const walletOn = (refusal: Hex, landed: boolean) => {
 }
 
 describe('an answer of a quorum that the contract refuses', () => {
-  const land = (refusal: Hex, landed: boolean) =>
+  const landOn = (wallet: ReturnType<typeof walletOn>) =>
     landQuorum(
       { chain: async () => ({ id: 1, slug: 'ethereum', eas: EAS }) as unknown as Chain },
-      ...[quorumAnswer, walletOn(refusal, landed)],
+      ...[quorumAnswer, wallet],
     )
+  const land = (refusal: Hex, landed: boolean) => landOn(walletOn(refusal, landed))
   const refusals = {
     AlreadyUsed: encodeErrorResult({ abi: ERRORS, errorName: 'AlreadyUsed', args: [hash('8')] }),
     DeadlinePassed: encodeErrorResult({
@@ -69,6 +74,26 @@ describe('an answer of a quorum that the contract refuses', () => {
     expect(await land(refusal, true)).toMatchObject({
       ...{ uid: UID, transactionHash: TRANSACTION, blockNumber: 125, already: true },
     })
+  })
+  test('waits for a block of its epoch', async () => {
+    const clock = vi.spyOn(Date, 'now').mockReturnValue((TIME + 1) * 1000)
+    const wallet = walletOn(
+      encodeErrorResult({
+        abi: ERRORS,
+        errorName: 'EpochNotValid',
+        args: [1n, BigInt(TIME), BigInt(TIME + 999)],
+      }),
+      false,
+    )
+    let heads = 0
+    const request: typeof wallet.request = async (call) => {
+      if (call.method !== 'eth_getBlockByNumber') return wallet.request(call)
+      // The first head is before the epoch; the second one is not.
+      return { number: 900, timestamp: TIME - 1 + heads++ }
+    }
+    await expect(landOn({ request })).rejects.toMatchObject({ contractError: 'EpochNotValid' })
+    expect(heads).toBe(2)
+    clock.mockRestore()
   })
   test('has not landed if its deadline passed before', async () => {
     await expect(land(refusals.DeadlinePassed, false)).rejects.toMatchObject({

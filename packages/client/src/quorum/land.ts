@@ -9,6 +9,7 @@ import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from '.
 import type { ChainReader } from '../reader'
 import { walletOf, type Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
+import { pause } from '../waiting'
 
 /** Landing of a quorum's answers. */
 
@@ -58,6 +59,10 @@ export async function landQuorum(
   )
   if ('refused' in outcome) {
     const error = await refusal(outcome, 'The answer did not land')
+    if (error.contractError === 'EpochNotValid' && (await isBehind(reader, quorumAnswer))) {
+      await pause(BLOCK_MS, signal)
+      return landQuorum(context, quorumAnswer, signer, given, contract)
+    }
     // The contract checks the deadline first, so an answer that has landed is refused for its deadline later.
     const mayHaveLanded = ['AlreadyUsed', 'DeadlinePassed'].includes(error.contractError!)
     const before = mayHaveLanded && (await landedBefore(reader, chain, quorumAnswer, signal))
@@ -73,6 +78,17 @@ export async function landQuorum(
   throw new AlteredAnswerError(
     `The transaction ${receipt.transactionHash} has no attestation of the answer by ${quorum}: it may not be a GeoQuorum.`,
   )
+}
+
+/** Milliseconds between two attempts to land an answer of an epoch that begins with the next block. */
+const BLOCK_MS = 1_000
+
+/**
+ * True if the newest block is older than an answer from the last minute: the epoch of the answer may begin
+ * after this block.
+ */
+async function isBehind(reader: ChainReader, { timestamp }: QuorumAnswer): Promise<boolean> {
+  return timestamp > Date.now() / 1000 - SKEW_SECONDS && (await reader.block('latest')).timestamp < timestamp
 }
 
 /** Number of blocks per request for logs, because RPC endpoints limit the range. */

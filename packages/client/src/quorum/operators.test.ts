@@ -67,6 +67,19 @@ describe('the operators of a quorum', () => {
     }
   })
 
+  test('name the earlier of two valid epochs in the first minute of the later one', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    for (const [age, number] of [
+      [30, 3],
+      [90, 4],
+    ] as const) {
+      const later = { ...EPOCH, epoch: 4, validFrom: now - age }
+      const body = [{ ...listed()[0], epochs: [EPOCH, later] }]
+      const operator = await operatorOf((response) => response.end(JSON.stringify(body)))
+      expect((await named([operator], 1)).epoch.epoch).toBe(number)
+    }
+  })
+
   test('dissent if the contract or an account that they name is not an address', async () => {
     const values = [null, 5, true, 'x', [], {}, [QUORUM]]
     const responses = [

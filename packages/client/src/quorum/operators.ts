@@ -121,6 +121,12 @@ function shortened(response: Response): Response {
 /** True if a value is an address. An operator may send any JSON. */
 const isAccount = (value: unknown) => typeof value === 'string' && isAddress(value, { strict: false })
 
+/**
+ * Age in seconds from which a new epoch is preferred to an earlier one that is still valid: the contract
+ * compares with the time of a block, which is behind the clock.
+ */
+const SETTLED_SECONDS = 60
+
 /** Returns the contract and the newest valid epoch that k operators name. Throws a QuorumError. */
 export function currentEpoch(
   operators: readonly Operator[],
@@ -138,7 +144,8 @@ export function currentEpoch(
         (each) =>
           each.chainId === chainId && isAccount(each.quorum) && (!contract || same(each.quorum, contract)),
       )
-      const epoch = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil).at(-1)
+      const valid = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil) ?? []
+      const epoch = valid.findLast(({ validFrom }) => validFrom <= now - SETTLED_SECONDS) ?? valid.at(-1)
       const hasAccounts = Array.isArray(epoch?.operators) && epoch.operators.every(isAccount)
       if (!found || !epoch || !Number.isInteger(epoch.threshold) || !hasAccounts) {
         const detail = `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
