@@ -5,7 +5,7 @@ import { checkSigned, createGeo, type Answer } from '@geospatial-attestation/cli
 import { createPublicClient, domainSeparator, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { testAccount } from '../../../dev/chain'
+import { attest, request, testAccount } from '../../../dev/chain'
 import { encodeNumericResult } from '../../../src/eas'
 import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import {
@@ -18,6 +18,7 @@ import {
 } from '../../../src/tlog'
 import { serve } from '../../../test/http-server'
 import { answers, startReceiver, type Receiver } from '../../../test/receiver'
+import { faults, startRpcProxy } from '../../../test/rpc-proxy'
 import { MemoryLog, seededKey } from '../../../test/tlog'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
@@ -87,11 +88,7 @@ const calm = { code: 0, stderr: '', kinds: [] }
 
 test('geo log recomputes every entry whose inputs are on a chain, without an alarm', async () => {
   const { log, monitor, metrics } = await startLog('calm')
-  const { body } = await world.get(
-    '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
-  )
-  const [a, b] = (body as { data: { uid: string }[] }).data.map(({ uid }) => uid)
-  const attested = await geo().distance(a!, b!)
+  const attested = await answerOfAttested()
   const raw = await geo().distance([2.2945, 48.8584], [13.3777, 52.5163])
   await log
     .append(...(await Promise.all([attested, raw].map(async (each) => encodeEntry(await entryOf(each))))))
@@ -110,28 +107,35 @@ test('geo log recomputes every entry whose inputs are on a chain, without an ala
   expect(receiver.received).toEqual([])
 })
 
-test('geo log raises an alarm for an entry with a different result or signer', async () => {
-  const { log, monitor, metrics } = await startLog('liar')
+/** Entry whose result is a centimetre more than that of an answer, signed by a test account. */
+async function lieAbout(answer: Answer & { result: number }, account: number): Promise<Entry> {
+  const honest = await entryOf(answer)
+  const { timestamp, operation, inputRefs } = answer
+  const centimeters = BigInt(Math.round(answer.result * 100) + 1)
+  const data = encodeNumericResult(centimeters, 'centimeters', { timestamp, operation, inputRefs })
+  const signer = privateKeyToAccount(testAccount(account).privateKey as `0x${string}`)
+  const attester = signer.address.toLowerCase()
+  const { domain } = await geo().chain(answer.chainId)
+  const message = { ...honest, data, value: 0, attester }
+  const signature = await signer.signTypedData({
+    ...{ domain, types: { Attest: ATTEST_FIELDS[honest.layout as 'v1'] }, primaryType: 'Attest', message },
+  } as never)
+  return { ...honest, signature, data, attester }
+}
+/** An answer about two attested places. */
+async function answerOfAttested() {
   const { body } = await world.get(
     '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
   )
   const [a, b] = (body as { data: { uid: string }[] }).data.map(({ uid }) => uid)
-  const answer = await geo().distance(a!, b!)
+  return geo().distance(a!, b!)
+}
+
+test('geo log raises an alarm for an entry with a different result or signer', async () => {
+  const { log, monitor, metrics } = await startLog('liar')
+  const answer = await answerOfAttested()
   const honest = await entryOf(answer)
-  const { timestamp, operation, inputRefs } = answer
-  const data = encodeNumericResult(BigInt(Math.round(answer.result * 100) + 1), 'centimeters', {
-    timestamp,
-    operation,
-    inputRefs,
-  })
-  const account = privateKeyToAccount(testAccount(5).privateKey as `0x${string}`)
-  const attester = account.address.toLowerCase()
-  const { domain } = await geo().chain(answer.chainId)
-  const message = { ...honest, data, value: 0, attester }
-  const signature = await account.signTypedData({
-    ...{ domain, types: { Attest: ATTEST_FIELDS[honest.layout as 'v1'] }, primaryType: 'Attest', message },
-  } as never)
-  const lie = { ...honest, signature, data, attester }
+  const lie = await lieAbout(answer, 5)
   await log
     .append(
       encodeEntry(honest),
@@ -550,4 +554,24 @@ test('geo log follows the log until Ctrl-C, serves metrics, and reports invalid 
     ['log', 'sing'],
   ])
     expect([args, (await shell.geo(args)).code]).toEqual([args, 2])
+})
+
+test('geo log recomputes a landed answer whose inputs were not on the chain when it was logged', async () => {
+  const { log, monitor, env } = await startLog('early')
+  const node = await startRpcProxy(world.chain.url, faults.bodiesUnknown)
+  env.GEO_RPC_URL_BASE_SEPOLIA = node.url
+  const from = [
+    '--chain',
+    'base-sepolia',
+    '--from-block',
+    String(await world.chain.provider.getBlockNumber()),
+  ]
+  const lie = await lieAbout(await answerOfAttested(), 9)
+  await log.append(encodeEntry(lie)).sign()
+  expect(await monitor(...from)).toMatchObject(calm)
+  node.misbehave()
+  const { schema, data, recipient, expirationTime } = lie
+  await attest(world.chain, request(schema, data, { recipient, expirationTime }), 9)
+  expect(await monitor(...from)).toMatchObject({ code: 1, kinds: ['differs'] })
+  expect(await monitor(...from)).toMatchObject(calm)
 })

@@ -43,8 +43,7 @@ export async function checkEntry(
   connect: (chainId: number) => Promise<Connected | undefined>,
   signal: AbortSignal,
 ): Promise<EntryResult> {
-  const { AttestationNotFoundError, InvalidInputError, decodeClaims } =
-    await import('@geospatial-attestation/client')
+  const { decodeClaims } = await import('@geospatial-attestation/client')
   let entry: Entry
   try {
     entry = decodeEntry(bytes)
@@ -66,21 +65,37 @@ export async function checkEntry(
   if (!claims) return { result: 'unreadable', reason: 'its data is not the payload of an answer', entry }
   if (!isOfOperation(claims))
     return { result: 'unreadable', reason: `its data is not an answer of ${claims.operation}`, entry }
-  const connected = await connect(entry.chainId)
-  if (!connected?.provider) return { result: 'unresolved', entry }
   const { whole, units, ...claim } = claims
   const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }
+  return { ...(await recomputed({ ...claim, ...exact }, entry.chainId, geo, connect, signal)), entry }
+}
+
+/**
+ * Recomputes an answer, given by its claim or by the UID of its attestation, from its inputs on the chain. It
+ * is `unresolved` if an input is not on the chain. Throws a ConnectionError if the RPC endpoint does not
+ * respond.
+ */
+export async function recomputed(
+  answer: Parameters<Geo['recompute']>[0],
+  chainId: number,
+  geo: Geo,
+  connect: (chainId: number) => Promise<Connected | undefined>,
+  signal: AbortSignal,
+): Promise<{ result: 'equal' | 'unresolved' } | { result: 'differs'; reason: string }> {
+  const { AttestationNotFoundError, InvalidInputError } = await import('@geospatial-attestation/client')
+  const connected = await connect(chainId)
+  if (!connected?.provider) return { result: 'unresolved' }
   try {
-    const { verdict, sentence } = await geo.recompute({ ...claim, ...exact }, [], {
+    const { verdict, sentence } = await geo.recompute(answer, [], {
       ...{ chain: connected.chain.id, provider: connected.provider as never, signal },
     })
     // The references of raw, private and offchain inputs name no attestation on the chain.
-    if (verdict === 'wrong inputs') return { result: 'unresolved', entry }
-    return verdict === 'equal' ? { result: 'equal', entry } : { result: 'differs', reason: sentence, entry }
+    if (verdict === 'wrong inputs') return { result: 'unresolved' }
+    return verdict === 'equal' ? { result: 'equal' } : { result: 'differs', reason: sentence }
   } catch (error) {
     if (error instanceof AttestationNotFoundError || error instanceof InvalidInputError)
-      return { result: 'unresolved', entry }
-    if (connected.isRetired && (await isOutage(error))) return { result: 'unresolved', entry }
+      return { result: 'unresolved' }
+    if (connected.isRetired && (await isOutage(error))) return { result: 'unresolved' }
     throw error
   }
 }

@@ -18,7 +18,7 @@ import { Alarms, unixSeconds } from './alarms'
 import { contentKey } from './attested'
 import { Chains } from './chains'
 import { MAX_BYTES, download, maximumOf } from './download'
-import { checkEntry } from './entries'
+import { checkEntry, recomputed } from './entries'
 import { Metrics, publish, replaceFile } from './metrics'
 import { REMEMBERED_SECONDS, comparisonOf, prune, readState, type State } from './state'
 
@@ -121,6 +121,7 @@ class Monitor {
     // Otherwise the contents are out of date.
     if (isRead) {
       this.raiseUnlogged(readAt)
+      await this.attempt(() => this.recomputeLanded())
       prune(state, unixSeconds(), areRead)
     }
     // Alarms are sent whatever failed: the log's operator could otherwise delay them.
@@ -204,7 +205,10 @@ class Monitor {
     if (!entry) return
     const key = await contentKey(entry.chainId, entry)
     const time = Math.min(entry.time, unixSeconds())
-    if (time >= (state.pruned ?? 0)) state.contents[key] = time
+    if (time >= (state.pruned ?? 0)) {
+      state.contents[key] = time
+      if (checked.result === 'unresolved') state.unresolved[key] = { index, chainId: entry.chainId }
+    }
     state.since = Math.min(state.since ?? Infinity, entry.time)
   }
 
@@ -288,6 +292,21 @@ class Monitor {
     ]
   }
 
+  /**
+   * Recomputes landed answers that could not be recomputed when they were logged: a service may log an answer
+   * before it attests the input, whose UID it can predict.
+   */
+  private async recomputeLanded(): Promise<void> {
+    const { session, state } = this
+    for (const [uid, { index, chainId }] of Object.entries(state.landed)) {
+      const connect = (id: number) => this.chains.connect(id)
+      const checked = await recomputed(uid, chainId, session.geo, connect, session.signal)
+      if (checked.result === 'differs')
+        this.alarms.raise('differs', `Entry ${index}: ${checked.reason}`, String(index))
+      delete state.landed[uid]
+    }
+  }
+
   /** Raises an alarm for each attestation that the log should include by `readAt`, when it was read. */
   private raiseUnlogged(readAt: number): void {
     const { state, metrics, session } = this
@@ -295,10 +314,12 @@ class Monitor {
     if (!this.follower.last || since === undefined) return
     const unknown = new Map<string, number>()
     state.unmatched = state.unmatched.filter((each) => {
-      const { chain, uid } = each
+      const { chain, uid, key } = each
       const result = comparisonOf(each, state, since, readAt)
       if (result === 'waiting') return true
       if (result !== 'older') metrics.count('attestations', result)
+      const unresolved = state.unresolved[key]
+      if (result === 'logged' && unresolved) state.landed[uid] = unresolved
       if (result === 'unknown') unknown.set(chain, (unknown.get(chain) ?? 0) + 1)
       const message = `The attestation ${uid} on ${chain} has no entry in the log.`
       if (result === 'unlogged') this.alarms.raise(result, message, `${chain} ${uid}`)

@@ -28,6 +28,10 @@ export interface State extends AlarmState {
   chains: Record<string, NamedChain>
   /** contents of entries that an attestation may still match, with the time of the entry */
   contents: Record<string, number>
+  /** entries of `contents` that could not be recomputed, because an input was not on the chain */
+  unresolved: Record<string, UnresolvedEntry>
+  /** landed entries of `unresolved`, to recompute again, by the UID of their attestation */
+  landed: Record<string, UnresolvedEntry>
   /** Unix seconds; contents of earlier entries were forgotten */
   pruned?: number
   /**
@@ -44,6 +48,12 @@ export interface State extends AlarmState {
   ahead: Record<string, { checkpoint: string; since: number }>
   /** Unix seconds since which the log's checkpoint lacks the quorum of witnesses; undefined if it has it */
   weakSince?: number
+}
+
+/** An entry, by its index in the log. */
+interface UnresolvedEntry {
+  index: number
+  chainId: number
 }
 
 /**
@@ -81,7 +91,16 @@ function byId(named: NamedBySlug['named'] = {}): State['chains'] {
 
 const NEW: State = {
   version: 2,
-  ...{ blocks: {}, known: {}, chains: {}, contents: {}, unmatched: [], ahead: {} },
+  ...{
+    blocks: {},
+    known: {},
+    chains: {},
+    contents: {},
+    unmatched: [],
+    ahead: {},
+    unresolved: {},
+    landed: {},
+  },
   ...{ raised: [], unsent: [], omitted: 0 },
 }
 
@@ -153,6 +172,7 @@ export function prune(state: State, now: number, isRead: boolean): void {
   for (const [key, time] of Object.entries(state.contents)) {
     if (time >= oldest) continue
     delete state.contents[key]
+    delete state.unresolved[key]
     state.pruned = oldest
   }
 }
