@@ -266,10 +266,8 @@ export class Attester {
     const signature = await this.signatureOf(digest, typed, client)
     await stillValid()
     const { address: attester } = this.signer
-    const log = await this.log?.append({
-      ...{ ...signed, recipient: signed.recipient.toLowerCase(), attester },
-      ...{ chainId: this.chain.id, signature },
-    })
+    const entry = { ...signed, recipient: signed.recipient.toLowerCase(), attester }
+    const log = await this.log?.append({ ...entry, chainId: this.chain.id, signature }, stillValid)
     this.signatures[submission]++
     await stillValid()
     return log ? { signature, log } : { signature }

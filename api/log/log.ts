@@ -64,7 +64,7 @@ export class SignatureLog {
   }
 
   /** Commits the entry of a signature (LogWriter.append). */
-  readonly append: LogWriter['append'] = (entry) => this.writer.append(entry)
+  readonly append: LogWriter['append'] = (...given) => this.writer.append(...given)
 
   start(): void {
     this.sequencer.start()

@@ -35,3 +35,28 @@ test(
     expect(sizes).toEqual([1_000, 1_000, 1_000, 1])
   },
 )
+
+test('the writer commits no entry whose answer became invalid while the log accepted none', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const committed: number[] = []
+  let isOpen = false
+  const store = {
+    append: (entries: unknown[]) => {
+      vi.advanceTimersByTime(1_001)
+      if (isOpen) committed.push(entries.length)
+      return Promise.resolve(isOpen ? 'log.example' : undefined)
+    },
+    state: () => {
+      isOpen = true
+      return Promise.resolve(null)
+    },
+  }
+  const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => 'it starts.' }
+  const writer = new LogWriter(parts as unknown as WriterParts)
+  const results = await Promise.allSettled([
+    writer.append(ENTRY),
+    writer.append({ ...ENTRY, nonce: 2 }, () => Promise.reject(new Error('revoked'))),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+  expect(committed).toEqual([1])
+})

@@ -24,6 +24,11 @@ const AT_ONCE = { entries: 1_000, bytes: 1_000_000 }
  */
 const OPEN_PATIENCE_MS = 4_000
 const LOOK_EVERY_MS = 100
+/**
+ * Milliseconds after which waiting answers are checked again: the log publishes signatures, so an answer that
+ * is no longer valid must not be committed.
+ */
+const CHECK_EVERY_MS = 1_000
 
 export interface WriterParts {
   store: LogStore
@@ -40,6 +45,8 @@ export interface WriterParts {
 interface Waiting {
   entry: Uint8Array
   leaf: Uint8Array
+  /** Rejects if the answer must not be published any more. */
+  stillValid: () => Promise<void>
   /** Time of `performance.now()` until which the entry waits for a log that accepts entries */
   until: number
   resolve: (origin: string) => void
@@ -59,14 +66,17 @@ export class LogWriter {
 
   constructor(private readonly parts: WriterParts) {}
 
-  /** Commits an entry. Throws an UnavailableError, after which the signature must not leave the process. */
-  async append(entry: Omit<Entry, 'time'>): Promise<LogClaim> {
+  /**
+   * Commits an entry. Throws an UnavailableError or the error of `stillValid`, after which the signature must
+   * not leave the process.
+   */
+  async append(entry: Omit<Entry, 'time'>, stillValid = async (): Promise<void> => {}): Promise<LogClaim> {
     const time = Math.floor(this.parts.clock() / 1000)
     const bytes = encodeEntry({ ...entry, time })
     const leaf = leafHash(bytes)
     const origin = await new Promise<string>((resolve, reject) => {
       const until = performance.now() + OPEN_PATIENCE_MS
-      this.queue.push({ entry: bytes, leaf, until, resolve, reject })
+      this.queue.push({ entry: bytes, leaf, stillValid, until, resolve, reject })
       if (!this.isWriting) void this.write()
     })
     return { origin, leaf: toHex(leaf), by: time + INCLUSION_SECONDS }
@@ -100,6 +110,7 @@ export class LogWriter {
   /** Commits a group. Rejects each entry whose `until` has passed while the log accepts no entries. */
   private async commit(group: readonly Waiting[]): Promise<void> {
     const { store, refusal, reason } = this.parts
+    let checkedAt = performance.now()
     for (let waiting = group; waiting.length > 0; await pause(LOOK_EVERY_MS)) {
       const entries = waiting.map(({ entry }) => entry)
       const leaves = waiting.map(({ leaf }) => leaf)
@@ -115,6 +126,12 @@ export class LogWriter {
       for (const { reject } of late)
         reject(new UnavailableError(`The transparency log accepts no entries: ${reason(stopped)}`))
       waiting = waiting.filter(({ until }) => now <= until)
+      if (performance.now() - checkedAt < CHECK_EVERY_MS) continue
+      const checks = await Promise.allSettled(waiting.map(({ stillValid }) => stillValid()))
+      for (const [at, check] of checks.entries())
+        if (check.status === 'rejected') waiting[at]!.reject(check.reason as Error)
+      waiting = waiting.filter((_, at) => checks[at]!.status === 'fulfilled')
+      checkedAt = performance.now()
     }
   }
 }
