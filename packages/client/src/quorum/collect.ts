@@ -78,13 +78,18 @@ export function collect(
   })
 }
 
-/** Asks an operator again while its refusal is temporary. */
+/**
+ * Asks an operator again while its refusal is temporary. After a minute, operators refuse the timestamp of
+ * the question with `skew`: the earlier refusal is then the reason.
+ */
 async function patiently(operator: Operator, body: string, signal: AbortSignal): Promise<QuorumSignature> {
-  for (;;)
+  for (let earlier: unknown; ;)
     try {
       return await operator.sign(body, signal)
     } catch (error) {
       const { reason } = dissentOf(operator.url, error)
+      if (reason === 'skew') throw earlier ?? error
+      earlier = error
       if (signal.aborted || (reason !== 'not-indexed-yet' && reason !== 'busy')) throw error
       const after = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0
       await pause(Math.max(AGAIN_MS, after), signal).catch(() => {
