@@ -8,7 +8,8 @@ import {
 } from '@geospatial-attestation/client'
 import { reasonOf, say } from '../messages'
 import { geo, geoOnce } from '../service'
-import { CONTENT, contentOf, type AttestedEvent } from '../sheet/record'
+import type { AttestedEvent } from '../sheet/full'
+import { CONTENT, contentOf } from '../sheet/record'
 
 /** Result of a check that the page itself performs. */
 export interface Check {

@@ -10,7 +10,8 @@ import { WithSigner } from '../wallet'
 import { stateOf } from '../wallet/chain'
 import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
-import { middleOf, type Full } from './record'
+import type { Full } from './full'
+import { middleOf } from './record'
 
 /** Maximum number of characters of a geometry in a link. Proxies reject much longer URLs. */
 const LONGEST_GEOMETRY = 4_000

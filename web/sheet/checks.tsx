@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { reasonOf, say } from '../messages'
-import type { Full } from './record'
+import type { Full } from './full'
 import type { Check } from './verify'
 
 const NAMES = ['content', 'chain', 'standing'] as const
@@ -38,7 +38,7 @@ async function runChecks(full: Full, show: (name: Name, check: Check) => void): 
   try {
     const { checkChain, checkContent, checkStanding, readChain } = await import('./verify')
     try {
-      show('content', checkContent(full))
+      show('content', await checkContent(full))
     } catch (error) {
       show('content', failed(error))
     }

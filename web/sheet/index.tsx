@@ -16,7 +16,7 @@ import { Attester } from './attester'
 import { Checks } from './checks'
 import { Media } from './media'
 import { RawData, SHOWN } from './raw'
-import type { Full } from './record'
+import type { Full } from './full'
 import { twinsOf } from './twins'
 
 export interface SheetProps {

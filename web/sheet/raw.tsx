@@ -4,7 +4,7 @@ import { CopyButton } from '../copy-button'
 import { shortHex, timeText } from '../explorer/words'
 import { locale, say } from '../messages'
 import { addressOf } from '../service'
-import type { Full } from './record'
+import type { Full } from './full'
 
 const NO_UID = `0x${'0'.repeat(64)}`
 /** Maximum number of shown characters of a payload. Copying includes all of it. */

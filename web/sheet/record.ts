@@ -1,46 +1,14 @@
-import { AttestationNotFoundError, type LocationRecord } from '@geospatial-attestation/client'
+import { AttestationNotFoundError } from '@geospatial-attestation/client'
 import type { AttestationContent } from '@geospatial-attestation/client/kernel'
 import type { Geometry } from 'geojson'
 import { extentOf } from '../map/extent'
 import { geoOnce } from '../service'
+import type { AttestedEvent, Details, Full } from './full'
 
-/** Content of an attestation in the event log, by GraphQL. */
-export interface AttestedEvent {
-  attester: string
-  /** null for an event without content */
-  data: string | null
-  schemaUid: string
-  recipient: string
-  time: string
-  expirationTime: string
-  revocable: boolean
-  refUid: string
-}
 export const CONTENT = 'schemaUid recipient attester time expirationTime revocable refUid data'
 export const contentOf = ({ schemaUid, refUid, data, ...rest }: AttestedEvent): AttestationContent => ({
   ...{ ...rest, schema: schemaUid, refUID: refUid, data: data! },
 })
-
-export interface Event extends AttestedEvent {
-  kind: 'ATTESTED' | 'REVOKED'
-  blockNumber: number
-  blockTimestamp: string
-  transactionHash: string
-}
-export interface Details {
-  geometry: Geometry | null
-  schemaUid: string
-  refUid: string
-  revocable: boolean
-  expirationTime: string
-  revocationTime: string | null
-  events: { nodes: Event[] }
-}
-/** A record with the details that only GraphQL returns. */
-export interface Full {
-  record: LocationRecord
-  details: Details | null
-}
 
 const DETAILS = `query Record($chain: String!, $uid: String!) {
   locationRecordByChainAndUid(chain: $chain, uid: $uid) {

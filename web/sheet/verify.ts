@@ -1,10 +1,9 @@
-import { getAttestation, type ChainReader, type LocationRecord } from '@geospatial-attestation/client'
+import { getAttestation, type ChainReader } from '@geospatial-attestation/client'
 import {
   isContentOf,
   locationTexts,
   measurable,
   type AttestationContent,
-  type LocationTexts,
 } from '@geospatial-attestation/client/kernel'
 import type { Geometry } from 'geojson'
 import { say } from '../messages'
@@ -12,7 +11,9 @@ import { addressOf, geo } from '../service'
 import { stateOf } from '../wallet/chain'
 import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
-import { contentOf, type Details, type Event, type Full } from './record'
+import type { Full } from './full'
+import { contentOf } from './record'
+import { shows } from './shows'
 import { timeText } from '../explorer/words'
 
 /**
@@ -40,40 +41,16 @@ export interface Reading {
  * Checks that the content in the service's event log hashes to the UID, and that the page shows this
  * content. To show other content, the service would have to find a second preimage of the hash.
  */
-export function checkContent({ record, details }: Full): Check {
+export async function checkContent({ record, details }: Full): Promise<Check> {
   const event = details?.events.nodes.find(({ kind }) => kind === 'ATTESTED')
   if (!details || !event?.data) return { state: 'unknown', sentence: say.checks.notIndexed }
   const content = contentOf(event)
   if (!isContentOf(content, record.uid)) return { state: 'bad', sentence: say.checks.notHashed }
   const texts = locationTexts(content)
   if (!texts) return { state: 'good', sentence: say.checks.contentOnly }
-  return shows(record, details, texts, event)
+  return (await shows(record, details, texts, event))
     ? { state: 'good', sentence: say.checks.content }
     : { state: 'bad', sentence: say.checks.contentDiffers }
-}
-
-/** True if the page shows the texts, times, accounts and properties of the attestation. */
-function shows(record: LocationRecord, details: Details, payload: LocationTexts, event: Event): boolean {
-  const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
-  const sameList = (a: readonly string[], b: readonly string[]) => JSON.stringify(a) === JSON.stringify(b)
-  const time = Number(event.time)
-  return (
-    record.memo === payload.memo &&
-    record.location === payload.location &&
-    record.location_type === payload.locationType &&
-    record.srs === payload.srs &&
-    sameList(record.media_data, payload.mediaData) &&
-    sameList(record.media_types, payload.mediaTypes) &&
-    sameList(record.recipe_types, payload.recipeTypes) &&
-    same(record.prover, event.attester) &&
-    same(record.subject, event.recipient) &&
-    Date.parse(record.timestamp) === time * 1000 &&
-    Date.parse(record.event_timestamp) === (payload.eventTimestamp ?? time) * 1000 &&
-    same(details.schemaUid, event.schemaUid) &&
-    same(details.refUid, event.refUid) &&
-    details.revocable === event.revocable &&
-    BigInt(details.expirationTime) === BigInt(event.expirationTime)
-  )
 }
 
 /**

@@ -17,7 +17,7 @@ import {
  */
 export type { Claim, Computed } from './kernel/claim'
 export { azimuthTo, geodesicPath, measurable, positionFrom, type Measurable } from './kernel/drawing'
-export { isContentOf, locationTexts } from './kernel/inputs'
+export { isContentOf, locationGeometry, locationTexts } from './kernel/inputs'
 export type {
   AttestationContent,
   LocationTexts,

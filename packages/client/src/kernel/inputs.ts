@@ -226,13 +226,9 @@ class InputReader {
     const known = schemaOf(uid, this.options.locationSchemas ?? []) ?? (await this.registeredSchema(uid))
     if (!known) return { refused: `${this.place} has the schema ${uid}, which is not a location schema.` }
     try {
-      const payload = decodeByText(known, hexToBytes(data as Hex))
-      if (locationTypeOf(payload.locationType) === 'h3') await loadH3()
-      const location = readLocation(payload)
-      if (typeof location === 'string')
-        return { refused: `${this.place} has an ambiguous location: ${location}.` }
-      // Parses the stored text, as the service does.
-      const geometry = JSON.parse(canonicalJson(location)) as Geometry
+      const geometry = await geometryOf(decodeByText(known, hexToBytes(data as Hex)))
+      if (typeof geometry === 'string')
+        return { refused: `${this.place} has an ambiguous location: ${geometry}.` }
       return { proven: { ...proven, geometry }, reading: readGeometry(geometry, this.place) }
     } catch (error) {
       if (error instanceof PayloadError)
@@ -293,15 +289,15 @@ export function isContentOf(content: AttestationContent, uid: string): boolean {
   return hashesTo(packedOf(content, 'the attestation'), uid.toLowerCase())
 }
 
-/** Texts of a location attestation, and the time of its event in Unix seconds, as attested. */
+/** Texts, proofs and attributes of a location attestation, and the time of its event in Unix seconds. */
 export type LocationTexts = Pick<
   Payload,
   | ('srs' | 'locationType' | 'location' | 'mediaTypes' | 'mediaData' | 'memo')
-  | ('recipeTypes' | 'eventTimestamp')
+  | ('recipeTypes' | 'recipePayloads' | 'attributes' | 'eventTimestamp')
 >
 
 /**
- * Decodes the texts of a location attestation; undefined if its schema is not built in. Throws an
+ * Decodes the payload of a location attestation; undefined if its schema is not built in. Throws an
  * InvalidInputError if the payload does not match the schema.
  */
 export function locationTexts({
@@ -316,6 +312,20 @@ export function locationTexts({
     if (error instanceof PayloadError) throw invalid('data', error.message)
     throw error
   }
+}
+
+/** Geometry of a location attestation as the service reads it; undefined if it is ambiguous. */
+export async function locationGeometry(texts: LocationTexts): Promise<Geometry | undefined> {
+  const geometry = await geometryOf(texts)
+  return typeof geometry === 'string' ? undefined : geometry
+}
+
+/** Reads the geometry of a payload, or the reason why it is ambiguous. */
+async function geometryOf(payload: LocationTexts): Promise<Geometry | string> {
+  if (locationTypeOf(payload.locationType) === 'h3') await loadH3()
+  const location = readLocation(payload)
+  // Parses the stored text, as the service does.
+  return typeof location === 'string' ? location : (JSON.parse(canonicalJson(location)) as Geometry)
 }
 
 /** Tries every bump value for which a block has room. */
