@@ -242,7 +242,7 @@ async function send(
       contents.length > 1 ? 'The places were not attested' : 'The place was not attested',
     )
   const { transactionHash, blockNumber } = outcome.receipt
-  const uids = attestedUids(outcome.receipt, chain, await wallet.address())
+  const uids = attestedUids(outcome.receipt, chain, outcome.from)
   return Promise.all(
     contents.map(async ({ data }, i) => {
       const uid = uids[i]

@@ -92,14 +92,15 @@ export interface Refused {
 /**
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
  * send it, a LostTransactionError if it is never included in a block, and a LandingError if it fails although
- * its simulation succeeded.
+ * its simulation succeeded. `from` is the sender: the user may switch the wallet to another account
+ * meanwhile.
  */
 export async function transact(
   wallet: Wallet,
   chain: Chain,
   call: Call,
   { signal, onSent = () => {} }: { signal?: AbortSignal; onSent?: (transactionHash: string) => void },
-): Promise<{ receipt: Receipt } | Refused> {
+): Promise<{ receipt: Receipt; from: string } | Refused> {
   const reader = wallet.reader()
   const from = await wallet.address()
   const refusal = async () => {
@@ -118,7 +119,7 @@ export async function transact(
   await sameChain(reader, chain, 'The transaction is')
   let transactionHash
   try {
-    transactionHash = await wallet.send(call, chain.id)
+    transactionHash = await wallet.send(call, chain.id, from)
   } catch (error) {
     // Another transaction may have changed the state between the simulation and the wallet's own estimate.
     const late = await refusal()
@@ -136,7 +137,7 @@ export async function transact(
   }
   onSent(transactionHash)
   const receipt = await receiptOf(reader, transactionHash, chain, signal)
-  if (receipt.succeeded) return { receipt }
+  if (receipt.succeeded) return { receipt, from }
   const late = await refusal()
   if (late) return { refused: late, transactionHash }
   throw new LandingError(

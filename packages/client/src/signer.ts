@@ -25,8 +25,11 @@ export interface Wallet {
   signTypedData(typed: TypedData): Promise<Hex>
   /** Returns the wallet's reader. Throws a SignerError if the wallet has no RPC endpoint. */
   reader(): ChainReader
-  /** Sends a transaction without value on this chain, and returns its hash. */
-  send(call: Call, chainId: number): Promise<Hex>
+  /**
+   * Sends a transaction without value on this chain, and returns its hash. A wallet with several accounts
+   * sends it from `from`.
+   */
+  send(call: Call, chainId: number, from: string): Promise<Hex>
 }
 export interface TypedData {
   domain: { name: string; version: string; chainId: number; verifyingContract: string }
@@ -214,10 +217,10 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
       })) as Hex
     },
     reader: () => requestReader((request) => provider.request(request)),
-    send: async (call, chainId) =>
+    send: async (call, chainId, from) =>
       (await provider.request({
         method: 'eth_sendTransaction',
-        params: [{ from: await address(), chainId: `0x${chainId.toString(16)}`, ...call }],
+        params: [{ from, chainId: `0x${chainId.toString(16)}`, ...call }],
       })) as Hex,
   }
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+import { describe, expect, test } from 'vitest'
+import { transact } from './send'
+import { walletOf } from './signer'
+import type { Chain } from './types'
+
+const [FIRST, SECOND] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
+const HASH = `0x${'2'.repeat(64)}`
+
+describe('a transaction', () => {
+  test('has one sender, also if the user switches the account of the wallet meanwhile', async () => {
+    const accounts = [FIRST, SECOND]
+    let sender
+    const provider = {
+      request: async ({ method, params }: { method: string; params: any[] }) => {
+        if (method === 'eth_requestAccounts') return [accounts.shift()]
+        if (method === 'eth_chainId') return '0x1'
+        if (method === 'eth_call') return '0x'
+        if (method === 'eth_sendTransaction') sender = params[0].from
+        if (method === 'eth_sendTransaction') return HASH
+        return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs: [] }
+      },
+    }
+    const chain = { id: 1, slug: 'ethereum' } as Chain
+    const outcome = await transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
+    expect([sender, 'from' in outcome && outcome.from]).toEqual([FIRST, FIRST])
+  })
+})
