@@ -242,6 +242,42 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await button(browser, 'Attest place with Stand-in').isEnabled()).toBe(true)
   })
 
+  test('keeps a medium that is added while a photo is reduced, and does not attest meanwhile', async () => {
+    await using browser = await open({ place: '1, 2' }, WITHOUT_MAP)
+    const { page } = browser
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/assets/photo-*.js', (route) => held.then(() => route.continue()))
+    await page
+      .getByLabel('Add a photo')
+      .setInputFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL })
+    await button(browser, 'Add a link').click()
+    await page.getByLabel('Link to file 1').fill('ipfs://x')
+    expect(await button(browser, 'Attest place with a test account').isDisabled()).toBe(true)
+    release()
+    await page.getByText('pixel.png').waitFor()
+    expect(await page.getByLabel('Link to file 1').inputValue()).toBe('ipfs://x')
+    expect(await button(browser, 'Attest place with a test account').isEnabled()).toBe(true)
+  })
+
+  test('cannot be changed while the wallet is asked', async () => {
+    const wallet = new StandIn(world.chain)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    const request = wallet.request.bind(wallet)
+    wallet.request = async (asked) => {
+      if (asked.method === 'eth_sendTransaction') await held
+      return request(asked)
+    }
+    await using browser = await open({ place: '1, 2', memo: 'Signed' }, { wallet, ...WITHOUT_MAP })
+    await button(browser, 'Attest place with Stand-in').click()
+    const memo = browser.page.getByLabel('Memo', { exact: true })
+    expect(await memo.isDisabled()).toBe(true)
+    release()
+    const { memo: attested } = await recordOf(await shown(browser))
+    expect([attested, await memo.isEnabled()]).toEqual(['Signed', true])
+  })
+
   test('reports that the wallet refused, and offers to try again', async () => {
     const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
     await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet, ...WITHOUT_MAP })

@@ -52,8 +52,16 @@ export function useForm() {
     if (place !== undefined) inAddress('place', isShareable(place) ? place : '')
     if (memo !== undefined) inAddress('memo', memo)
   }
+  /** Number of files that are being read. */
+  const [reading, setReading] = useState(0)
+  const setMedia = (change: (media: readonly Medium[]) => readonly Medium[]) =>
+    setFields((before) => ({ ...before, media: change(before.media) }))
+  const reads = <T>(file: Promise<T>): Promise<T> => {
+    setReading((files) => files + 1)
+    return file.finally(() => setReading((files) => files - 1))
+  }
   const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
-  return { fields, set, isLinked, problemAt, setProblem }
+  return { fields, set, setMedia, reads, isReading: reading > 0, isLinked, problemAt, setProblem }
 }
 
 /** Place in the form. Throws a FormError. */

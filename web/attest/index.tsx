@@ -1,6 +1,6 @@
 import type { Attested, Chain, LocationRecord } from '@geospatial-attestation/client'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
 import type { Map } from '../map/library'
 import { reasonOf, say } from '../messages'
@@ -46,16 +46,24 @@ export default function Attest({
     form.setProblem(undefined)
     attesting.forget()
   }
-  const change = (changes: Partial<Fields>) => {
+  const [isAttesting, setAttesting] = useState(false)
+  /** state of the last render, for results that arrive later */
+  const latest = useRef({ isAttesting, isEmpty: true })
+  latest.current = { isAttesting, isEmpty: parsed.kind === 'nothing' }
+  /** Changes the form, except while its place is attested: the page would show another place. */
+  const edit = (apply: () => void) => {
+    if (latest.current.isAttesting) return
     forget()
-    form.set(changes)
+    apply()
   }
+  const change = (changes: Partial<Fields>) => edit(() => form.set(changes))
   // Fills only an empty field, so that a click on the map replaces no text of the user.
   pickers.attest = ({ uid }) => {
-    if (parsed.kind !== 'nothing') return
+    if (!latest.current.isEmpty) return
     void recordOf(uid).then(
-      (record) => record?.geometry && change({ place: textOf(record.geometry) }),
-      (error: Error) => form.setProblem({ field: 'place', sentence: reasonOf(error) }),
+      (record) => latest.current.isEmpty && record?.geometry && change({ place: textOf(record.geometry) }),
+      (error: Error) =>
+        latest.current.isEmpty && form.setProblem({ field: 'place', sentence: reasonOf(error) }),
     )
   }
   const { attested } = attesting
@@ -63,8 +71,11 @@ export default function Attest({
     <>
       <PlaceForm
         form={form}
-        map={map}
+        // Without the map, a drawing in progress ends.
+        map={isAttesting ? undefined : map}
+        isDisabled={isAttesting}
         change={change}
+        edit={edit}
         chainField={
           <ChainField
             page="attest"
@@ -80,6 +91,8 @@ export default function Attest({
         <WithSigner
           chain={chain}
           verb={say.attest.action}
+          isDisabled={form.isReading}
+          onBusy={setAttesting}
           prepare={async () => {
             forget()
             await attesting.check()
@@ -105,12 +118,16 @@ export default function Attest({
 function PlaceForm({
   form,
   map,
+  isDisabled,
   change,
+  edit,
   chainField,
 }: {
   form: ReturnType<typeof useForm>
   map: Map | undefined
+  isDisabled: boolean
   change: (changes: Partial<Fields>) => void
+  edit: (apply: () => void) => void
   chainField: ComponentChildren
 }) {
   const { fields } = form
@@ -128,41 +145,44 @@ function PlaceForm({
           {say.attest.fromLink}
         </p>
       )}
-      <GeometryField
-        name="place"
-        label={say.attest.place}
-        text={fields.place}
-        state={{}}
-        problem={form.problemAt('place')}
-        map={map}
-        placeholder={say.attest.placeExample}
-        onText={(place) => change({ place })}
-      />
-      {parsed.kind === 'geometry' && parsed.isPrivate && (
-        <div class="from-link" role="note">
-          <p>{say.publish.warning}</p>
-          <button type="button" onClick={() => change({ place: textOf(parsed.geometry) })}>
-            {say.publish.confirm}
-          </button>
-        </div>
-      )}
-      <TextField {...textField('memo')} label={say.attest.memo} rows={3} />
-      <TextField {...textField('time')} label={say.attest.time} isTime help={say.attest.timeHelp} />
-      <MediaFields
-        media={fields.media}
-        problem={form.problemAt('media')}
-        onMedia={(media) => change({ media })}
-        onPosition={(place) => change({ place })}
-        onTime={(time) => change({ time })}
-      />
-      <TextField
-        {...textField('recipient')}
-        label={say.attest.recipient}
-        placeholder={say.attest.recipientExample}
-        spellcheck={false}
-        help={say.attest.recipientHelp}
-      />
-      {chainField}
+      <fieldset class="whole" disabled={isDisabled}>
+        <GeometryField
+          name="place"
+          label={say.attest.place}
+          text={fields.place}
+          state={{}}
+          problem={form.problemAt('place')}
+          map={map}
+          placeholder={say.attest.placeExample}
+          onText={(place) => change({ place })}
+        />
+        {parsed.kind === 'geometry' && parsed.isPrivate && (
+          <div class="from-link" role="note">
+            <p>{say.publish.warning}</p>
+            <button type="button" onClick={() => change({ place: textOf(parsed.geometry) })}>
+              {say.publish.confirm}
+            </button>
+          </div>
+        )}
+        <TextField {...textField('memo')} label={say.attest.memo} rows={3} />
+        <TextField {...textField('time')} label={say.attest.time} isTime help={say.attest.timeHelp} />
+        <MediaFields
+          media={fields.media}
+          problem={form.problemAt('media')}
+          onMedia={(media) => edit(() => form.setMedia(media))}
+          reads={form.reads}
+          onPosition={(place) => change({ place })}
+          onTime={(time) => change({ time })}
+        />
+        <TextField
+          {...textField('recipient')}
+          label={say.attest.recipient}
+          placeholder={say.attest.recipientExample}
+          spellcheck={false}
+          help={say.attest.recipientHelp}
+        />
+        {chainField}
+      </fieldset>
     </form>
   )
 }

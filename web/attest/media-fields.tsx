@@ -26,12 +26,15 @@ export function MediaFields({
   media,
   problem,
   onMedia,
+  reads,
   onPosition,
   onTime,
 }: {
   media: readonly Medium[]
   problem: string | undefined
-  onMedia: (media: readonly Medium[]) => void
+  onMedia: (change: (media: readonly Medium[]) => readonly Medium[]) => void
+  /** keeps the form from being attested until a file is read */
+  reads: <T>(file: Promise<T>) => Promise<T>
   /** uses the position of a photo, as `longitude, latitude` */
   onPosition: (text: string) => void
   /** uses the time of a photo, in the format of an input of type datetime-local */
@@ -40,7 +43,7 @@ export function MediaFields({
   const [refused, setRefused] = useState<string>()
   const [photo, setPhoto] = useState<PhotoPreview | 'reducing'>()
   const set = (index: number, change: Partial<Medium>) =>
-    onMedia(media.map((each, i) => (i === index ? { ...each, ...change } : each)))
+    onMedia((media) => media.map((each, i) => (i === index ? { ...each, ...change } : each)))
   /** handler of a file input, which can be used again for the same file */
   const chosen = (use: (file: File) => Promise<void>) => (event: Event) => {
     const input = event.currentTarget as HTMLInputElement
@@ -51,17 +54,18 @@ export function MediaFields({
   const add = async (file: File) => {
     if (file.size > MOST_BYTES) return setRefused(say.media.tooLarge(file.name, file.size, MOST_BYTES))
     setRefused(undefined)
-    const data = base64Of(new Uint8Array(await file.arrayBuffer()))
-    onMedia([...media, { type: file.type || 'application/octet-stream', data, name: file.name }])
+    const data = base64Of(new Uint8Array(await reads(file.arrayBuffer())))
+    const medium = { type: file.type || 'application/octet-stream', data, name: file.name }
+    onMedia((media) => [...media, medium])
   }
   const addPhoto = async (file: File) => {
     setRefused(undefined)
     setPhoto('reducing')
     try {
-      const { previewOf } = await import('./photo')
-      const preview = await previewOf(file, MOST_BYTES)
+      const preview = await reads(import('./photo').then(({ previewOf }) => previewOf(file, MOST_BYTES)))
       setPhoto(preview)
-      onMedia([...media, { type: preview.type, data: base64Of(preview.bytes), name: file.name }])
+      const medium = { type: preview.type, data: base64Of(preview.bytes), name: file.name }
+      onMedia((media) => [...media, medium])
     } catch (error) {
       setPhoto(undefined)
       setRefused((error as Error).message)
@@ -76,14 +80,14 @@ export function MediaFields({
           medium={medium}
           number={i + 1}
           onChange={(change) => set(i, change)}
-          onRemove={() => onMedia(media.filter((_, other) => other !== i))}
+          onRemove={() => onMedia((media) => media.filter((_, other) => other !== i))}
         />
       ))}
       <datalist id="media-types">
         <Options of={SUGGESTED} />
       </datalist>
       <div class="shapes">
-        <button type="button" onClick={() => onMedia([...media, { type: '', data: '' }])}>
+        <button type="button" onClick={() => onMedia((media) => [...media, { type: '', data: '' }])}>
           {say.media.link}
         </button>
         <label class="file">

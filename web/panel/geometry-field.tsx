@@ -1,5 +1,5 @@
 import type { Geometry } from 'geojson'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Map } from '../map/library'
 import { say } from '../messages'
 import type { Drawing, Editing, Shape, Vertices } from './drawing'
@@ -75,6 +75,7 @@ export function GeometryField({
       {map && <DrawButtons map={map} label={label} text={text} onActive={onActive} onText={onText} />}
       <PlaceSources
         label={label}
+        text={text}
         onText={(found) => {
           onActive()
           onText(found)
@@ -106,8 +107,11 @@ function pressesOn(map: Map, signal: AbortSignal): readonly PointerEvent[] {
   return events
 }
 
-/** Drawing of one geometry on the map, or editing of its vertices. `onText` receives the result as text. */
-function useDrawing(map: Map, onActive: () => void, onText: (text: string) => void) {
+/**
+ * Drawing of one geometry on the map, or editing of its vertices. `onText` receives the result as text.
+ * Editing ends when the text of the field is changed elsewhere.
+ */
+function useDrawing(map: Map, text: string, onActive: () => void, onText: (text: string) => void) {
   const [drawing, setDrawing] = useState<Shape | 'edit'>()
   const [problem, setProblem] = useState('')
   const [vertices, setVertices] = useState<Vertices>()
@@ -123,6 +127,11 @@ function useDrawing(map: Map, onActive: () => void, onText: (text: string) => vo
     setDrawing(undefined)
   }
   useEffect(() => end, [map])
+  /** text of the edited geometry */
+  const edited = useRef('')
+  useLayoutEffect(() => {
+    if (drawing === 'edit' && text !== edited.current) end()
+  }, [text])
   const start = async (begin: (library: typeof import('./drawing')) => Drawing, kind: Shape | 'edit') => {
     end()
     setProblem('')
@@ -159,11 +168,14 @@ function useDrawing(map: Map, onActive: () => void, onText: (text: string) => vo
     problem,
     draw,
     vertices,
-    edit: (edited: Geometry) =>
-      start(
-        (library) => library.edit(map, edited, (geometry) => onText(textOf(geometry)), setVertices),
-        'edit',
-      ),
+    edit: (geometry: Geometry) => {
+      edited.current = text
+      const onChange = (changed: Geometry) => {
+        edited.current = textOf(changed)
+        onText(edited.current)
+      }
+      return start((library) => library.edit(map, geometry, onChange, setVertices), 'edit')
+    },
     editing: () => running.current as Editing | undefined,
     undo: () => void running.current?.undo(),
     end,
@@ -178,7 +190,12 @@ function DrawButtons({
   onActive,
   onText,
 }: Pick<Required<Props>, 'label' | 'text' | 'onActive' | 'onText'> & { map: Map }) {
-  const { drawing, problem, draw, edit, editing, vertices, undo, end } = useDrawing(map, onActive, onText)
+  const { drawing, problem, draw, edit, editing, vertices, undo, end } = useDrawing(
+    map,
+    text,
+    onActive,
+    onText,
+  )
   const parsed = parseInput(text)
   const editable = parsed.kind === 'geometry' && !parsed.isPrivate && EDITABLE.test(parsed.geometry.type)
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { locale, say } from '../messages'
 import { ACCEPTED, type FilePlace } from './files'
 import { fileOf, handed } from './handed'
@@ -9,36 +9,64 @@ const DIGITS = 6
 const LOCATE_MS = 30_000
 
 /** Sources of a place other than typing and drawing: this device's position, and files. */
-export function PlaceSources({ label, onText }: { label: string; onText: (text: string) => void }) {
+export function PlaceSources({
+  label,
+  text,
+  onText,
+}: {
+  label: string
+  text: string
+  onText: (text: string) => void
+}) {
   const [note, setNote] = useState('')
   const [choices, setChoices] = useState<readonly FilePlace[]>([])
   const { sources } = say
+  /** source that is being read; undefined once the text has changed in the meantime */
+  const reading = useRef<object>(undefined)
+  useLayoutEffect(() => {
+    if (reading.current) setNote('')
+    reading.current = undefined
+  }, [text])
+  /** Starts to read a source. The result is a function that ends it, and is false if it is outdated. */
+  const read = () => {
+    const own = (reading.current = {})
+    return () => {
+      if (reading.current !== own) return false
+      reading.current = undefined
+      return true
+    }
+  }
   const choose = (places: readonly FilePlace[]) => {
+    reading.current = undefined
     setChoices(places)
     if (places[0]) onText(places[0].text)
   }
   const locate = () => {
     setNote(sources.locating)
+    const isCurrent = read()
     navigator.geolocation.getCurrentPosition(
       ({ coords: { longitude, latitude, accuracy } }) => {
+        if (!isCurrent()) return
         setChoices([])
         setNote(sources.located(Math.ceil(accuracy).toLocaleString(locale)))
         onText([longitude, latitude].map((degrees) => Number(degrees.toFixed(DIGITS))).join(', '))
       },
-      ({ code }) => setNote(code === 1 ? sources.locationDenied : sources.locationFailed),
+      ({ code }) => isCurrent() && setNote(code === 1 ? sources.locationDenied : sources.locationFailed),
       { enableHighAccuracy: true, timeout: LOCATE_MS },
     )
   }
   const open = async (file: File | undefined) => {
     if (!file) return
     setChoices([])
+    const isCurrent = read()
     try {
       const { placesIn } = await import('./files')
       const places = await placesIn(file)
+      if (!isCurrent()) return
       setNote(sources.opened(file.name, places.length))
       choose(places)
     } catch (error) {
-      setNote((error as Error).message)
+      if (isCurrent()) setNote((error as Error).message)
     }
   }
   const zone = useDroppedFiles(open)

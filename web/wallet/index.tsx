@@ -15,15 +15,20 @@ import './wallet.css'
 export function WithSigner({
   chain,
   verb,
+  isDisabled = false,
   prepare = () => {},
   act,
+  onBusy = () => {},
 }: {
   chain: Pick<Chain, 'id' | 'slug'>
   /** label of the action, such as `Publish` */
   verb: string
+  isDisabled?: boolean
   /** throws a problem of the form before a wallet receives any request */
   prepare?: () => unknown
   act: (signer: Signer) => Promise<unknown>
+  /** called when the action starts and ends */
+  onBusy?: (busy: boolean) => void
 }) {
   const [node, setNode] = useState<string>()
   const [busy, setBusy] = useState(false)
@@ -36,6 +41,7 @@ export function WithSigner({
   }, [chain.id])
   const run = async (signerOnChain: () => Promise<Signer>) => {
     setBusy(true)
+    onBusy(true)
     setProblem('')
     try {
       await prepare()
@@ -44,6 +50,7 @@ export function WithSigner({
       setProblem(walletWords(error))
     } finally {
       setBusy(false)
+      onBusy(false)
     }
   }
   return (
@@ -52,7 +59,7 @@ export function WithSigner({
         <button
           type="button"
           class="primary"
-          disabled={busy}
+          disabled={busy || isDisabled}
           onClick={() => void run(async () => testAccount(node))}
         >
           {say.wallet.testAccount(verb)}
@@ -61,7 +68,7 @@ export function WithSigner({
       {wallets.value.map((wallet) => (
         <WalletButton
           key={wallet.id}
-          {...{ wallet, verb, busy, chain }}
+          {...{ wallet, verb, busy, isDisabled, chain }}
           onClick={() =>
             void run(async () => {
               await goToChain(wallet.provider, chain, node)
@@ -91,12 +98,14 @@ function WalletButton({
   chain,
   verb,
   busy,
+  isDisabled,
   onClick,
 }: {
   wallet: InjectedWallet
   chain: Pick<Chain, 'id' | 'slug'>
   verb: string
   busy: boolean
+  isDisabled: boolean
   onClick: () => void
 }) {
   const [state, setState] = useState<WalletState>()
@@ -119,7 +128,7 @@ function WalletButton({
   }, [provider, busy])
   return (
     <div class="wallet">
-      <button type="button" class="primary" disabled={busy} onClick={onClick}>
+      <button type="button" class="primary" disabled={busy || isDisabled} onClick={onClick}>
         {say.wallet.with(verb)} <bdi>{name}</bdi>
       </button>
       {state?.account !== undefined && (
