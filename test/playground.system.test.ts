@@ -446,6 +446,20 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
   })
 
+  test('offers to repeat a check that could not be performed, and only then to land the answer', async () => {
+    await using browser = await open({ op: 'distance', a: await attested(), b: '0, 0' }, WITHOUT_MAP)
+    const { page } = browser
+    await page.route('**/graphql', (route) => route.fulfill({ status: 429, json: { detail: 'Busy.' } }))
+    await ask(browser)
+    await page.locator('.checks [data-check=unknown]').waitFor()
+    expect(await page.getByText('Do not use this answer').count()).toBe(0)
+    expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
+    await page.unroute('**/graphql')
+    await page.getByRole('button', { name: 'Retry now' }).click()
+    await verified(browser)
+    await page.getByRole('button', { name: 'Publish with a test account' }).waitFor()
+  })
+
   test('lands an answer by one click on the local chain, reads it there, and links to it', async () => {
     await using browser = await open({ a: '0, 0', b: '1, 1' }, WITHOUT_MAP)
     const { page, complaints } = browser

@@ -34,10 +34,11 @@ export function AnswerView({
   /** distance of the two places in metres, for the operation `within` */
   apart: number | undefined
 }) {
-  const checks = useChecks(question, answer)
+  const { checks, retry } = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
   useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
-  const refused = checks.some((check) => check?.good === false)
+  const refused = checks.some((check) => check?.state === 'bad')
+  const verified = checks.every((check) => check?.state === 'good' || check?.state === 'claimed')
   return (
     <section
       ref={section}
@@ -58,18 +59,23 @@ export function AnswerView({
       <h2>{say.answer.checked}</h2>
       <ul class="checks">
         {checks.map((check, i) => (
-          <li key={i} data-check={stateOf(check)}>
+          <li key={i} data-check={check?.state ?? 'waiting'}>
             {check ? check.sentence : say.answer.checking[i === checks.length - 1 ? 1 : 0]}
           </li>
         ))}
       </ul>
+      {checks.some((check) => check?.state === 'unknown') && (
+        <button type="button" onClick={retry}>
+          {say.failures.retry}
+        </button>
+      )}
       {isOfQuorum(answer) && (
         <>
           <Dissent answer={answer} />
           <p class="soft">{say.answer.quorum.contract(answer.quorum, chain.slug)}</p>
         </>
       )}
-      {!refused && (
+      {verified && (
         <Landing
           key={isOfQuorum(answer) ? answer.digest : answer.attestation.signature}
           answer={answer}
@@ -100,19 +106,13 @@ function OwnAnswer({ question, answer, chain }: { question: Question; answer: An
   )
 }
 
-/** State of a check, for its mark. Only the contract can confirm the keys that operators claim as theirs. */
-function stateOf(check: Check | undefined): string {
-  if (!check) return 'waiting'
-  if (!check.good) return 'bad'
-  return check.isClaimed ? 'claimed' : 'good'
-}
-
 /** Roles of the drawn features, for tests, which cannot inspect the map. */
 const rolesOf = ({ features }: Drawn) =>
   [...new Set(features.map(({ properties }) => String(properties!.role)))].join(' ')
 
-/** Results of the checks; undefined while a check runs. */
-function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly (Check | undefined)[] {
+/** Results of the checks, and a function that repeats them. A result is undefined while its check runs. */
+function useChecks(question: Question, answer: Answer | QuorumAnswer) {
+  const [tries, setTries] = useState(0)
   const [checks, setChecks] = useState<readonly (Check | undefined)[]>([undefined, undefined])
   useEffect(() => {
     let left = false
@@ -120,7 +120,7 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly 
       ? // The client has verified each of these signatures, and counts no others.
         signersOf(answer).map((operator): Promise<Check> => {
           const sentence = say.answer.quorum.signed(operator, answer.answer.epoch)
-          return Promise.resolve({ good: true, isClaimed: true, sentence })
+          return Promise.resolve({ state: 'claimed', sentence })
         })
       : [checkSignature(answer)]
     const asked = [...signatures, checkResult(answer, question.inputs)]
@@ -128,13 +128,13 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer): readonly 
     for (const [i, check] of asked.entries())
       void check
         .catch((error: Error): Check => ({
-          good: false,
+          state: 'unknown',
           sentence: say.answer.checkFailed(reasonOf(error)),
         }))
         .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
     return () => void (left = true)
-  }, [answer])
-  return checks
+  }, [answer, tries])
+  return { checks, retry: () => setTries(tries + 1) }
 }
 
 function Fields({ answer }: { answer: Answer }) {

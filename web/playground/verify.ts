@@ -13,9 +13,11 @@ import { CONTENT, contentOf } from '../sheet/record'
 
 /** Result of a check that the page itself performs. */
 export interface Check {
-  good: boolean
-  /** true if the check relies on keys that the operators of a quorum name themselves */
-  isClaimed?: true
+  /**
+   * `claimed` if the check relies on keys that the operators of a quorum name themselves, which only the
+   * contract can confirm; `unknown` if the check could not be performed
+   */
+  state: 'good' | 'claimed' | 'bad' | 'unknown'
   sentence: string
 }
 
@@ -23,20 +25,13 @@ export interface Check {
 export async function checkSignature(answer: Answer): Promise<Check> {
   const chain = await geo.chain(answer.chainId)
   const contract = answer.delegatedAttestation.submission === 'proxy' ? chain.proxy : chain
-  if (!contract?.domain)
-    return {
-      good: false,
-      sentence: say.answer.noContract(chain.slug),
-    }
+  if (!contract?.domain) return { state: 'unknown', sentence: say.answer.noContract(chain.slug) }
   try {
     const attester = expectedAttester(chain, answer.attestation.attester)
     await checkSigned(answer, contract.domain, attester)
-    return {
-      good: true,
-      sentence: say.answer.signed(attester, chain.slug),
-    }
+    return { state: 'good', sentence: say.answer.signed(attester, chain.slug) }
   } catch (error) {
-    return { good: false, sentence: reasonOf(error) }
+    return { state: 'bad', sentence: reasonOf(error) }
   }
 }
 
@@ -48,7 +43,10 @@ export async function checkSignature(answer: Answer): Promise<Check> {
 export async function checkResult(answer: Answer | QuorumAnswer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(inputOf))
   const recomputed = await geo.recompute(answer, contents)
-  return { good: recomputed.verdict === 'equal', sentence: say.answer.recomputed(recomputed) }
+  return {
+    state: recomputed.verdict === 'equal' ? 'good' : 'bad',
+    sentence: say.answer.recomputed(recomputed),
+  }
 }
 
 const QUERY = `query ($uid: String!) {
