@@ -67,6 +67,37 @@ test('the map picture draws a geometry across the antimeridian in one piece or a
   expect(lines).toHaveLength(4)
   for (const each of lines) expect(Math.max(...each) - Math.min(...each)).toBeLessThan(100)
 })
+test.each<[string, Geometry]>([
+  ['a point', { type: 'Point', coordinates: [180, 5] }],
+  ['points', { type: 'MultiPoint', coordinates: positions('180 5, 180 6') }],
+  ['a line', { type: 'LineString', coordinates: positions('180 5, 180 6') }],
+])('the map picture draws %s at the longitude 180 as at -180', (_, geometry) => {
+  const west = JSON.parse(JSON.stringify(geometry).replaceAll('180', '-180')) as Geometry
+  expect(marks(draw(geometry).svg)).toEqual(marks(draw(west).svg))
+  expect(marks(draw(geometry).svg)).not.toEqual([])
+})
+test.each<[string, Geometry]>([
+  [
+    'a hole',
+    {
+      type: 'Polygon',
+      coordinates: [
+        positions('170 -10, -170 -10, -170 10, 170 10, 170 -10'),
+        positions('-175 -5, -175 5, -173 5, -173 -5, -175 -5'),
+      ],
+    },
+  ],
+  [
+    'a further line',
+    { type: 'MultiLineString', coordinates: [positions('170 0, 175 0'), positions('-175 0, -170 0')] },
+  ],
+])('the map picture draws %s on the other side of the antimeridian next to the rest', (_, geometry) => {
+  const xs = marks(draw(geometry).svg)
+    .flatMap(xsOf)
+    .sort((a, b) => a - b)
+  const gaps = xs.slice(1).map((x, i) => x - xs[i]!)
+  expect(xs[0]! > 0 && xs.at(-1)! < 960 && Math.max(...gaps) < 480).toBe(true)
+})
 test('the map picture fills the pole in a ring around it', () => {
   const north = draw(polygon([0, 70], [90, 75], [180, 70], [-90, 72])).svg
   expect(Math.min(...ysOf(marks(north)[0]!))).toBe(0)

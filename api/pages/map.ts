@@ -124,14 +124,11 @@ function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
     case 'LineString':
       return [{ kind: 'line', lines: [unwound(c)] }]
     case 'MultiLineString':
-      return [{ kind: 'line', lines: (c as Position[][]).map(unwound) }]
+      return (c as Position[][]).map((line) => ({ kind: 'line', lines: [unwound(line)] }))
     case 'Polygon':
-      return [{ kind: 'area', lines: (c as Position[][]).map((ring) => roundPole(unwound(ring))) }]
+      return [{ kind: 'area', lines: unwoundRings(c) }]
     case 'MultiPolygon':
-      return (c as Position[][][]).map((rings) => ({
-        kind: 'area',
-        lines: rings.map((ring) => roundPole(unwound(ring))),
-      }))
+      return (c as Position[][][]).map((rings) => ({ kind: 'area', lines: unwoundRings(rings) }))
     default:
       return (geometries ?? []).flatMap(shapesOf)
   }
@@ -152,6 +149,16 @@ function unwound(line: readonly Position[]): Position[] {
   return line.map(([lng, lat]) => {
     before = before === undefined ? lng : lng + 360 * Math.round((before - lng) / 360)
     return [before, lat]
+  })
+}
+
+/** Unrolls the rings of a polygon. Holes are drawn on the same copy of the world as the exterior ring. */
+function unwoundRings(rings: readonly Position[][]): Position[][] {
+  const unrolled = rings.map((ring) => roundPole(unwound(ring)))
+  const middles = unrolled.map(boxOf).map(({ west, east }) => (west + east) / 2)
+  return unrolled.map((ring, i) => {
+    const shift = 360 * Math.round((middles[0]! - middles[i]!) / 360)
+    return shift === 0 ? ring : ring.map(([lng, lat]) => [lng + shift, lat])
   })
 }
 
@@ -221,13 +228,14 @@ function viewOf({ west, south, east, north }: Extent, share: number): View {
 
 /**
  * Returns the multiples of 360 degrees that shift an extent into the picture. An extent across the picture's
- * edge is drawn at both edges.
+ * edge is drawn at both edges, and one that only touches them is drawn once.
  */
 function turnsOf(extent: Extent, { west, width }: View): number[] {
-  return [0, -720, -360, 360, 720].filter((turn) => {
-    const [from, to] = [extent.west + turn, extent.east + turn]
-    return turn === 0 ? to >= west && from <= west + width : to > west && from < west + width
-  })
+  const touching = [0, -720, -360, 360, 720].filter(
+    (turn) => extent.east + turn >= west && extent.west + turn <= west + width,
+  )
+  const inside = touching.filter((turn) => extent.east + turn > west && extent.west + turn < west + width)
+  return inside.length > 0 ? inside : touching.slice(0, 1)
 }
 
 function outlineOf(frame: Extent, view: View, scale: number): string {
