@@ -1,6 +1,6 @@
 import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
-import { extentOf } from '../web/map/extent'
+import { boxBetween, extentOf, isAcross, middleOf, nearest } from '../web/map/extent'
 import { positions } from './positions'
 import { hunt } from './seed'
 
@@ -48,6 +48,19 @@ describe('the extent of a geometry', () => {
     ],
   ])('contains %s', (_, geometry, expected) => {
     expect(extentOf([geometry])).toEqual(expected)
+  })
+  test('has its middle on the world, also if it is across the antimeridian', () => {
+    expect(middleOf(line(positions('175 0, -175 10, -165 10')))).toEqual([-175, 5])
+    expect(middleOf({ type: 'Point', coordinates: [180, 5] })).toEqual([180, 5])
+  })
+  test('crosses the antimeridian if an edge is shorter that way', () => {
+    expect(isAcross(polygon(positions('177 -19, -178 -19, -178 -15, 177 -19')))).toBe(true)
+    expect(isAcross(polygon(positions('-90 0, 90 0, 0 50, -90 0')))).toBe(false)
+    expect(isAcross({ type: 'MultiPoint', coordinates: positions('177 0, -177 0') })).toBe(false)
+  })
+  test('encloses a drag across the antimeridian, not the opposite part of the Earth', () => {
+    const to = nearest(-178, 175)
+    expect(boxBetween({ lng: 175, lat: 5 }, { lng: to, lat: 1 })).toEqual([175, 1, -178, 5])
   })
   test('does not exist without a position', () => {
     expect(extentOf([])).toBeUndefined()

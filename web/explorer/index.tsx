@@ -8,7 +8,7 @@ import { lazy } from '../lazy'
 import { shownPage, visitOf, type Page } from '../location'
 import { failureOf, useLoaded, type Failure } from '../loading'
 import { dragArea, showArea, viewBox } from '../map/area'
-import type { Box } from '../map/extent'
+import { middleOf, type Box } from '../map/extent'
 import { followFlights } from '../map/flight'
 import type { Map } from '../map/library'
 import { addRecords, type RecordKey, type RecordsOnMap, type Shown } from '../map/records'
@@ -24,7 +24,7 @@ import { Legend } from './legend'
 import { RecordList, seenQuery, useList } from './list'
 import { followChanges } from '../map/live'
 import { FailureNotice } from './notice'
-import { loadRecord, middleOf } from '../sheet/record'
+import { loadRecord } from '../sheet/record'
 import {
   area,
   boxText,

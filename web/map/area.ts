@@ -1,5 +1,5 @@
 import { effect, type ReadonlySignal } from '@preact/signals'
-import { wrapped, type Box } from './extent'
+import { boxBetween, nearest, wrapped, type Box } from './extent'
 import type { GeoJSONSource, Map } from './library'
 
 /** A box on the map, and the drag that creates one. */
@@ -32,9 +32,14 @@ export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () =
   for (const gesture of gestures) gesture.disable()
   canvas.classList.add('drawing')
   let from: { lng: number; lat: number } | undefined
+  let last: number | undefined
   const at = (event: PointerEvent) => {
     const { left, top } = container.getBoundingClientRect()
-    return map.unproject([event.clientX - left, event.clientY - top])
+    const { lng, lat } = map.unproject([event.clientX - left, event.clientY - top])
+    // On the globe, longitudes jump at the antimeridian.
+    if (last === undefined || map.getProjection()?.type !== 'globe') last = lng
+    else last = nearest(lng, last)
+    return { lng: last, lat }
   }
   const show = (box: Box | undefined) => void map.getSource<GeoJSONSource>(SOURCE)?.setData(shapeOf(box))
   const end = (box: Box | undefined) => {
@@ -49,17 +54,18 @@ export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () =
   container.addEventListener(
     'pointerdown',
     (event) => {
+      last = undefined
       from = at(event)
       container.setPointerCapture(event.pointerId)
     },
     { signal },
   )
-  container.addEventListener('pointermove', (event) => from && show(between(from, at(event))), { signal })
+  container.addEventListener('pointermove', (event) => from && show(boxBetween(from, at(event))), { signal })
   container.addEventListener('pointercancel', () => end(undefined), { signal })
   container.addEventListener(
     'pointerup',
     (event) => {
-      const box = from && between(from, at(event))
+      const box = from && boxBetween(from, at(event))
       // A click alone does not select an area.
       if (box && box[0] !== box[2] && box[1] !== box[3]) end(box)
       else from = undefined
@@ -68,12 +74,6 @@ export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () =
   )
   addEventListener('keydown', (event) => event.key === 'Escape' && end(undefined), { signal })
   return stop
-}
-
-function between(a: { lng: number; lat: number }, b: { lng: number; lat: number }): Box {
-  const [south, north] = [Math.min(a.lat, b.lat), Math.max(a.lat, b.lat)]
-  const [west, east] = [Math.min(a.lng, b.lng), Math.max(a.lng, b.lng)]
-  return east - west >= 360 ? [-180, south, 180, north] : [wrapped(west), south, wrapped(east), north]
 }
 
 /** Box of the view; undefined if it is the whole world. */

@@ -30,10 +30,35 @@ export function extentOf(geometries: readonly Geometry[]): Box | undefined {
   return parts.length === 0 ? undefined : [west, south, east, north]
 }
 
+/** Position of a geometry: that of a point, otherwise the middle of the extent of the vertices. */
+export function middleOf(geometry: Geometry | null | undefined): [number, number] | undefined {
+  const extent = geometry && extentOf([geometry])
+  if (!extent) return undefined
+  const [west, south, east, north] = extent
+  const longitude = (west + east) / 2
+  return [Math.abs(longitude) > 180 ? wrapped(longitude) : longitude, (south + north) / 2]
+}
+
+/** Box between two positions, whose longitudes may be beyond 180 degrees. */
+export function boxBetween(a: { lng: number; lat: number }, b: { lng: number; lat: number }): Box {
+  const [south, north] = [Math.min(a.lat, b.lat), Math.max(a.lat, b.lat)]
+  const [west, east] = [Math.min(a.lng, b.lng), Math.max(a.lng, b.lng)]
+  return east - west >= 360 ? [-180, south, 180, north] : [wrapped(west), south, wrapped(east), north]
+}
+
+/** True if an edge crosses the antimeridian. Edges are the shortest paths. */
+export const isAcross = (geometry: Geometry): boolean =>
+  partsOf(geometry).some(
+    (part) =>
+      part.length > 1 &&
+      part.some(([longitude = 0], i) => nearest(longitude, part[Math.max(0, i - 1)]![0]!) !== longitude),
+  )
+
 /** All positions of a geometry. */
 export const positionsOf = (geometry: Geometry): Position[] => partsOf(geometry).flat()
 
-const nearest = (longitude: number, to: number) => longitude + 360 * Math.round((to - longitude) / 360)
+/** Longitude of the same meridian that is nearest to another longitude. */
+export const nearest = (longitude: number, to: number) => longitude + 360 * Math.round((to - longitude) / 360)
 
 /** Positions of each point, line and ring of a geometry. */
 export function partsOf(geometry: Geometry): Position[][] {

@@ -1,5 +1,6 @@
 import type { Geometry } from 'geojson'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { isAcross } from '../map/extent'
 import type { Map } from '../map/library'
 import { say } from '../messages'
 import type { Drawing, Editing, Shape, Vertices } from './drawing'
@@ -18,8 +19,12 @@ export interface FieldState {
 
 const SHAPES: readonly Shape[] = ['point', 'linestring', 'polygon']
 
-/** Types of geometries whose vertices can be edited on the map. */
-const EDITABLE = /^(Point|LineString|Polygon)$/
+/**
+ * True if the vertices can be edited on the map: the drawing library reads an edge across the antimeridian as
+ * the long way around.
+ */
+const isEditable = (geometry: Geometry) =>
+  /^(Point|LineString|Polygon)$/.test(geometry.type) && !isAcross(geometry)
 
 interface Props {
   /** name of the field's address parameter */
@@ -197,7 +202,7 @@ function DrawButtons({
     onText,
   )
   const parsed = parseInput(text)
-  const editable = parsed.kind === 'geometry' && !parsed.isPrivate && EDITABLE.test(parsed.geometry.type)
+  const editable = parsed.kind === 'geometry' && !parsed.isPrivate && isEditable(parsed.geometry)
   return (
     <>
       <div class="shapes">

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { copyText } from '../copy-button'
 import { titleText } from '../explorer/words'
+import { middleOf } from '../map/extent'
 import { say } from '../messages'
 import { addressOf, geo } from '../service'
 import { WithSigner } from '../wallet'
@@ -11,7 +12,6 @@ import { stateOf } from '../wallet/chain'
 import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
 import type { Full } from './full'
-import { middleOf } from './record'
 
 /** Maximum number of characters of a geometry in a link. Proxies reject much longer URLs. */
 const LONGEST_GEOMETRY = 4_000

@@ -1,7 +1,5 @@
 import { AttestationNotFoundError } from '@geospatial-attestation/client'
 import type { AttestationContent } from '@geospatial-attestation/client/kernel'
-import type { Geometry } from 'geojson'
-import { extentOf } from '../map/extent'
 import { geoOnce } from '../service'
 import type { AttestedEvent, Details, Full } from './full'
 
@@ -33,12 +31,4 @@ export async function loadRecord(
     if (error instanceof AttestationNotFoundError) return undefined
     throw error
   }
-}
-
-/** Position of a geometry: that of a point, otherwise the middle of the extent of the vertices. */
-export function middleOf(geometry: Geometry | null | undefined): [number, number] | undefined {
-  const extent = geometry && extentOf([geometry])
-  if (!extent) return undefined
-  const [west, south, east, north] = extent
-  return [(west + east) / 2, (south + north) / 2]
 }
