@@ -446,6 +446,18 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
   })
 
+  test('reads a record of the chain in the address: another chain may have the same UID', async () => {
+    const record = await attested()
+    await using browser = await open({ a: record, b: '0, 0', chain: LOCAL_CHAIN.slug }, WITHOUT_MAP)
+    await browser.page.getByText('Record on base-sepolia').waitFor()
+    const loaded = await browser.page.evaluate(
+      `performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/location-records/'))`,
+    )
+    expect(loaded).toContain(
+      `${world.url}/api/v0/location-records/${record}?format=geojson&chain=${LOCAL_CHAIN.slug}`,
+    )
+  })
+
   test('offers to repeat a check that could not be performed, and only then to land the answer', async () => {
     await using browser = await open({ op: 'distance', a: await attested(), b: '0, 0' }, WITHOUT_MAP)
     const { page } = browser

@@ -58,9 +58,9 @@ export default function Attest({
   }
   const change = (changes: Partial<Fields>) => edit(() => form.set(changes))
   // Fills only an empty field, so that a click on the map replaces no text of the user.
-  pickers.attest = ({ uid }) => {
+  pickers.attest = ({ uid, chain }) => {
     if (!latest.current.isEmpty) return
-    void recordOf(uid).then(
+    void recordOf(uid, chain).then(
       (record) => latest.current.isEmpty && record?.geometry && change({ place: textOf(record.geometry) }),
       (error: Error) =>
         latest.current.isEmpty && form.setProblem({ field: 'place', sentence: reasonOf(error) }),

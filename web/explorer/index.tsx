@@ -24,7 +24,7 @@ import { Legend } from './legend'
 import { RecordList, seenQuery, useList } from './list'
 import { followChanges } from '../map/live'
 import { FailureNotice } from './notice'
-import { loadRecord } from '../sheet/record'
+import { isOf, loadRecord } from '../sheet/record'
 import {
   area,
   boxText,
@@ -185,8 +185,8 @@ function useChosen(map: { readonly current: Made | undefined }, version: number)
   const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid} ${version}`, (signal) =>
     loadRecord(chosen!, signal),
   )
-  const isLoaded = chosen !== undefined && record.data?.record.uid === chosen.uid.toLowerCase()
-  const geometry = isLoaded ? record.data?.details?.geometry : undefined
+  const full = record.data
+  const geometry = chosen && full && isOf(full, chosen) ? full.details?.geometry : undefined
   const middle = middleOf(geometry)
   useEffect(() => {
     map.current?.records.select(chosen?.uid, middle)

@@ -92,10 +92,14 @@ export interface Found {
   geometry: Geometry | null
 }
 
-/** Record with this UID; undefined if the index has none. Throws if the service does not respond. */
-export async function recordOf(uid: string): Promise<Found | undefined> {
-  const response = await fetch(addressOf(`api/v0/location-records/${uid}?format=geojson`))
-  if (response.status === 404) return undefined
+/**
+ * Record with this UID, of this chain if it has one; undefined if the index has none. Throws if the service
+ * does not respond.
+ */
+export async function recordOf(uid: string, chain?: string): Promise<Found | undefined> {
+  const query = new URLSearchParams({ format: 'geojson', ...(chain !== undefined && { chain }) })
+  const response = await fetch(addressOf(`api/v0/location-records/${uid}?${query}`))
+  if (response.status === 404) return chain === undefined ? undefined : recordOf(uid)
   if (!response.ok) throw new Error(say.failures.http(response.status))
   const { geometry, properties } = (await response.json()) as {
     geometry: Geometry | null

@@ -33,7 +33,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
 
   const { chains, chain } = useChains('playground', onFailure)
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
-  const fields = useRecords(parsed)
+  const hasChain = parametersOf('playground').has('chain')
+  const fields = useRecords(parsed, hasChain ? chain?.slug : undefined)
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, onFailure)
   const { isBusy, answered, drawing } = asking
@@ -48,7 +49,10 @@ export default function Playground({ map }: { map: Map | undefined }) {
     forget()
     form.setText(index, text)
   }
-  pickers.playground = ({ uid }) => change(active.current, uid)
+  pickers.playground = ({ uid, chain }) => {
+    change(active.current, uid)
+    if (!hasChain) setParameters('playground', { chain })
+  }
   const submit = async (event: Event) => {
     event.preventDefault()
     forget()
@@ -194,24 +198,30 @@ function useChainOfRecord(fields: readonly FieldState[]): void {
   }, [chain])
 }
 
-/** Geometries, records or notes of the fields. Looks up records by UID. */
-function useRecords(parsed: readonly Parsed[]): readonly FieldState[] {
+/** Geometries, records or notes of the fields. Looks up records by UID, first on the chain if it is known. */
+function useRecords(parsed: readonly Parsed[], chain: string | undefined): readonly FieldState[] {
   const [found, setFound] = useState<Readonly<Record<string, FieldState>>>({})
   const wanted = parsed.flatMap((each) => (each.kind === 'uid' ? [each.uid] : []))
+  const keyOf = (uid: string, of = chain) => `${of} ${uid}`
   useEffect(() => {
     for (const uid of wanted)
-      if (!found[uid])
-        void recordOf(uid)
+      if (!found[keyOf(uid)])
+        void recordOf(uid, chain)
           .then((record): FieldState =>
             record
               ? { record, ...(record.geometry && { geometry: record.geometry }) }
               : { note: say.playground.notIndexed },
           )
           .catch((): FieldState => ({ note: say.playground.notLoaded }))
-          .then((state) => setFound((before) => ({ ...before, [uid]: state })))
-  }, [wanted.join()])
+          .then((state) =>
+            setFound((before) => ({
+              ...{ ...before, [keyOf(uid)]: state },
+              ...(state.record && { [keyOf(uid, state.record.chain)]: state }),
+            })),
+          )
+  }, [wanted.join(), chain])
   return parsed.map((each) => {
-    if (each.kind === 'uid') return found[each.uid] ?? { note: say.playground.loading }
+    if (each.kind === 'uid') return found[keyOf(each.uid)] ?? { note: say.playground.loading }
     return each.kind === 'geometry' ? { geometry: each.geometry } : {}
   })
 }

@@ -17,11 +17,12 @@ import { Checks } from './checks'
 import { Media } from './media'
 import { RawData, SHOWN } from './raw'
 import type { Full } from './full'
+import { isOf, type Chosen, type LoadedRecord } from './record'
 import { twinsOf } from './twins'
 
 export interface SheetProps {
-  chosen: { chain: string; uid: string }
-  loaded: Loaded<Full | undefined>
+  chosen: Chosen
+  loaded: Loaded<LoadedRecord | undefined>
   /** element that had the focus when the record was selected */
   opener: Element | null
   /** moves the map to the record; undefined if there is no map */
@@ -39,7 +40,7 @@ export interface SheetProps {
 export function Sheet(props: SheetProps) {
   const { chosen, opener, onClose } = props
   const { data, isLoading, failure, retry } = props.loaded
-  const full = data?.record.uid === chosen.uid.toLowerCase() ? data : undefined
+  const full = data && isOf(data, chosen) ? data : undefined
   const name = full && titleText(full.record)
   useEffect(() => {
     placeTitle.value = name

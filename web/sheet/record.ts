@@ -16,17 +16,29 @@ const DETAILS = `query Record($chain: String!, $uid: String!) {
     } }
   }
 }`
+/** Key of a record in the address. The chain may be named by its id or an alias. */
+export interface Chosen {
+  chain: string
+  uid: string
+}
+export interface LoadedRecord extends Full {
+  /** key with which it was loaded */
+  chosen: Chosen
+}
+
+/** True if the record was loaded with this key. Several chains may have its UID. */
+export const isOf = (loaded: LoadedRecord, { chain, uid }: Chosen): boolean =>
+  loaded.chosen.chain === chain && loaded.chosen.uid === uid
+
 /** Loads a record; undefined if it does not exist. */
-export async function loadRecord(
-  { chain, uid }: { chain: string; uid: string },
-  signal: AbortSignal,
-): Promise<Full | undefined> {
+export async function loadRecord(chosen: Chosen, signal: AbortSignal): Promise<LoadedRecord | undefined> {
+  const { chain, uid } = chosen
   try {
     const [record, { locationRecordByChainAndUid: details }] = await Promise.all([
       geoOnce.records.get(uid, { chain, signal }),
       geoOnce.graphql<{ locationRecordByChainAndUid: Details | null }>(DETAILS, { chain, uid }, { signal }),
     ])
-    return { record, details }
+    return { chosen, record, details }
   } catch (error) {
     if (error instanceof AttestationNotFoundError) return undefined
     throw error
