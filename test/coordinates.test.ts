@@ -212,6 +212,10 @@ describe('the parser of coordinates', () => {
     ['lat=51.47&lon=-5e-7', [[-5e-7, 51.47]]],
     ['{"lat":51.47,"lng":1.2e-7}', [[1.2e-7, 51.47]]],
     ['{"type":"Point","coordinates":[10,5e-1]}', [[10, 0.5]]],
+    [
+      '{"type":"Feature","properties":{"type":"Point","coordinates":[5,6],"lat":7,"lon":8},"geometry":{"coordinates":[1,2],"type":"Point"}}',
+      [[1, 2]],
+    ],
     ['https://www.openstreetmap.org/?mlat=48.8584&mlon=2.2945#map=12/48.85/2.35', [[2.2945, 48.8584]]],
     [
       'https://www.google.com/maps/place/x/@48.85,2.35,15z/data=!4m6!3m5!1s0x0!8m2!3d48.8584!4d2.2945!16s',
@@ -237,6 +241,9 @@ describe('the parser of coordinates', () => {
     ...['SRID=3857;POINT(2 48)', '<http://www.opengis.net/def/crs/EPSG/0/4326> POINT(48 2)'],
     ...['[{"lat":48,"lng":2},{"lat":49,"lng":3}]'],
     ...['GEOMETRYCOLLECTION(POINT(2 48), POINT(3 49))', 'POINT(2 48), POINT(3 49)'],
+    '{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}]}',
+    '{"type":"GeometryCollection","geometries":[{"type":"Point","coordinates":[2,48]}]}',
+    '{"type":"Feature","properties":{"lat":7,"lon":8},"geometry":null}',
     '[{"type":"Point","coordinates":[2,48]},{"type":"Point","coordinates":[3,49]}]',
   ])('finds no position in %j', (text) => {
     expect(positionsIn(text)).toEqual([])

@@ -42,19 +42,13 @@ const ADDRESSES = [
   ),
 ]
 /**
- * Patterns of data that contain a longitude, then a latitude: WKT and GeoJSON of one point. A point of
- * another reference system, and a list of several geometries, is not a position.
+ * WKT of one point: a longitude, then a latitude. A point of another reference system, and a list of several
+ * geometries, is not a position.
  */
-const POINTS = [
-  new RegExp(
-    String.raw`^"?(?:SRID\s*=\s*4326\s*;\s*)?POINT\s*(?:ZM?\s*|M\s*)?\(\s*(${WHOLE_NUMBER})\s+(${WHOLE_NUMBER})(?:\s+${WHOLE_NUMBER}){0,2}\s*\)[\s;"]*$`,
-    'i',
-  ),
-  new RegExp(
-    String.raw`^\{.*"type"\s*:\s*"Point".*"coordinates"\s*:\s*\[\s*(${WHOLE_NUMBER})\s*,\s*(${WHOLE_NUMBER})`,
-    's',
-  ),
-]
+const WKT_POINT = new RegExp(
+  String.raw`^"?(?:SRID\s*=\s*4326\s*;\s*)?POINT\s*(?:ZM?\s*|M\s*)?\(\s*(${WHOLE_NUMBER})\s+(${WHOLE_NUMBER})(?:\s+${WHOLE_NUMBER}){0,2}\s*\)[\s;"]*$`,
+  'i',
+)
 const ISO_6709 =
   /^([+-])(\d\d)(\d\d)?(\d\d)?(\.\d+)?([+-])(\d\d\d)(\d\d)?(\d\d)?(\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?\/?$/
 /** Degrees, minutes and seconds without marks, as in aviation: `485129N 0021740E`. */
@@ -67,6 +61,8 @@ const PLUS_DIGITS = '23456789CFGHJMPQRVWX'
  */
 export function positionsIn(text: string): FoundPosition[] {
   const trimmed = text.trim()
+  const json = geoJsonPosition(trimmed)
+  if (json) return json
   for (const pattern of ADDRESSES) {
     const [, latitude, longitude] = pattern.exec(trimmed) ?? []
     if (longitude === undefined) continue
@@ -74,11 +70,28 @@ export function positionsIn(text: string): FoundPosition[] {
     if (trimmed.match(new RegExp(pattern, `${pattern.flags}g`))!.length > 1) return []
     return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
   }
-  for (const pattern of POINTS) {
-    const [, longitude, latitude] = pattern.exec(trimmed) ?? []
-    if (latitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
-  }
+  const [, longitude, latitude] = WKT_POINT.exec(trimmed) ?? []
+  if (latitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
   return isoPosition(signed(trimmed)) ?? plusCode(trimmed) ?? pair(trimmed)
+}
+
+/** Position of a GeoJSON Point or of a Feature of one; none for other GeoJSON; undefined for other texts. */
+function geoJsonPosition(text: string): FoundPosition[] | undefined {
+  if (!text.startsWith('{')) return undefined
+  try {
+    const json = JSON.parse(text) as { type?: unknown; geometry?: unknown }
+    if (typeof json.type !== 'string') return undefined
+    const { type, coordinates } = ((json.type === 'Feature' ? json.geometry : json) ?? {}) as {
+      type?: unknown
+      coordinates?: unknown
+    }
+    const numbers: readonly unknown[] = type === 'Point' && Array.isArray(coordinates) ? coordinates : []
+    const [longitude, latitude] = numbers
+    const isPosition = typeof longitude === 'number' && typeof latitude === 'number'
+    return isPosition ? valid([{ latitude, longitude }]) : []
+  } catch {
+    return undefined
+  }
 }
 
 function valid(positions: FoundPosition[]): FoundPosition[] {

@@ -173,8 +173,12 @@ function useShortcut(input: { readonly current: HTMLInputElement | null }): void
   }, [])
 }
 
+/** hit that the user chose last: the geometry of an earlier one may arrive later */
+let shown: Hit | undefined
+
 /** Shows a hit: a position or town on the map, a place or an attester's places in the explorer. */
-async function show({ record, attester, features }: Hit): Promise<void> {
+async function show(hit: Hit): Promise<void> {
+  const { record, attester, features } = (shown = hit)
   const isOfExplorer = record !== undefined || attester !== undefined
   const page = shownPage.peek()
   setParameters(
@@ -187,5 +191,6 @@ async function show({ record, attester, features }: Hit): Promise<void> {
   )
   if ((isOfExplorer && page !== 'explorer') || page === 'log') goTo(hrefOf('explorer'))
   // The record is shown even if its geometry cannot be loaded.
-  flyTo(await features().catch(() => []))
+  const found = await features().catch(() => [])
+  if (shown === hit) flyTo(found)
 }
