@@ -180,6 +180,20 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('reports that changes may be missing if the service cannot resume the stream of a watch', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    await page.goto(`${world.url}?chain=base-sepolia`)
+    await page.locator('.chips .watch').click()
+    const panel = page.locator('.watch-panel')
+    const body = 'id: 1\nevent: reset\ndata: {"reason":"restored"}\n\n'
+    const fulfil = { contentType: 'text/event-stream', body }
+    await page.route('**/location-records/stream?*', (route) => route.fulfill(fulfil), { times: 1 })
+    await panel.getByRole('button', { name: 'Notify me here' }).click()
+    await panel.getByText('Some changes may be missing here').waitFor()
+    await panel.locator('[data-watching=live]').waitFor()
+  })
+
   test('names the watch that is running, and replaces it by another one', async () => {
     await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser

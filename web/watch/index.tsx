@@ -75,13 +75,14 @@ export function Watch({
 
 /** State of the running watch, and the changes that it reported. */
 function Changes({ onSelect }: { onSelect: (record: { chain: string; uid: string }) => void }) {
-  const state = watching.value?.state
+  const { state, hasGap } = watching.value ?? {}
   const isDenied = 'Notification' in globalThis && Notification.permission === 'denied'
   return (
     <div role="status" data-watching={typeof state === 'object' ? 'refused' : state}>
       {state === 'live' && <p class="soft">{isDenied ? say.watch.denied : say.watch.watching}</p>}
       {state === 'lost' && <p class="soft">{say.watch.lost}</p>}
       {typeof state === 'object' && <p class="notice">{say.watch.refused(state.refused)}</p>}
+      {hasGap && <p class="notice">{say.watch.gap}</p>}
       <ol class="places">
         {noticed.value.map(({ id, kind, title, record }) => (
           <li key={`${id} ${record.uid}`}>

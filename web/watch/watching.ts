@@ -22,6 +22,8 @@ export interface Watching {
   filters: WatchFilters
   text: string
   state: 'live' | 'lost' | { refused: string }
+  /** true if the service could not resume the stream, so that changes may be missing */
+  hasGap: boolean
 }
 export const watching = signal<Watching | undefined>(undefined)
 /** Reported changes, the newest first. */
@@ -35,20 +37,22 @@ export function watch(filters: WatchFilters, text: string): void {
   stopWatching()
   leaving = new AbortController()
   const { signal: left } = leaving
-  const set = (state: Watching['state']) => {
-    if (!left.aborted) watching.value = { filters, text, state }
+  watching.value = { filters, text, state: 'lost', hasGap: false }
+  const change = (changes: Partial<Watching>) => {
+    if (!left.aborted) watching.value = { ...watching.peek()!, ...changes }
   }
-  set('lost')
   const follow = async () => {
     const stream = geo.records.stream({
       ...filters,
       signal: left,
-      onOpen: () => set('live'),
-      onDrop: () => set('lost'),
+      onOpen: () => change({ state: 'live' }),
+      onDrop: () => change({ state: 'lost' }),
     })
-    for await (const event of stream) if (event.kind !== 'reset') notice(event)
+    for await (const event of stream)
+      if (event.kind === 'reset') change({ hasGap: true })
+      else notice(event)
   }
-  follow().catch((error: Error) => set({ refused: reasonOf(error) }))
+  follow().catch((error: Error) => change({ state: { refused: reasonOf(error) } }))
 }
 
 export function stopWatching(): void {

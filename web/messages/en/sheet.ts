@@ -140,6 +140,7 @@ export const sheet = {
     watching: 'Watching. Changes appear here, and as notifications if you allow them.',
     denied: 'This browser blocks notifications of this page, so changes appear only here.',
     lost: 'The connection is lost. It reconnects by itself.',
+    gap: 'Some changes may be missing here. Reload the page to see the current places.',
     refused: (reason: string) => `The service refused the watch: ${reason}`,
     kinds: { new: 'Attested', revoked: 'Revoked', reorged: 'Removed by a reorg', corrected: 'Corrected' },
     elsewhere: 'Watch without this page',
