@@ -492,6 +492,20 @@ describe('failures of a delivery', () => {
     for (const { headers } of target.received)
       expect(Math.abs(Number(headers['webhook-timestamp']) - start / 1000)).toBeLessThan(600)
   })
+  test('keep their reason in the dead letter of a process that made no attempt', async () => {
+    const target = await receiver(() => answers.status(503))
+    const deliverer = await deliver([subscription(target.url)], KEPT)
+    await insert(1)
+    while ((await state('failures >= 1')).length === 0) await pause(10)
+    await deliverer.stop()
+    await client.query(`UPDATE webhook_subscription SET failing_since = failing_since - interval '4 days'`)
+    await client.query(`UPDATE record_change SET changed_at = changed_at - interval '4 days'`)
+    await deliver(undefined, KEPT)
+    while ((await letters()).length === 0) await pause(10)
+    expect([(await letters())[0]!.error, (await state())[0]!.last_error]).toEqual(
+      [503, 503].map((each) => sentence('', each)),
+    )
+  })
   test('are retried as long and as often if the clock of the database steps', async () => {
     const target = await receiver(() => answers.status(503))
     const deliverer = await deliver([subscription(target.url)], KEPT)

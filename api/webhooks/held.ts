@@ -16,7 +16,7 @@ export interface Held {
  * pause counts as over: both mean that the clock of the database was set back
  */
 export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => number): Held {
-  const { failures, failingMs, waitMs, resetReason, resetAt } = row
+  const { failures, failingMs, waitMs, lastError, resetReason, resetAt } = row
   const position = row.position === null ? undefined : parsePosition(row.position)
   const reset =
     resetReason !== null && position && resetItem(row.id, position, resetReason, resetAt!, momentOf)
@@ -34,7 +34,7 @@ export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => numb
               failures,
               since: now - Math.max(0, failingMs ?? 0),
               nextTry: waitMs === null || waitMs > LONGEST_WISH_MS ? 0 : now + waitMs,
-              error: null,
+              error: lastError,
             },
     },
   }

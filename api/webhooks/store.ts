@@ -16,6 +16,7 @@ export interface HeldRow {
   /** Milliseconds since the first failure, and until the next attempt, by the clock of the database. */
   failingMs: number | null
   waitMs: number | null
+  lastError: string | null
   version: string
   /** Time of the database at the read. */
   readAt: Date
@@ -53,8 +54,16 @@ export interface DeadLetterRow {
 /** Columns that a deliverer writes of a subscription. */
 export type Progress = Pick<
   HeldRow,
-  'id' | 'version' | 'position' | 'resetReason' | 'resetAt' | 'failures' | 'failingMs' | 'waitMs'
-> & { lastError: string | null; disabled: string | null }
+  | 'id'
+  | 'version'
+  | 'position'
+  | 'resetReason'
+  | 'resetAt'
+  | 'failures'
+  | 'failingMs'
+  | 'waitMs'
+  | 'lastError'
+> & { disabled: string | null }
 
 export type DeadLetter = Pick<DeadLetterRow, 'message' | 'body' | 'attempts' | 'error'> & {
   subscription: string
@@ -185,6 +194,7 @@ export class WebhookStore {
     return this.query<HeldRow>(
       `SELECT id, url, finality, filter, CASE WHEN old_until > now() THEN secrets ELSE secrets[1:1] END AS secrets,
          position, reset_reason AS "resetReason", reset_at AS "resetAt", failures, version, now() AS "readAt",
+         last_error AS "lastError",
          extract(epoch FROM now() - failing_since)::float8 * 1000 AS "failingMs",
          extract(epoch FROM next_try - now())::float8 * 1000 AS "waitMs"
        FROM webhook_subscription WHERE holder = $1 AND id = ANY($2)`,
