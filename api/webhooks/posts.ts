@@ -85,6 +85,7 @@ export class Posts {
 
   private async post(row: HeldRow, message: Message): Promise<Outcome | undefined> {
     const { timeoutMs } = this.options
+    const { time } = this.lease
     const request = new AbortController()
     const late = new Error(`no response within ${timeoutMs / 1000} seconds`)
     // Not AbortSignal.any() with a timeout: that timeout may be garbage-collected, and then never fires.
@@ -93,7 +94,7 @@ export class Posts {
     try {
       const { status, retryAfter } = await this.sender.post(
         row.url,
-        headersOf(message, row.secrets, this.lease.time),
+        headersOf(message, secretsAt(row, time), time),
         message.body,
         request.signal,
       )
@@ -108,6 +109,11 @@ export class Posts {
       this.requests.delete(request)
     }
   }
+}
+
+/** Returns the secrets that sign at a time of the database. */
+function secretsAt({ secrets, oldUntil }: HeldRow, time: Date): readonly string[] {
+  return oldUntil !== null && time.getTime() < oldUntil ? secrets : secrets.slice(0, 1)
 }
 
 /** Returns why there was no response, for the operator of the receiver. */

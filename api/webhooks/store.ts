@@ -7,8 +7,10 @@ export interface HeldRow {
   url: string
   finality: 'latest' | 'final'
   filter: Record<string, string>
-  /** Secrets that sign, the newest first. */
+  /** The newest first. */
   secrets: string[]
+  /** Time in Unix milliseconds until which the secrets after the first one sign too. */
+  oldUntil: number | null
   position: string | null
   resetReason: string | null
   resetAt: Date | null
@@ -192,7 +194,7 @@ export class WebhookStore {
   /** Returns those of the given subscriptions that the holder has. */
   held(holder: string, ids: readonly string[]): Promise<HeldRow[]> {
     return this.query<HeldRow>(
-      `SELECT id, url, finality, filter, CASE WHEN old_until > now() THEN secrets ELSE secrets[1:1] END AS secrets,
+      `SELECT id, url, finality, filter, secrets, extract(epoch FROM old_until)::float8 * 1000 AS "oldUntil",
          position, reset_reason AS "resetReason", reset_at AS "resetAt", failures, version, now() AS "readAt",
          last_error AS "lastError",
          extract(epoch FROM now() - failing_since)::float8 * 1000 AS "failingMs",
