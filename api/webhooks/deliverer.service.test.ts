@@ -576,6 +576,31 @@ describe('failures of a delivery', () => {
   })
 })
 
+test('a subscription that cannot be read stops no other, and resumes at its position', async () => {
+  const target = await receiver()
+  const deliverer = await deliver([subscription(`${target.url}/a`), subscription(target.url, { id: 'two' })])
+  await deliverer.stop()
+  const setChain = (chain: string) =>
+    client.query(`UPDATE webhook_subscription SET filter = $1 WHERE id = 'one'`, [{ chain }])
+  await setChain('gone')
+  const held = vi.spyOn(WebhookStore.prototype, 'held')
+  closing.push(() => held.mockRestore())
+  const second = await deliver(undefined)
+  await insert(1)
+  await target.until(() => target.received.length === 1)
+  await pause(200)
+  expect([target.received.map(({ path }) => path), held.mock.calls.length]).toEqual([['/'], 1])
+  const store = new Store(database.url, () => {})
+  closing.push(() => store.close())
+  const webhooks = new WebhookStore(store.servers)
+  expect(await webhooks.get('one')).toMatchObject({ state: 'failing', last_error: sentence('filter') })
+  await second.stop()
+  await setChain('celo')
+  await deliver(undefined)
+  await target.until(() => target.received.length === 2)
+  await expect.poll(() => webhooks.get('one')).toMatchObject({ state: 'active', last_error: null })
+})
+
 describe('a changed subscription', () => {
   test('stops after it is deleted during a request, and applies a new address and secret to the next request', async () => {
     const [one, two] = [await receiver(() => answers.slow), await receiver()]

@@ -12,7 +12,8 @@ import { Lease } from './lease'
 import { pauseAfter } from './message'
 import { Posts, type Outcome, type PostOptions } from './posts'
 import { ChangeReader } from './reader'
-import type { DeadLetter, WebhookStore } from './store'
+import type { DeadLetter, HeldRow, WebhookStore } from './store'
+import { reasonOf } from './subscriptions'
 
 export interface DelivererOptions extends PostOptions {
   /** Interval between reads of changes and checks for due messages, in milliseconds. */
@@ -62,6 +63,8 @@ const STOP_MS = 2_000
  */
 export class Deliverer {
   private readonly held = new Map<string, Held>()
+  /** Versions of rows that this process cannot read, by id. */
+  private readonly unreadable = new Map<string, string>()
   private syncAt = -Infinity
   /** Time of the last completed read of changes for all subscriptions, by performance.now(). */
   private lookedAt = 0
@@ -209,15 +212,26 @@ export class Deliverer {
     await this.keeper.keep()
     const versions = await this.webhooks.versions(holder)
     for (const held of this.held.values()) if (versions.get(held.row.id) !== held.row.version) this.drop(held)
-    const unknown = [...versions.keys()].filter((id) => !this.held.has(id))
-    if (unknown.length)
-      for (const row of await this.webhooks.held(holder, unknown))
-        this.held.set(
-          row.id,
-          heldOf(row, this.options.elapsed(), (time) => this.lease.momentOf(time)),
-        )
+    for (const [id, version] of this.unreadable) if (versions.get(id) !== version) this.unreadable.delete(id)
+    const unknown = [...versions.keys()].filter((id) => !this.held.has(id) && !this.unreadable.has(id))
+    if (unknown.length) for (const row of await this.webhooks.held(holder, unknown)) await this.begin(row)
     this.counts = await this.webhooks.counts()
     for (const letter of await this.webhooks.wanted(holder, WANTED_AT_ONCE)) void this.redeliver(letter)
+  }
+
+  /** Begins to deliver for a subscription, or stores the reason why this process cannot read its row. */
+  private async begin(row: HeldRow): Promise<void> {
+    try {
+      const held = heldOf(row, this.options.elapsed(), (time) => this.lease.momentOf(time))
+      this.held.set(row.id, held)
+      // An earlier process could not read the row.
+      if (row.failures === 0 && row.lastError !== null) this.keeper.note(held)
+    } catch (error) {
+      const reason = reasonOf(error as Error)
+      await this.webhooks.noteUnreadable(this.lease.holder, row, reason)
+      this.unreadable.set(row.id, row.version)
+      this.log.error({ subscription: row.id, reason }, 'a webhook cannot be delivered')
+    }
   }
 
   /**

@@ -85,7 +85,8 @@ const DEAD_LETTERS_KEPT_DAYS = 30
 const FORGOTTEN_AT_ONCE = 5_000
 /** Hours that a replaced secret continues to sign. */
 const OLD_SECRET_HOURS = 24
-const STATE = `CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 THEN 'failing' ELSE 'active' END`
+const STATE = `CASE WHEN disabled IS NOT NULL THEN 'disabled' WHEN failures > 0 OR last_error IS NOT NULL THEN 'failing'
+  ELSE 'active' END`
 const SHOWN = `id, source, url, finality, filter, position, failures, last_error,
   CASE WHEN disabled IS NULL THEN next_try END AS next_try, disabled, created_at,
   ${STATE} AS state,
@@ -201,6 +202,18 @@ export class WebhookStore {
          extract(epoch FROM next_try - now())::float8 * 1000 AS "waitMs"
        FROM webhook_subscription WHERE holder = $1 AND id = ANY($2)`,
       [holder, ids],
+    )
+  }
+
+  /** Stores why the holder cannot read a subscription, unless it was changed. Its position stays. */
+  async noteUnreadable(
+    holder: string,
+    { id, version }: Pick<HeldRow, 'id' | 'version'>,
+    reason: string,
+  ): Promise<void> {
+    await this.query(
+      'UPDATE webhook_subscription SET last_error = $4 WHERE id = $1 AND version = $2 AND holder = $3',
+      [id, version, holder, reason],
     )
   }
 
@@ -344,7 +357,7 @@ export class WebhookStore {
   async replay(id: string, position: string): Promise<void> {
     await this.query(
       `UPDATE webhook_subscription SET position = $2, reset_reason = NULL, reset_at = NULL, failures = 0,
-         failing_since = NULL, next_try = NULL, disabled = NULL, version = version + 1 WHERE id = $1`,
+         failing_since = NULL, next_try = NULL, last_error = NULL, disabled = NULL, version = version + 1 WHERE id = $1`,
       [id, position],
     )
   }

@@ -116,9 +116,13 @@ export function problemOf(
     filterOfTexts(filter)
     return undefined
   } catch (error) {
-    const { message, detail } = error as Error & { detail?: string }
-    return `filter: ${message}${detail === undefined ? '' : `: ${detail}`}`
+    return reasonOf(error as Error)
   }
+}
+
+/** Returns the problem of a filter from the error of `filterOfTexts`. */
+export function reasonOf({ message, detail }: Error & { detail?: string }): string {
+  return `filter: ${message}${detail === undefined ? '' : `: ${detail}`}`
 }
 
 /** True if the library of Standard Webhooks accepts a secret. */
