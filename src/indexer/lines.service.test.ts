@@ -6,7 +6,7 @@ import { attestedPlace, type Attested } from '../../test/hostile'
 import { SILENT } from '../../test/rpc-proxy'
 import { CHAINS } from '../chains'
 import { EventKind } from '../model'
-import { READING } from './project'
+import { eventId, READING } from './project'
 import { followReading } from './reading'
 import { watchedOf } from './registry'
 import {
@@ -93,6 +93,19 @@ const state = () =>
   sql(`SELECT record_state.*, (SELECT max(id) FROM record_change) AS changes FROM record_state`)
 const follow = (signal = new AbortController().signal, log = SILENT, lease: Transactions = database) =>
   followReading(database, CHAIN, lease, log, false, signal, 20)
+/** Replays one page in a process that then ends. */
+const followPage = () => {
+  const stop = new AbortController()
+  let transactions = 0
+  return follow(stop.signal, SILENT, {
+    transaction: async (work) => {
+      const result = await database.transaction(work)
+      // The replay commits a page, and then its position.
+      if (++transactions === 2) stop.abort()
+      return result
+    },
+  })
+}
 
 test('the service returns the same responses before, during and after the fill of stored lines', async () => {
   const before = await answered()
@@ -101,18 +114,8 @@ test('the service returns the same responses before, during and after the fill o
   expect(await answered()).toEqual(before)
   const unchanged = await state()
 
-  const stop = new AbortController()
-  let pages = 0
-  const killed = {
-    transaction: async <T>(work: (query: Query) => Promise<T>) => {
-      const result = await database.transaction(work)
-      // The replay commits a page, and then its position.
-      if (++pages === 2) stop.abort()
-      return result
-    },
-  }
-  await follow(stop.signal, SILENT, killed)
-  expect([pages, await unfilled()]).toEqual([2, OLD - 500])
+  await followPage()
+  expect(await unfilled()).toBe(OLD - 500)
   expect(await answered()).toEqual(before)
   expect((await readingOf(database.query, CHAIN)).replayed).toMatchObject({ after: place(499).event.uid })
 
@@ -151,12 +154,24 @@ test(
   { tags: ['slow'] },
   async () => {
     await forget()
-    const position = { reading: READING, after: place(600).event.uid, height: place(6).event.blockNumber }
-    await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
+    const old = await unfilled()
+    const { uid, blockHash, ...event } = place(1).event
+    const id = eventId(CHAIN.slug, height + 1, 0)
+    await sql(
+      `INSERT INTO attestation_event (id, chain, kind, uid, schema_uid, attester, recipient, withheld, block_number,
+         block_hash, block_timestamp, transaction_hash, log_index)
+       VALUES ($1, $2, 'REVOKED', $3, $4, $5, $6, false, $7, $8, now(), $9, 0)`,
+      [
+        ...[id, CHAIN.slug, uid, event.schemaUid, event.attester, event.recipient, height + 1, blockHash],
+        event.transactionHash,
+      ],
+    )
+    await followPage()
+    expect(await unfilled()).toBe(old - 499)
+    // A reorg removes the revocation.
+    await sql('DELETE FROM attestation_event WHERE id = $1', [id])
     await follow()
-    const left = await sql<{ uid: string }>('SELECT uid FROM location_record WHERE line IS NULL ORDER BY uid')
-    // The other records up to number 6 were revoked later.
-    expect(left.map(({ uid }) => uid)).toEqual([1, 2, 4, 5].map((n) => place(n).event.uid))
+    expect(await unfilled()).toBe(0)
   },
 )
 
@@ -165,7 +180,7 @@ test(
   { tags: ['slow'] },
   async () => {
     await forget()
-    const position = { reading: READING + 1, after: place(600).event.uid, height }
+    const position = { reading: READING + 1, after: place(600).event.uid, late: [] }
     await sql('UPDATE chain_status SET replayed = $1', [JSON.stringify(position)])
     await follow()
     expect(await unfilled()).toBe(0)

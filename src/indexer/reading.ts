@@ -12,7 +12,6 @@ import {
   readingOf,
   replayAgain,
   replayPage,
-  uidsAbove,
   type Database,
   type Replayed,
   type Transactions,
@@ -40,8 +39,6 @@ const PARTS = 20
 class Replay {
   /** Last replayed UID; undefined after the last page. */
   private after: string | undefined = ''
-  /** Last final block when the replay began. */
-  private height = -1
   /** UIDs that were not final yet. */
   private late: string[] = []
   private part = 0
@@ -61,10 +58,9 @@ class Replay {
     const { reading, replayed } = await readingOf(query, this.chain)
     if (reading >= READING) return false
     this.after = replayed?.after ?? ''
-    this.height = replayed?.height ?? (await this.finalHeight())
-    this.late = replayed ? await uidsAbove(query, this.chain, this.height, replayed.after) : []
+    this.late = [...(replayed?.late ?? [])]
     this.part = this.partOf(this.after)
-    this.log.info({ chain: this.chain.slug, ...replayed }, 'replaying records of an older version')
+    this.log.info({ chain: this.chain.slug, after: replayed?.after }, 'replaying records of an older version')
     return true
   }
 
@@ -99,7 +95,7 @@ class Replay {
   }
 
   private async note(after: string): Promise<void> {
-    await this.lease.transaction((query) => noteReplayed(query, this.chain, { after, height: this.height }))
+    await this.lease.transaction((query) => noteReplayed(query, this.chain, { after, late: this.late }))
     const part = this.partOf(after)
     if (part > this.part)
       this.log.info(

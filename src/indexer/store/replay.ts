@@ -16,7 +16,6 @@ import {
   type Projection,
 } from '../project'
 import { insertEvents, insertWithheld, withheldProblem } from './batch'
-import { LAST_HEIGHT } from './hot'
 import {
   limitStatements,
   lockChain,
@@ -141,18 +140,6 @@ export function replayPage(
     const list = uids.map(({ uid }) => uid)
     return { ...(await replayUids(query, chain, list, finalHeight, repair)), last: list[list.length - 1] }
   })
-}
-
-/**
- * Returns the UIDs, at most `upTo`, of attestations with events above block `height`. They were not final
- * when their page was replayed.
- */
-export async function uidsAbove(query: Query, chain: Chain, height: number, upTo: string): Promise<string[]> {
-  const found = await query<{ uid: string }>(
-    'SELECT DISTINCT uid FROM attestation_event WHERE chain = $1 AND id BETWEEN $2 AND $3 AND uid <= $4',
-    [chain.slug, eventId(chain.slug, height + 1, 0), eventId(chain.slug, LAST_HEIGHT, 0), upTo],
-  )
-  return found.map(({ uid }) => uid)
 }
 
 /** Projects these attestations again from the event log, and corrects their records and answers. */

@@ -18,8 +18,11 @@ export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
 export interface ReplayPosition {
   /** last replayed UID */
   after: string
-  /** last final block when the replay began; -1 if there was none */
-  height: number
+  /**
+   * UIDs up to `after` that were not final in their page. A reorg may since have removed the events that
+   * made them so.
+   */
+  late: readonly string[]
 }
 
 /**
@@ -30,12 +33,14 @@ export async function readingOf(
   query: Query,
   chain: Chain,
 ): Promise<{ reading: number; replayed: ReplayPosition | undefined }> {
-  const [status] = await query<{ reading: number; replayed: (ReplayPosition & { reading: number }) | null }>(
-    'SELECT reading, replayed FROM chain_status WHERE chain = $1',
-    [chain.slug],
-  )
+  const [status] = await query<{
+    reading: number
+    replayed: (Partial<ReplayPosition> & { reading: number }) | null
+  }>('SELECT reading, replayed FROM chain_status WHERE chain = $1', [chain.slug])
   const { reading = 0, replayed = null } = status ?? {}
-  return { reading, replayed: replayed?.reading === READING ? replayed : undefined }
+  const { after, late } = replayed?.reading === READING ? replayed : {}
+  // Positions of earlier versions have no `late`.
+  return { reading, replayed: after !== undefined && late ? { after, late } : undefined }
 }
 
 /** Stores that the current version of the projection produced all records of a chain. */
