@@ -4,6 +4,7 @@ import { Store } from '../../api/store'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { attestedPlace, type Attested } from '../../test/hostile'
 import { SILENT } from '../../test/rpc-proxy'
+import { addAnswerAttesters } from '../answer'
 import { CHAINS } from '../chains'
 import { EventKind } from '../model'
 import { eventId, READING } from './project'
@@ -14,6 +15,7 @@ import {
   Database,
   noteFinal,
   readingOf,
+  replayAgain,
   replayPage,
   type Copy,
   type Query,
@@ -208,3 +210,20 @@ test(
     ])
   },
 )
+
+test('a replay leaves the records of a schema that was excluded unchanged', async () => {
+  const { uid, attester } = place(4).event
+  const excluded = `0x${'e'.repeat(64)}`
+  for (const table of ['attestation_event', 'location_record'])
+    await sql(`UPDATE ${table} SET schema_uid = $1 WHERE uid = $2`, [excluded, uid])
+  const stored = () =>
+    sql(
+      'SELECT to_jsonb(record) AS record, event.problem FROM location_record AS record JOIN attestation_event AS event USING (chain, uid) WHERE uid = $1',
+      [uid],
+    )
+  const before = await stored()
+  const replay = async () => (await replayAgain(database, CHAIN, [uid], 2 ** 31 - 1)).differing
+  expect([before.length, await replay(), await stored()]).toEqual([1, [], before])
+  addAnswerAttesters(CHAIN.slug, [{ address: attester }])
+  expect([await replay(), await stored()]).toEqual([[], before])
+})

@@ -1,4 +1,6 @@
 import type { Chain } from '../../chains'
+import { isAnswerAttester } from '../../answer'
+import { isLocationSchema } from '../../location'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
 import { ContentError, isolate } from '../isolate'
@@ -193,10 +195,18 @@ async function replayPart(
   uids: readonly string[],
   repair: boolean,
 ): Promise<Replayed['differing']> {
+  const recorded = await query<{ uid: string; schema: string }>(
+    'SELECT uid, schema_uid AS schema FROM location_record WHERE id = ANY($1)',
+    [uids.map((uid) => recordId(chain.slug, uid))],
+  )
+  const schemas = new Map(recorded.map(({ uid, schema }) => [uid, schema]))
+  const watched = uids
+    .map((uid, i) => ({ id: recordId(chain.slug, uid), log: logs[i]!, schema: schemas.get(uid) }))
+    .filter(({ log, schema }) => isWatched(chain, log, schema))
   // An attestation whose body could not be stored produces no record until its body is read again.
-  const events = logs.filter((log) => !log.some(isBodiless)).flat()
+  const events = watched.flatMap(({ log }) => (log.some(isBodiless) ? [] : log))
   const projected = projectContent(chain, events)
-  const ids = uids.map((uid) => recordId(chain.slug, uid))
+  const ids = watched.map(({ id }) => id)
   const found: Replayed['differing'] = []
   for (const table of PROJECTED_TABLES)
     found.push(...(await replayTable(query, table, projected.rows[table], ids, repair)))
@@ -208,6 +218,16 @@ async function replayPart(
       [JSON.stringify(projected.events.map(({ id, problem }) => ({ id, problem })))],
     )
   return found
+}
+
+/**
+ * False for attestations of a schema that was excluded after it was indexed, which keep their records. Those
+ * by an attester of answers are not answers.
+ * @param recorded schema of the stored record, if there is one
+ */
+function isWatched({ slug }: Chain, [event]: readonly EventRow[], recorded: string | undefined): boolean {
+  if (recorded !== undefined && !isLocationSchema(recorded, slug)) return false
+  return !event || isLocationSchema(event.schema_uid, slug) || isAnswerAttester(slug, event.attester)
 }
 
 const MEASURES = ['area_square_centimeters', 'length_centimeters']
