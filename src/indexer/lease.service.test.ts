@@ -114,7 +114,8 @@ test('the indexer writes no data once its lease is lost', async () => {
 
 test.each([
   ['this version', `elsewhere/1/0a1b2c3d/reading-${READING}`, READING],
-  ['a newer version', `elsewhere/1/0a1b2c3d/reading-${READING + 1}`, 0],
+  ['an older version', `elsewhere/1/0a1b2c3d/reading-${READING - 2}`, READING - 2],
+  ['a newer version', `elsewhere/1/0a1b2c3d/reading-${READING + 1}`, READING - 1],
   ['a version that names no projection', 'elsewhere/1/0a1b2c3d', 0],
   ['no version: a snapshot was restored', '', READING],
 ])(

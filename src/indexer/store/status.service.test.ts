@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, type TestDatabase } from '../../../test/database'
+import { insertRecords } from '../../../test/records'
 import { chainNamed } from '../../chains'
 import { READING } from '../project'
 import { Database } from './connection'
@@ -133,6 +134,10 @@ test('the indexer replays records once a schema is no longer excluded', async ()
   expect([await reading(['a', 'b']), await reading(['a']), await reading(['a', 'b'])]).toEqual([
     READING,
     READING,
-    0,
+    READING - 1,
   ])
+  await noteReading(database.query, CHAIN)
+  await insertRecords(server.url, [{ chain: CHAIN.slug }])
+  await database.query(`UPDATE location_record SET schema_uid = 'b'`)
+  expect([await reading(['a']), await reading(['a', 'b'])]).toEqual([READING, 0])
 })

@@ -212,11 +212,16 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
   return status?.follows ?? false
 }
 
+/** SQL that makes all records those of an older version, of an unknown one if an added schema has records. */
+const OLDER = `reading = CASE
+  WHEN EXISTS (SELECT FROM location_record AS record WHERE record.chain = $1 AND schema_uid = ANY($3)) THEN 0
+  ELSE least(chain_status.reading, $4) END`
+
 /**
  * Stores what is watched from now on (Registry.watched) and returns the new items. Their history is not in
  * the event log yet, so the audit reads all blocks again. Rows from an earlier period in which they were
- * watched may come from an older version, so all records are replayed. `fresh`: nothing is indexed yet, so no
- * item counts as new.
+ * watched may come from any older version, so all records are replayed. `fresh`: nothing is indexed yet, so
+ * no item counts as new.
  */
 export async function noteSchemas(
   query: Query,
@@ -231,8 +236,8 @@ export async function noteSchemas(
   await query(
     `INSERT INTO chain_status (chain, schemas) VALUES ($1, $2)
      ON CONFLICT (chain) DO UPDATE
-     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}', reading = 0, replayed = NULL` : ''}`,
-    [chain.slug, schemas],
+     SET schemas = excluded.schemas${added.length ? `, reread = '{}', proven = '{}', replayed = NULL, ${OLDER}` : ''}`,
+    added.length ? [chain.slug, schemas, added, READING - 1] : [chain.slug, schemas],
   )
   return added
 }

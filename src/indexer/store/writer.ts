@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Chain } from '../../chains'
+import { READING } from '../project'
 import type { Database, Query } from './connection'
 
 /**
  * The table chain_writer: the process that may write a chain's rows (lease.ts). A writer's name ends with its
  * version of the projection. Names written by versions before 2 lack it.
  */
-const versionOf = (writer: string) => writer.slice(writer.lastIndexOf('/'))
+const versionOf = (writer: string) => Number(/\/reading-(\d+)$/.exec(writer)?.[1] ?? 0)
 
 /**
  * Name of a writer's session while it writes, as pg_stat_activity shows it. It contains a hash of the writer,
@@ -24,7 +25,7 @@ export function sessionName(chain: Pick<Chain, 'slug'>, writer: string): string 
  * A writer is replaced if its lease has expired or `isGone` reports that its process has ended. The session
  * in which the old writer may still be writing is terminated: otherwise a process that is frozen or
  * disconnected keeps the locks of its transaction. After a writer with another version of the projection, all
- * records count as produced by an older version.
+ * records count as produced by that version, or by the one before this version if that is lower.
  */
 export async function takeWriter(
   database: Database,
@@ -64,7 +65,10 @@ export async function takeWriter(
       // Before the first writer, the database contains at most a snapshot, whose records `restore` has
       // projected.
       if (replaced && versionOf(replaced) !== versionOf(writer))
-        await query('UPDATE chain_status SET reading = 0, replayed = NULL WHERE chain = $1', [chain.slug])
+        await query(
+          'UPDATE chain_status SET reading = least(reading, $2), replayed = NULL WHERE chain = $1',
+          [chain.slug, Math.min(versionOf(replaced), READING - 1)],
+        )
     }
     return meanwhile
   })
