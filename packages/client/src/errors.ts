@@ -182,7 +182,7 @@ const CLASSES: Readonly<Record<ComputeErrorKind, ApiErrorClass>> = {
   'computation-error': ComputationError,
   'rate-limited': RateLimitedError,
 }
-/** Classes of errors by status, for the Records API and for servers in front of the service. */
+/** Classes of errors of the Records API by status. */
 const BY_STATUS = new Map<number, ApiErrorClass>([
   ...(Object.keys(CLASSES) as ComputeErrorKind[]).map((slug): [number, ApiErrorClass] => [
     COMPUTE_ERRORS[slug].status,
@@ -191,9 +191,15 @@ const BY_STATUS = new Map<number, ApiErrorClass>([
   [UNAVAILABLE_STATUS, UnavailableError],
 ])
 
+/** Statuses that have the same class for servers in front of the service, such as a firewall. */
+const PASSING: readonly number[] = [COMPUTE_ERRORS['rate-limited'].status, UNAVAILABLE_STATUS]
+/** Statuses for which the service sends problem details without a type of its own. */
+const NOT_FOUND: readonly number[] = [404, 405]
+
 /**
  * Creates the error for a response that is not successful: problem details, an error of the Records API, or
- * one of GraphQL.
+ * one of GraphQL. A body in another form is not the service's, and says nothing about the request: its error
+ * has no class of its own.
  */
 export function apiError(status: number, body: unknown, retryAfter?: number): ApiError {
   const {
@@ -203,6 +209,7 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
     message,
     errors,
     refusal: kind,
+    status: state,
   } = (typeof body === 'object' && body ? body : {}) as {
     [name: string]: unknown
   }
@@ -218,13 +225,19 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   }
   const slug = refusal.type?.split('/').pop() ?? ''
   // RFC 7807, 4.2: about:blank adds nothing to the status, so a 404 means that the endpoint does not exist.
-  const isBlank = refusal.type === 'about:blank' && status < 500
-  const Class = isBlank
-    ? InvalidInputError
-    : ((Object.hasOwn(CLASSES, slug) ? CLASSES[slug as ComputeErrorKind] : undefined) ??
-      BY_STATUS.get(status) ??
-      (status < 500 ? InvalidInputError : ApiError))
-  return new Class(refusal)
+  if (refusal.type === 'about:blank' && NOT_FOUND.includes(status)) return new InvalidInputError(refusal)
+  if (Object.hasOwn(CLASSES, slug)) return new CLASSES[slug as ComputeErrorKind](refusal)
+  const isOwn = (state === 'error' && text(message) !== undefined) || text(ofGraphql?.message) !== undefined
+  if (isOwn || PASSING.includes(status))
+    return new (BY_STATUS.get(status) ?? (status < 500 ? InvalidInputError : ApiError))(refusal)
+  return new ApiError(refusal)
+}
+
+/** Returns true if the service rejects the request itself, so that repeating it fails again. */
+export function isOfRequest(error: unknown): error is ApiError {
+  return [InvalidInputError, AttestationNotFoundError, VerificationFailedError].some(
+    (kind) => error instanceof kind,
+  )
 }
 
 /** Throws an InvalidInputError for an option that the method does not have, such as a misspelt one. */

@@ -9,13 +9,14 @@ import {
   type Hex,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { DELEGATED_ABIS, encodeBooleanResult, splitSignature } from '../../../src/eas'
 import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import { hunt } from '../../../test/seed'
 import { signedFirst } from './batch'
-import type { Context } from './context'
+import type { Context, Landed } from './context'
 import { ATTESTED, selector, ZERO_ADDRESS, ZERO_HASH } from './eas'
+import { apiError, VerificationFailedError } from './errors'
 import { landAnswer } from './land'
 import { groupsOf } from './submission'
 import type { Answer, BatchAnswer, Chain } from './types'
@@ -44,6 +45,8 @@ class World {
   private readonly receipts = new Map<Hex, object>()
   /** true for a wallet that fails after it has sent a transaction */
   crashes = false
+  /** true for a contract that checks the owner before the signature, and has another owner */
+  denies = false
 
   private async sign(data: Hex, nonce: number): Promise<Answer> {
     const deadline = this.now + 100
@@ -122,6 +125,7 @@ class World {
   private accepted(name: string, args: any): Hex[] {
     const requests = name === 'attestByDelegation' ? [args[0]] : args[0]
     const reverted = (error: string) => Object.assign(new Error('revert'), { data: selector(`${error}()`) })
+    if (this.denies) throw reverted('AccessDenied')
     let { nonce } = this
     return requests.flatMap(({ deadline, signature, signatures = [signature] }: any) => {
       if (Number(deadline) < this.now) throw reverted('DeadlineExpired')
@@ -151,6 +155,10 @@ class World {
   }
 }
 
+const resultOf = (inputRef: string) =>
+  encodeBooleanResult(true, {
+    ...{ timestamp: TIME, operation: 'within', inputRefs: [inputRef.padEnd(66, '0'), ZERO_HASH] },
+  }) as Hex
 const dataOf = ({ attestation }: Pick<Answer, 'attestation'>) => attestation.data as Hex
 
 hunt('answers of batches land once, in any order and grouping', 30, async ({ random, cases }) => {
@@ -193,4 +201,33 @@ hunt('answers of batches land once, in any order and grouping', 30, async ({ ran
     }
   }
   expect(landings).toBeGreaterThan(cases)
+})
+
+test('an answer that landed is found although its contract denies the attester since then', async () => {
+  const world = new World()
+  const { results } = await world.batch(['0x01', '0x02'].map(resultOf))
+  const [first, second] = results as [Answer, Answer]
+  const { uid } = (await landAnswer(world.context, first, world.wallet)) as Landed
+  world.denies = true
+  expect(await landAnswer(world.context, first, world.wallet)).toMatchObject({ uid, already: true })
+  await expect(landAnswer(world.context, second, world.wallet)).rejects.toMatchObject({
+    name: 'LandingError',
+    contractError: 'AccessDenied',
+  })
+})
+
+test('an answer that the service refuses to re-sign ends in a LandingError, but not behind a firewall', async () => {
+  const world = new World()
+  const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+  world.now += 101
+  const own = new VerificationFailedError({ status: 401, title: 'Verification Failed', detail: 'x' })
+  const foreign = apiError(403, '<html>Request blocked</html>')
+  const land = (error: Error) => {
+    const context = { ...world.context, resign: () => Promise.reject(error) }
+    return landAnswer(context, answer, world.wallet)
+  }
+  await expect(land(own)).rejects.toMatchObject({
+    ...{ name: 'LandingError', contractError: 'DeadlineExpired', cause: own },
+  })
+  await expect(land(foreign)).rejects.toBe(foreign)
 })

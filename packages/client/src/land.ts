@@ -2,7 +2,7 @@
 import { isLong } from './batch'
 import type { Context, Landed, LandOptions } from './context'
 import { contractError, getNonce } from './eas'
-import { InvalidInputError, LandingError, refuseUnknown } from './errors'
+import { isOfRequest, LandingError, refuseUnknown } from './errors'
 import { landedBefore, landedIn, landedOutOfTurn } from './landed'
 import { inTurn, sameChain, sentOf, transact, type Refused } from './send'
 import { RevertedError, type ChainReader, type Receipt } from './reader'
@@ -108,9 +108,11 @@ async function findBefore(
   { context, wallet, options }: Landing,
   { answer, submission, refusal }: In<'refused'>,
 ): Promise<State> {
+  // The nonce is read before the search: if another process lands the answer in between, the search finds it.
   const reason = await mendable(wallet.reader(), submission, refusal)
   const before = await landedBefore(context, wallet.reader(), submission, options.signal)
   if (before.length > 0) return allLanded(before, submission, refusal.transactionHash)
+  if (reason instanceof LandingError) throw reason
   if (reason === USED)
     throw new LandingError(
       'The answer did not land: its signature was used, but the service does not find the ' +
@@ -139,7 +141,7 @@ async function resign(landing: Landing, { answer, reason, refusal }: In<'resigni
   if (landing.resigned >= resigns)
     throw new LandingError(`The answer did not land: ${reason}. It was re-signed ${resigns} times.`)
   const fresh = await landing.context.resign(essentialsOf(answer), { signal }).catch((error: Error) => {
-    if (!(error instanceof InvalidInputError)) throw error
+    if (!isOfRequest(error)) throw error
     throw new LandingError(
       `The answer did not land: ${reason}, and the service cannot re-sign it (${error.detail}). ` +
         `Repeat the question. ${sentOf(refusal)}`,
@@ -167,14 +169,14 @@ function essentialsOf(answer: Answer | BatchAnswer): Answer | BatchAnswer {
 }
 
 /**
- * Returns the reason for which the answer needs a new signature. Throws a LandingError if the contract
- * rejects the answer for another reason.
+ * Returns the reason for which the answer needs a new signature, or a LandingError if the contract rejects
+ * the answer for another reason. It may check others first: a proxy checks its owner before the signature.
  */
 async function mendable(
   reader: ChainReader,
   { answers, chain, direct, attester }: Submission,
   { refused, transactionHash }: Refused,
-): Promise<string> {
+): Promise<string | LandingError> {
   const name = contractError(refused)
   const { nonce } = answers[0]!.delegatedAttestation
   if (name === 'DeadlineExpired') return 'its deadline has passed'
@@ -186,7 +188,7 @@ async function mendable(
   }
   // The nonce matches and the signature is authentic (checked before), so the contract must be another one.
   const revert = (await import('./refused')).refusedWith(refused)
-  throw new LandingError(
+  return new LandingError(
     `The answer did not land: the contract reverted with ${revert.text}. ${sentOf({ transactionHash })}`,
     revert.name,
     transactionHash,

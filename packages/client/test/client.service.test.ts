@@ -441,7 +441,7 @@ describe('the client, for errors,', () => {
     expect(error).toBeInstanceOf(RateLimitedError)
     expect(error!.retryAfter).toBe(1800)
     expect(limited.asked).toHaveLength(1)
-    const wrong = await told([answering(400, { message: 'Invalid bbox format' })])
+    const wrong = await told([answering(400, { status: 'error', message: 'Invalid bbox format' })])
     expect(await caught(wrong.geo.records.stats())).toBeInstanceOf(InvalidInputError)
     expect(wrong.asked).toHaveLength(1)
   })
