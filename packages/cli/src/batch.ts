@@ -2,11 +2,11 @@
 import { once } from 'node:events'
 import { open, type FileHandle } from 'node:fs/promises'
 import {
-  ApiError,
   ComputationError,
   LandingError,
-  RateLimitedError,
+  isOfRequest,
   type Answer,
+  type ApiError,
   type BatchAnswer,
   type Signer,
 } from '@geospatial-attestation/client'
@@ -166,10 +166,9 @@ async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
 
 /** Returns true if an error is about the question, so that other questions may succeed. */
 function ofTheQuestion(error: unknown): error is ApiError {
-  if (!(error instanceof ApiError) || error instanceof RateLimitedError) return false
   // A 500 with Retry-After is caused by the database or an RPC endpoint; a 500 without it, by the geometry to
   // be measured.
-  return error.status < 500 || (error instanceof ComputationError && error.retryAfter === undefined)
+  return isOfRequest(error) || (error instanceof ComputationError && error.retryAfter === undefined)
 }
 
 /**
@@ -206,8 +205,6 @@ async function finish(
 
 /** Returns true if answers will certainly never land; `underWay` is true if they may have been sent. */
 function neverLands(error: unknown, underWay: boolean): error is Error {
-  // The contract had rejected the answers, and the service then refused to re-sign them.
-  if (error instanceof ApiError) return error.status < 500 && !(error instanceof RateLimitedError)
   if (!(error instanceof LandingError) || error.transactionHash || error.contractError === 'UsedSignature')
     return false
   return error.contractError !== undefined || !underWay
