@@ -53,7 +53,8 @@ export async function ask(
   const landed = wallet && (await landAnswer(session, answer, wallet))
   if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
   const isSigned = 'attestation' in answer
-  session.print(`${session.paint.bold(resultText(answer))}\n`)
+  session.print(session.paint.bold(resultText(answer)))
+  session.print('')
   session.printFields([
     ...claimFields(answer, chain, inputs),
     ...(isSigned ? [['signed by', answer.attestation.attester] as const] : quorum!.quorumFields(answer)),

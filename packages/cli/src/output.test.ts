@@ -45,6 +45,13 @@ test('the output colours text only on terminals that support it', () => {
   expect(bold(true, { TERM: 'dumb' })).toBe('x')
 })
 
+test('the output keeps its own styles, and makes those of strangers visible', () => {
+  const paint = paintOf({ isTTY: true }, {})
+  const text = 'a\x1b[32m\nb'
+  expect(paint.line(`${paint.bad(text)} ${text}`)).toBe('\x1b[31ma\ufffd[32m b\x1b[39m a\ufffd[32m b')
+  expect(paintOf({}, {}).line(`${paint.bad(text)}`)).not.toMatch(/\p{Cc}/u)
+})
+
 test('the output formats numbers and times', () => {
   expect([grouped(881329.94, 2), grouped(1234567), grouped(0, 4)]).toEqual([
     '881,329.94',

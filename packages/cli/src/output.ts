@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { randomUUID } from 'node:crypto'
 import { styleText } from 'node:util'
 import type { Output } from './context'
 
@@ -10,22 +11,31 @@ export interface Paint {
   dim(text: string): string
   good(text: string): string
   bad(text: string): string
+  /** Makes the text of strangers in a line safe for a terminal, and keeps the styles of this paint. */
+  line(text: string): string
 }
 
 export function paintOf(stream: Pick<Output, 'isTTY' | 'getColorDepth'>, env: NodeJS.ProcessEnv): Paint {
   const coloured =
     stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb' && stream.getColorDepth?.(env) !== 1
+  // Until the line is complete, a random text stands for ESC, so that only styles of this paint become it.
+  const escape = randomUUID()
   const style = (format: Parameters<typeof styleText>[0]) => (text: string) =>
-    // By default, styleText would check the stdout and environment of the process.
-    coloured ? styleText(format, text, { validateStream: false }) : text
-  return { bold: style('bold'), dim: style('dim'), good: style('green'), bad: style('red') }
+    coloured
+      ? // By default, styleText would check the stdout and environment of the process.
+        styleText(format, visible(text), { validateStream: false }).replaceAll('\x1b', escape)
+      : text
+  return {
+    ...{ bold: style('bold'), dim: style('dim'), good: style('green'), bad: style('red') },
+    line: (text) => text.split(escape).map(visible).join('\x1b'),
+  }
 }
 
 /** C0 and C1 control characters, line separators, and marks that change the direction of writing. */
 const UNSEEN = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
 
 /**
- * Makes text of a record safe for a terminal, since anyone may attest anything: one line without control
+ * Makes text of a stranger safe for a terminal, since anyone may attest anything: one line without control
  * characters.
  */
 export function visible(text: string): string {

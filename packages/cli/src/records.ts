@@ -101,10 +101,10 @@ function printRecords(rows: readonly LocationRecord[], { printTable }: Session):
     [
       ['UID', 'CHAIN', 'TIME', 'TYPE', 'LNG', 'LAT', ...(byDistance ? ['METRES'] : []), 'MEMO'],
       ...rows.map(({ uid, chain, timestamp, location_type, longitude, latitude, memo, revoked, ...row }) => [
-        ...[uid, chain, time(timestamp), visible(location_type).slice(0, 24)],
+        ...[uid, chain, time(timestamp), location_type.slice(0, 24)],
         ...[longitude, latitude].map((degrees) => (degrees === null ? '' : degrees.toFixed(4))),
         ...(byDistance ? [row.distance_meters!.toFixed(2)] : []),
-        `${revoked ? '(revoked) ' : ''}${visible(memo ?? '').slice(0, 60)}`,
+        `${revoked ? '(revoked) ' : ''}${(memo ?? '').slice(0, 60)}`,
       ]),
     ],
     byDistance ? [4, 5, 6] : [4, 5],
@@ -183,7 +183,7 @@ export async function record(session: Session, uid: string): Promise<void> {
   const found = await geo.records.get(uid, { chain: options.chain, signal })
   if (options.json) return session.printJson(found)
   const position = found.longitude === null ? undefined : `${found.longitude}, ${found.latitude}`
-  print(paint.bold(visible(found.memo || found.location_type)))
+  print(paint.bold(found.memo || found.location_type))
   if (found.revoked) print(paint.bad('revoked'))
   const rows: [string, string | undefined][] = [
     ['uid', found.uid],
@@ -192,10 +192,10 @@ export async function record(session: Session, uid: string): Promise<void> {
     ['subject', found.subject],
     ['attested', time(found.timestamp)],
     ['event', time(found.event_timestamp)],
-    ['type', visible(found.location_type)],
+    ['type', found.location_type],
     ['lng, lat', position],
-    ['location', visible(found.location)],
-    ['problem', found.problem === null ? undefined : visible(found.problem)],
+    ['location', found.location],
+    ['problem', found.problem ?? undefined],
     ['map', `${geo.url}/api/v0/location-records/${found.uid}?format=html`],
   ]
   printFields(rows)
@@ -255,7 +255,7 @@ async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
       [...keys, ...measures].map((name) => name.replaceAll('_', ' ').toUpperCase()),
       ...data.map((group) =>
         row(
-          keys.map((key) => visible(String(group[key as keyof typeof group] ?? ''))),
+          keys.map((key) => String(group[key as keyof typeof group] ?? '')),
           group,
         ),
       ),

@@ -4,6 +4,7 @@ import { version } from '../package.json'
 import { filesIn, type Context, type Files } from './context'
 import { EXIT, exitCodeOf } from './exit'
 import { fileNamed } from './key'
+import { jsonLine, visible } from './output'
 import { buildProgram, type Runner } from './program'
 import { TimeoutError } from './waiting'
 
@@ -38,8 +39,10 @@ export async function run(
     // These errors only signal that the help or version text has been printed.
     const message = text.replace(/(--?[\w-]+=)[^\s']+/g, '$1...')
     const json = argv.includes('--json')
-    const line = json ? JSON.stringify({ error: { name, message, exitCode: code } }) : `geo: ${message}`
-    context.stderr.write(`${line}\n`)
+    const lines = json
+      ? [jsonLine({ error: { name, message, exitCode: code } })]
+      : `geo: ${message}`.split('\n').map(visible)
+    context.stderr.write(`${lines.join('\n')}\n`)
   }
   try {
     await buildProgram(version, runner, own).parseAsync(withoutDashes(argv), { from: 'user' })

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { filesIn } from './context'
@@ -16,4 +17,20 @@ test('the session allows any number of concurrent requests without a warning of 
   process.off('warning', listen)
   session.end()
   expect(warnings).toEqual([])
+})
+
+test('the session writes no control characters of strangers', () => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const { signal } = new AbortController()
+  const context = { stdin, stdout, stderr, env: {}, cwd: '/', signal }
+  const session = openSession({ url: 'http://127.0.0.1:9' }, context, filesIn('/'), () => {})
+  const text = 'not\x1b[2K\r\nvalid'
+  session.print(text)
+  session.printFields([['a', text]])
+  session.printTable([['A'], [text]])
+  session.note(text)
+  session.end()
+  const safe = 'not\ufffd[2K  valid'
+  expect(String(stdout.read())).toBe(`${safe}\na  ${safe}\nA\n${safe}\n`)
+  expect(String(stderr.read())).toBe(`${safe}\n`)
 })

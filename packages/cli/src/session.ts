@@ -7,7 +7,7 @@ import type { Context, Files } from './context'
 import { KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
-import { fields, jsonLine, paintOf, table, type Paint } from './output'
+import { fields, jsonLine, paintOf, table, visible, type Paint } from './output'
 import { startWaiting, type Waiting } from './waiting'
 
 /** Options that several commands share. Each command adds its own. */
@@ -75,11 +75,11 @@ export function openSession<O extends object>(
 ): OpenSession<O> {
   const { env, stdin, stdout, stderr } = context
   const note = (line: string) => {
-    if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${line}\n`)
+    if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${visible(line)}\n`)
   }
   const waiting = startWaiting(
     stderr.isTTY && !options.quiet
-      ? (what) => stderr.write(`\r\x1b[K${what === undefined ? '' : `Waiting for ${what} ...`}`)
+      ? (what) => stderr.write(`\r\x1b[K${what === undefined ? '' : `Waiting for ${visible(what)} ...`}`)
       : undefined,
   )
   const over = new AbortController()
@@ -108,7 +108,7 @@ export function openSession<O extends object>(
   }
 
   const paint = paintOf(stdout, env)
-  const print = (line: string) => void stdout.write(`${line}\n`)
+  const print = (line: string) => void stdout.write(`${paint.line(line)}\n`)
   return {
     ...{ options, geo, signal, note, account, sent: waiting.sent },
     ...{ context, at, paint, print },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { RecordEvent, StreamOptions } from '@geospatial-attestation/client'
 import { EXIT } from './exit'
-import { time, visible } from './output'
+import { time } from './output'
 import { filtersOf, type RecordFlags } from './records'
 import type { Session } from './session'
 import { TimeoutError } from './waiting'
@@ -44,7 +44,5 @@ function lineOf(event: RecordEvent, { paint }: Session): string {
   const { uid, chain, timestamp, location_type, longitude, latitude, memo } = event.record
   const position = longitude === null ? '' : `${longitude},${latitude}`
   const painted = event.kind === 'new' ? paint.good(kind) : paint.bad(kind)
-  return [painted, uid, chain, time(timestamp), visible(location_type), position, visible(memo ?? '')]
-    .join('  ')
-    .trimEnd()
+  return [painted, uid, chain, time(timestamp), location_type, position, memo ?? ''].join('  ').trimEnd()
 }

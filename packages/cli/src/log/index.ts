@@ -40,7 +40,7 @@ async function proof(session: Session<MonitorFlags>, target: string | undefined)
       Number(response.headers.get('retry-after') ?? 0) || undefined,
     )
   }
-  session.print(text.trimEnd())
+  for (const line of text.trimEnd().split('\n')) session.print(line)
 }
 
 async function leafOf(session: Session<MonitorFlags>, file: string): Promise<string> {
