@@ -20,3 +20,27 @@ test('the client caches the description of the service for a minute by its own c
   vi.advanceTimersByTime(2_000)
   expect(await infos()).toBe(2)
 })
+
+test.each([
+  ['chain', { verifyingContract: `0x${'ee'.repeat(20)}` }],
+  ['chain', { chainId: 1 }],
+  ['proxy', { verifyingContract: `0x${'ee'.repeat(20)}` }],
+  ['proxy', { chainId: 1 }],
+])('the client rejects another contract in the domain of a %s: %j', async (name, wrong) => {
+  const [eas, address] = [`0x${'aB'.repeat(20)}`, `0x${'99'.repeat(20)}`]
+  const domainOf = (verifyingContract: string) => ({
+    ...{ name: 'x', version: '1', chainId: 84532, verifyingContract: verifyingContract.toLowerCase() },
+  })
+  const proxy = { address, domain: domainOf(address) }
+  const chain = { id: 84532, slug: 'base-sepolia', eas, domain: domainOf(eas), proxy }
+  const geo = createGeo({
+    url: 'https://geo.example',
+    chain: 84532,
+    contracts: { 84532: { eas, proxy: address } },
+    fetch: async () => Response.json({ chains: [chain], defaultSchemas: {} }),
+  })
+  expect(await geo.chain()).toMatchObject({ eas })
+  Object.assign((name === 'proxy' ? proxy : chain).domain, wrong)
+  await geo.info({ fresh: true })
+  await expect(geo.chain(84532)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+})

@@ -149,6 +149,13 @@ function chainsOf(all: GeoOptions, info: Service['info']): Service['chain'] {
       )
     }
     const { slug, eas, proxy } = found
+    // Transactions go to the contract of the domain.
+    for (const [address, domain] of [[eas, found.domain] as const, [proxy?.address, proxy?.domain] as const])
+      if (domain && !(same(domain.verifyingContract, address!) && domain.chainId === found.id))
+        throw new AlteredAnswerError(
+          `The service names ${address} as a contract of ${slug} (${found.id}), but ` +
+            `${domain.verifyingContract} of chain ${domain.chainId} in its domain. Nothing was sent.`,
+        )
     const pinned = all.contracts?.[found.id]
     if (pinned && (!same(pinned.eas, eas) || (proxy && !same(pinned.proxy ?? '', proxy.address))))
       throw new AlteredAnswerError(
