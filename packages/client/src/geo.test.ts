@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { afterEach, expect, test, vi } from 'vitest'
 import { createGeo } from './geo'
+import { queriesOf } from './queries'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -43,4 +44,21 @@ test.each([
   Object.assign((name === 'proxy' ? proxy : chain).domain, wrong)
   await geo.info({ fresh: true })
   await expect(geo.chain(84532)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+})
+
+test('the key of a query has the chain and the attester of its client', () => {
+  const keyOf = (options: object, given = {}) =>
+    JSON.stringify(
+      queriesOf(createGeo({ url: 'https://geo.example', ...options })).distance([1, 2], [3, 4], given)
+        .queryKey,
+    )
+  const one = keyOf({ chain: 'celo' })
+  expect(keyOf({ chain: 'celo' })).toBe(one)
+  expect(keyOf({}, { chain: 'celo' })).toBe(one)
+  const others = [
+    keyOf({}),
+    keyOf({ chain: 'base' }),
+    keyOf({ chain: 'celo', attester: `0x${'1'.repeat(40)}` }),
+  ]
+  expect(new Set([one, ...others]).size).toBe(4)
 })

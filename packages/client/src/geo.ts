@@ -18,6 +18,8 @@ import type { Answer, BatchAnswer, OffchainAttestation, Question, QuorumAnswer }
 /** A client of one service. */
 export interface Geo extends Questions, Service {
   readonly url: string
+  /** options of createGeo on which answers depend */
+  readonly defaults: Readonly<Pick<GeoOptions, 'chain' | 'attester'>>
 
   /** Asks a question whose operation is chosen at run time. */
   ask(question: Question, options?: AskOptions): Promise<Answer>
@@ -112,9 +114,11 @@ export interface Geo extends Questions, Service {
  */
 export function createGeo(options: GeoOptions | string): Geo {
   const connection = connect(typeof options === 'string' ? { url: options } : (options ?? { url: '' }))
-  const { options: _, send, request, ...service } = connection
+  const { options: all, send, request, ...service } = connection
+  const { chain, attester } = all
   return {
     ...service,
+    defaults: { chain, attester },
     ...methodsOf<Questions>(request),
     ask: ({ operation, ...question }, options) => request(operation, question, options),
 

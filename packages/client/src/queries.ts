@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { AskOptions } from './context'
 import type { Geo } from './geo'
 import { methodsOf } from './questions'
 import type { PageOptions } from './records'
@@ -24,11 +25,14 @@ export function queriesOf(geo: Geo) {
     queryFn: ({ signal }) => ask(signal),
   })
   return {
-    ...methodsOf<Queries>((name, _, options = {}, given) =>
-      query(name, [...given, options], (signal) =>
+    ...methodsOf<Queries>((name, _, options: AskOptions = {}, given) => {
+      const { chain, attester } = geo.defaults
+      // The answers of clients with other defaults differ.
+      const asked = { attester, ...options, chain: options.chain ?? chain }
+      return query(name, [...given, asked], (signal) =>
         (geo[name] as (...given: unknown[]) => Promise<Answer>)(...given, { ...options, signal }),
-      ),
-    ),
+      )
+    }),
     records: (options: Omit<PageOptions, 'signal'> = {}) =>
       query('records', [options], (signal) => geo.records.page({ ...options, signal })),
     record: (uid: string, chain?: string) =>
