@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { GeometryError, prepareGeometry } from '../../../src/geodesy'
 import { OPERATIONS } from '../../../src/operations'
-import { judge, readClaim, type Claim, type Computed } from './kernel/claim'
+import { judge, otherThanSigned, readClaim, type Claim, type Computed } from './kernel/claim'
 import {
   invalid,
   readInput,
@@ -37,11 +37,17 @@ export interface Equal extends About {
   computed: Computed
   inputs: ProvenInput[]
 }
-/** The inputs hash to the references, but produce another answer. */
+/**
+ * The inputs hash to the references, but produce another answer, or the attester signed another one than the
+ * answer shows.
+ */
 export interface Differs extends About {
   verdict: 'differs'
   computed: Computed
-  /** the answer minus the recomputed result, in `computed.wholeUnits`; absent for booleans */
+  /**
+   * the answer minus the recomputed result, in `computed.wholeUnits`; absent for booleans, and if only the
+   * signed content differs
+   */
   difference?: bigint
   inputs: ProvenInput[]
 }
@@ -84,7 +90,11 @@ export async function recompute(
   try {
     const operands = found.map(({ reading }) => prepareGeometry(reading))
     const inputs = found.map(({ proven }) => proven)
-    return { ...judge(claim, OPERATIONS[claim.name].compute(operands, claim.numbers)), inputs }
+    const outcome = OPERATIONS[claim.name].compute(operands, claim.numbers)
+    const judged = judge(claim, outcome)
+    const other = judged.verdict === 'equal' ? otherThanSigned(answer, claim, outcome) : undefined
+    if (other === undefined) return { ...judged, inputs }
+    return { ...judged, verdict: 'differs', sentence: `The answer was altered: ${other}.`, inputs }
   } catch (error) {
     if (error instanceof GeometryError) return { verdict: 'refused', sentence: `${error.message}.` }
     throw error

@@ -8,6 +8,8 @@ import {
   type PayloadUnitName,
   type UnitName,
 } from '../../../../src/operations/table'
+import { decodeClaims } from '../eas'
+import type { Hex } from '../reader'
 import { invalid } from './inputs'
 
 /** An answer, as the service returned it or as its attestation contains it. */
@@ -19,6 +21,12 @@ export interface Claim {
   /** units of the answer, or of its payload in whole units; absent for booleans */
   units?: string
   inputRefs: readonly string[]
+  /** time of the answer in Unix seconds */
+  timestamp?: number
+  /** signed content of the answer, which must agree with the other members */
+  attestation?: { data: string }
+  /** signed content of an answer of a quorum */
+  answer?: { data: string }
 }
 
 /** The recomputed result, in the forms of an answer and of its payload. */
@@ -85,6 +93,33 @@ function wholeOf(result: number, perUnit: number): bigint | undefined {
   const floor = Math.floor(result)
   if (!Number.isFinite(floor)) return undefined
   return BigInt(floor) * BigInt(perUnit) + BigInt(Math.round((result - floor) * perUnit))
+}
+
+/**
+ * Returns the difference between an answer with this result and its signed payload; undefined if they agree,
+ * or if the claim has no signed content.
+ */
+export function otherThanSigned(
+  { attestation, answer, timestamp }: Claim,
+  { label, name, refs }: ReadClaim,
+  outcome: Outcome,
+): string | undefined {
+  const { units } = rowOf(name)
+  for (const content of [attestation, answer]) {
+    if (content === undefined) continue
+    const signed = decodeClaims(String(content.data) as Hex)
+    if (!signed) return 'its signed data is not the payload of an answer'
+    const compared: [string, unknown, unknown][] = [
+      ['operation', label, signed.operation],
+      ['inputRefs', refs.join(), signed.inputRefs.join()],
+      ['timestamp', timestamp ?? signed.timestamp, signed.timestamp],
+      ['units', units, signed.units],
+      [units ? `result in ${UNITS[units].payload}` : 'result', outcome, signed.whole ?? signed.result],
+    ]
+    const other = compared.find(([, given, value]) => given !== value)
+    if (other) return `its ${other[0]} is ${String(other[1])}, but the signed value is ${String(other[2])}`
+  }
+  return undefined
 }
 
 /** Compares a claim with the recomputed result. */
