@@ -32,7 +32,8 @@ test.each([
   ['log', 'monitor', '--every', ...['-1', 'often', '2147484']],
   ['records', '', '--limit', ...['0', '1.5', '-3', '1e400', 'all']],
   ['records', '', '--radius', ...['-1', 'far']],
-  ['attest', '1,2', '--time', ...['yesterday', '2026-13-01', '']],
+  ['attest', '1,2', '--time', ...['yesterday', '2026-13-01', '2026-02-31', '2027-02-29T12:00Z', '']],
+  ['attest', '1,2', '--expiration', ...['2027-02-30', '2027-04-31T00:00-02:00']],
   ['attest', '1,2', '--schema', ...['0x12', '']],
 ])('the option reader rejects %s %s %s: %s', async (command, argument, option, ...wrong) => {
   for (const value of wrong)
@@ -73,4 +74,6 @@ test('the option reader converts valid values', async () => {
   expect(await optionsOf(['attest', '1,2', '--time', '2026-11-22T10:00'])).toMatchObject({
     time: new Date('2026-11-22T10:00Z'),
   })
+  for (const time of ['2028-02-29', '2026-12-31T23:30-02:00'])
+    expect(await optionsOf(['attest', '1,2', '--time', time])).toMatchObject({ time: new Date(time) })
 })

@@ -75,10 +75,12 @@ export const count = reader('a whole number, at least 1', (text) => {
 })
 /** Parses a date, or a date and time; UTC if it has no offset. */
 export const date = reader('ISO 8601, such as 2026-11-22 or 2026-11-22T10:00Z', (text) => {
-  const [whole, clock, offset] =
-    /^\d{4}-\d\d-\d\d(T\d\d:\d\d(?::\d\d)?(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text) ?? []
+  const [whole, day, clock, offset] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d)?(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text) ?? []
   const found = new Date(clock && !offset ? `${whole}Z` : (whole ?? NaN))
-  return Number.isNaN(found.getTime()) ? undefined : found
+  if (Number.isNaN(found.getTime())) return undefined
+  // Date reads 30 February as 2 March.
+  return new Date(day!).toISOString().startsWith(day!) ? found : undefined
 })
 
 /**

