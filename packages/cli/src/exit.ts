@@ -21,7 +21,7 @@ export const EXIT = {
 export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], string>> = {
   0: 'success; for a check: it passed',
   1: 'negative result: verify finds an invalid answer, recompute differs, lines of a batch have no answer, zones are undecided, or log monitor raised an alarm',
-  2: 'invalid usage or input, found by geo or by the service',
+  2: 'invalid usage or input, found by geo or by the service; or a file or the output cannot be read or written',
   3: 'error of the service: not found, verification failed, internal error, or another version',
   4: 'the service, its database or an RPC endpoint is unreachable, or --timeout has elapsed',
   5:

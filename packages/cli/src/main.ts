@@ -14,20 +14,27 @@ process.once('SIGINT', () => {
   stop.abort(new Error('Ended by Ctrl-C.'))
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
 })
+const { stdin, stdout, stderr, env } = process
 // The program that reads the output, such as `head`, has closed the pipe. A command that only lists has no
 // further work. All others continue without their output: their exit status is a result, such as that of
-// `geo verify`, and `geo log monitor` still has to send its alarm.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  if (isListing(process.argv.slice(2))) process.exit(EXIT.done)
+// `geo verify`, and `geo log monitor` still has to send its alarm. So they do if a disk is full, but they do not
+// succeed.
+const unwritten = ({ code }: NodeJS.ErrnoException) => {
+  if (code !== 'EPIPE') process.exitCode ||= EXIT.usage
+}
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  unwritten(error)
+  if (error.code !== 'EPIPE') stderr.write(`geo: Could not write the output (${error.code}).\n`)
+  if (isListing(process.argv.slice(2))) process.exit()
 })
+stderr.on('error', unwritten)
 
 let abandoned = false
-const { stdin, stdout, stderr, env } = process
-process.exitCode = await run(
+const code = await run(
   process.argv.slice(2),
   { stdin, stdout, stderr, env, cwd: process.cwd(), signal: stop.signal },
   () => (abandoned = true),
 )
+if (code !== EXIT.done) process.exitCode = code
 // Otherwise, abandoned requests would keep the process alive.
 if (abandoned) process.exit()

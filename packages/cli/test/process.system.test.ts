@@ -172,6 +172,16 @@ describe('the process of geo', () => {
     }
   })
 
+  test.runIf(existsSync('/dev/full'))('reports that a disk is full, and does not succeed', async () => {
+    const text = 'geo: Could not write the output (ENOSPC).\n'
+    const printed = [`${ANSWER} --json`, 'geo verify altered.json', 'geo records --format csv']
+    for (const [i, code] of [2, 1, 2].entries()) {
+      const { ended } = shell.sh(`${printed[i]} > /dev/full`, {}, 'bash')
+      expect(await ended).toEqual({ code, stdout: '', stderr: expect.stringContaining(text) })
+    }
+    expect((await shell.sh('geo nothing 2> /dev/full', {}, 'bash').ended).code).toBe(2)
+  })
+
   const inShell = Object.values(EXAMPLES)
     .flat()
     .filter(({ command }) => /[|(]/.test(command))
