@@ -74,8 +74,8 @@ export async function submissionOf(
 }
 
 /**
- * Builds the arguments of `multiAttestByDelegation`: consecutive answers with one schema form one request, in
- * the order of nonces.
+ * Builds the arguments of `multiAttestByDelegation`: consecutive answers with one schema, attester and deadline
+ * form one request, in the order of nonces.
  */
 export function groupsOf(answers: readonly Answer[]): unknown[] {
   const groups: {
@@ -87,7 +87,7 @@ export function groupsOf(answers: readonly Answer[]): unknown[] {
   }[] = []
   for (const { attestByDelegation: each } of answers) {
     const last = groups.at(-1)
-    if (last && last.schema === each.schema) {
+    if (last && (['schema', 'attester', 'deadline'] as const).every((name) => last[name] === each[name])) {
       last.data.push(each.data)
       last.signatures.push(each.signature)
     } else
