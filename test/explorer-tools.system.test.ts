@@ -188,9 +188,10 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     const panel = page.locator('.watch-panel')
     const body = 'id: 1\nevent: reset\ndata: {"reason":"restored"}\n\n'
     const fulfil = { contentType: 'text/event-stream', body }
-    await page.route('**/location-records/stream?*', (route) => route.fulfill(fulfil), { times: 1 })
+    await page.route('**/location-records/stream?*', (route) => route.fulfill(fulfil))
     await panel.getByRole('button', { name: 'Notify me here' }).click()
     await panel.getByText('Some changes may be missing here').waitFor()
+    await page.unroute('**/location-records/stream?*')
     await panel.locator('[data-watching=live]').waitFor()
   })
 

@@ -1,3 +1,4 @@
+import type { Chain } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
 import { askedChain } from '../explorer/state'
@@ -34,7 +35,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const { chains, chain } = useChains('playground', onFailure)
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const hasChain = parametersOf('playground').has('chain')
-  const fields = useRecords(parsed, hasChain ? chain?.slug : undefined)
+  const fields = useRecords(parsed, hasChain ? chain : 'any')
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, onFailure)
   const { isBusy, answered, drawing } = asking
@@ -198,12 +199,17 @@ function useChainOfRecord(fields: readonly FieldState[]): void {
   }, [chain])
 }
 
-/** Geometries, records or notes of the fields. Looks up records by UID, first on the chain if it is known. */
-function useRecords(parsed: readonly Parsed[], chain: string | undefined): readonly FieldState[] {
+/**
+ * Geometries, records or notes of the fields. Looks up records by UID, first on the chain.
+ * @param named undefined until the chain of the address is known
+ */
+function useRecords(parsed: readonly Parsed[], named: Chain | 'any' | undefined): readonly FieldState[] {
+  const chain = named === 'any' ? undefined : named?.slug
   const [found, setFound] = useState<Readonly<Record<string, FieldState>>>({})
   const wanted = parsed.flatMap((each) => (each.kind === 'uid' ? [each.uid] : []))
   const keyOf = (uid: string, of = chain) => `${of} ${uid}`
   useEffect(() => {
+    if (!named) return
     for (const uid of wanted)
       if (!found[keyOf(uid)])
         void recordOf(uid, chain)
@@ -219,7 +225,7 @@ function useRecords(parsed: readonly Parsed[], chain: string | undefined): reado
               ...(state.record && { [keyOf(uid, state.record.chain)]: state }),
             })),
           )
-  }, [wanted.join(), chain])
+  }, [wanted.join(), chain, named === undefined])
   return parsed.map((each) => {
     if (each.kind === 'uid') return found[keyOf(each.uid)] ?? { note: say.playground.loading }
     return each.kind === 'geometry' ? { geometry: each.geometry } : {}
