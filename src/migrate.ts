@@ -2,68 +2,82 @@ import './chains-file'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Client } from 'pg'
-import type { DataSource } from 'typeorm'
 import { ACTIVE_SLUGS } from './chains'
-import { exportDatabaseUrl, processSettings, SettingsError } from './config'
+import { processSettings, SettingsError } from './config'
 import { primaryUrl } from './postgres'
 import { onStop } from './process'
 
-/**
- * Applies db/migrations and then db/comments.sql to the database of DATABASE_URL, in one transaction. Run it
- * once per release in the project's root, before any other process starts.
- */
-async function main(): Promise<void> {
-  const url = await primaryUrl(processSettings('database').databaseUrl)
-  const comments = (await readFile('db/comments.sql', 'utf8')).replaceAll('{chains}', ACTIVE_SLUGS.join(', '))
-  const applied = (await isUpToDate(url, comments)) ? [] : await migrate(url, comments)
-  console.log(applied.length ? `Applied ${applied.join(', ')}` : 'The database is up to date')
+interface Migration {
+  name: string
+  up(database: Client): Promise<unknown>
 }
 
 /**
- * Returns true if the database has all migrations. In this case it also applies the comments itself, so that
- * TypeORM, which loads slowly, is not needed.
+ * Table of the applied migrations, as TypeORM creates it, so that its command line works too.
  */
-async function isUpToDate(url: string, comments: string): Promise<boolean> {
-  const known = require(path.resolve('db/migrations/load.js')) as (new () => { name: string })[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources
-  const database = new Client({ connectionString: url })
+const APPLIED = `CREATE TABLE IF NOT EXISTS "migrations" ("id" SERIAL NOT NULL, "timestamp" bigint NOT NULL,
+  "name" character varying NOT NULL, CONSTRAINT "PK_8c82d7f526340ab734260ea46be" PRIMARY KEY ("id"))`
+
+/**
+ * Applies db/migrations and then db/comments.sql to the database of DATABASE_URL. Run it once per release in
+ * the project's root, before any other process starts.
+ */
+async function main(): Promise<void> {
+  const connectionString = await primaryUrl(processSettings('database').databaseUrl)
+  const comments = (await readFile('db/comments.sql', 'utf8')).replaceAll('{chains}', ACTIVE_SLUGS.join(', '))
+  const database = new Client({ connectionString })
   await database.connect()
   try {
-    const {
-      rows: [table],
-    } = await database.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`)
-    if (!table?.name) return false
-    const { rows } = await database.query<{ name: string }>('SELECT name FROM migrations')
-    const applied = new Set(rows.map(({ name }) => name))
-    if (!known.every((Migration) => applied.has(new Migration().name))) return false
+    const applied = await migrate(database)
     await database.query(comments)
-    return true
+    console.log(applied.length ? `Applied ${applied.join(', ')}` : 'The database is up to date')
   } finally {
     await database.end()
   }
 }
 
-/** Applies missing migrations and the comments. Returns the names of the applied migrations. */
-async function migrate(url: string, comments: string): Promise<string[]> {
-  const [{ createOrmConfig }, typeorm] = await Promise.all([
-    import('@subsquid/typeorm-config'),
-    import('typeorm'),
-  ])
-  exportDatabaseUrl(url)
-  const database: DataSource = await new typeorm.DataSource(createOrmConfig()).initialize()
-  try {
-    return await database.transaction(async ({ queryRunner }) => {
-      const executor = new typeorm.MigrationExecutor(database, queryRunner)
-      executor.transaction = 'all'
-      const done = await executor.executePendingMigrations()
-      await queryRunner!.query(comments)
-      return done.map(({ name }) => name)
-    })
-  } finally {
-    await database.destroy()
+/** Applies missing migrations. Returns their names. */
+async function migrate(database: Client): Promise<string[]> {
+  const all = require(path.resolve('db/migrations/load.js')) as (new () => Migration)[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources
+  const known = all.map((Known) => new Known())
+  const { rows } = await database.query<{ name: string | null }>(
+    `SELECT to_regclass('migrations')::text AS name`,
+  )
+  // A new database gets all tables at once, because a program that finds one of them expects the others. In
+  // another one, no migration keeps the locks of an earlier one while it builds an index.
+  const isNew = rows[0]!.name === null
+  const missing = isNew ? known : await missingOf(database, known)
+  const applied: string[] = []
+  for (const part of isNew ? [missing] : missing.map((each) => [each])) {
+    await database.query('BEGIN')
+    applied.push(...(await migratePart(database, part)))
+    await database.query('COMMIT')
   }
+  return applied
 }
 
-// A stop rolls back everything, because all changes are in one transaction.
+async function missingOf(database: Client, known: readonly Migration[]): Promise<Migration[]> {
+  const { rows } = await database.query<{ name: string }>('SELECT name FROM migrations')
+  const applied = new Set(rows.map(({ name }) => name))
+  return known.filter(({ name }) => !applied.has(name))
+}
+
+/** Applies these migrations, except those that another process has applied in the meantime. */
+async function migratePart(database: Client, part: readonly Migration[]): Promise<string[]> {
+  await database.query(APPLIED)
+  await database.query('LOCK TABLE migrations IN SHARE ROW EXCLUSIVE MODE')
+  const missing = await missingOf(database, part)
+  for (const migration of missing) {
+    await migration.up(database)
+    await database.query('INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [
+      /\d+$/.exec(migration.name)![0],
+      migration.name,
+    ])
+  }
+  return missing.map(({ name }) => name)
+}
+
+// A stop rolls back the migration under way.
 onStop(() => process.exit(1))
 
 main().then(

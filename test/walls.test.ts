@@ -196,11 +196,12 @@ test('SQL, the environment, the key, outgoing calls and caches are each used in 
       /import (?!type)[^\n]*\b(?:Client|Agent|Pool|request|fetch|connect|get)\b[^\n]* from '(?:undici|node:(?:https?|http2|net|tls))'/,
     ).filter((file) => !file.startsWith('dev/')),
   ).toEqual(['src/rpc/http.ts', 'api/outgoing/fetcher.ts', 'api/outgoing/sender.ts'])
+  // Migrations are recorded in the transaction that applies them.
   expect(
     holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter(
       (file) => file.startsWith('src/') && !file.startsWith('src/indexer/store/'),
     ),
-  ).toEqual([])
+  ).toEqual(['src/migrate.ts'])
 })
 /** Reads of the system clock: Date.now, new Date() and Date(). */
 const WALL_TIME =
