@@ -130,7 +130,8 @@ function readDatetime(text: string): { after?: Date; before?: Date } {
   const from = start?.from ?? (/^P/i.test(first) && end ? shifted(end.to, first, -1) : undefined)
   const to = end?.to ?? (/^P/i.test(last) && start ? shifted(start.from, last, 1) : undefined)
   if (from === undefined && to === undefined) throw invalid('datetime', DATETIME_HELP)
-  if (from !== undefined && to !== undefined && from > to && ends.length === 2)
+  // An interval within a millisecond contains none, but begins and ends in the same one.
+  if (start && end && start.from > end.to && start.to > end.to)
     throw invalid('datetime', 'The interval ends before it begins')
   return {
     ...(from !== undefined && { after: new Date(from - 1) }),
