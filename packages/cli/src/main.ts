@@ -17,8 +17,8 @@ process.once('SIGINT', () => {
 const { stdin, stdout, stderr, env } = process
 // The program that reads the output, such as `head`, has closed the pipe. A command that only lists has no
 // further work. All others continue without their output: their exit status is a result, such as that of
-// `geo verify`, and `geo log monitor` still has to send its alarm. So they do if a disk is full, but they do not
-// succeed.
+// `geo verify`, and `geo log monitor` still has to send its alarm. On a full disk they also continue, but do
+// not succeed.
 const unwritten = ({ code }: NodeJS.ErrnoException) => {
   if (code !== 'EPIPE') process.exitCode ||= EXIT.usage
 }

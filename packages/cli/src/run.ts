@@ -71,8 +71,8 @@ export async function run(
 }
 
 /**
- * Prefixes positions west of Greenwich with a space: they start with a minus sign, but are not options. Values
- * of options stay as they are.
+ * Prefixes positions west of Greenwich with a space: they start with a minus sign, but are not options.
+ * Values of options stay as they are.
  */
 function withoutDashes(words: readonly string[], program: Command): string[] {
   const options = [program, ...program.commands].flatMap((command) => command.options)

@@ -74,8 +74,8 @@ export async function submissionOf(
 }
 
 /**
- * Builds the arguments of `multiAttestByDelegation`: consecutive answers with one schema, attester and deadline
- * form one request, in the order of nonces.
+ * Builds the arguments of `multiAttestByDelegation`: consecutive answers with one schema, attester and
+ * deadline form one request, in the order of nonces.
  */
 export function groupsOf(answers: readonly Answer[]): unknown[] {
   const groups: {
