@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { expect, test } from 'vitest'
 import { readQuery } from '../http/parameters'
+import { RecordsError } from '../http/problems'
 import { ITEMS_QUERY } from './parameters'
 
 const SECOND = '2026-01-01T00:00:00'
@@ -28,5 +29,5 @@ test.each([
   '2026-01-02/2026-01-01',
   `2026-01-02/2026-01-01T23:59:59.9999Z`,
 ])('datetime=%s ends before it begins', (datetime) => {
-  expect(() => bounds(datetime)).toThrow('Invalid datetime parameter')
+  expect(() => bounds(datetime)).toThrow(RecordsError)
 })
