@@ -2,6 +2,7 @@ import { Geodesic } from 'geographiclib-geodesic'
 import { expect, test } from 'vitest'
 import { contains, GeometryError, prepareGeometry, readGeometry } from '../../src/geodesy'
 import { FAMILIES, hostileShape } from '../../test/hostile'
+import { positions } from '../../test/positions'
 import { hunt } from '../../test/seed'
 import { EXTENT, worldX, worldY, type Tile } from './grid'
 import { draw, RECORD_BUDGET, TILE_BUDGET, type Drawing, type Path } from './shapes'
@@ -154,6 +155,33 @@ hunt('a tile draws a line through every position of its geodesic', 40, ({ random
     }
   }
   expect(places).toBeGreaterThan(5 * cases)
+})
+
+test.each([
+  positions('170 -10, 180 -10, -180 -10, -170 -10, -170 10, -180 10, 180 10, 170 10, 170 -10'),
+  positions('100 50, 120 50, -60 90, 100 50'),
+])('a tile covers what the kernel reads at the antimeridian and to a pole: %j, %j, ...', (...ring) => {
+  const geometry = polygon(ring)
+  const prepared = prepareGeometry(readGeometry(geometry, 'geometry'))
+  const found = new Set<boolean>()
+  for (const [x, y] of [
+    [0, 0],
+    [0, 1],
+    [1, 0],
+    [1, 1],
+  ] as const) {
+    const tile = { z: 1, x, y }
+    const drawing = drawn(geometry, tile)
+    for (let px = 100; px < EXTENT; px += 300)
+      for (let py = 100; py < EXTENT; py += 300) {
+        if (!isClear(drawing, px, py)) continue
+        const place = { type: 'Point', coordinates: degreesOf(tile, px, py) }
+        const expected = contains(prepared, prepareGeometry(readGeometry(place, 'point')))
+        found.add(expected)
+        expect(isInside(drawing.rings, px, py), JSON.stringify({ ring, place })).toBe(expected)
+      }
+  }
+  expect(found.size).toBe(2)
 })
 
 test('a tile draws only the ring itself as the border of a ring around a pole', () => {

@@ -1,5 +1,5 @@
 import { geodesicBetween, Kind, readGeometry, type Reading } from '../../src/geodesy'
-import { cutLine, eastward, poleOf, unwrapped, WIDEST_DEGREES, type Line } from '../../src/location'
+import { cutLine, eastward, poleOf, shifted, unwrapped, WIDEST_DEGREES, type Line } from '../../src/location'
 import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
 
 /**
@@ -59,8 +59,8 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
         drawing.points.push(...pointIn(tile, worldX(dense.lon[at]!), worldY(dense.lat[at]!)))
     } else if (chain.kind === Kind.Line) {
       for (const piece of cutLine(dense, chain))
-        for (const shifted of frame(piece, [-1, 0, 1]))
-          if (isSpent(shifted.length / 2, budget)) drawing.lines.push(...clippedLines(shifted))
+        for (const path of frame(piece, [-1, 0, 1]))
+          if (isSpent(path.length / 2, budget)) drawing.lines.push(...clippedLines(path))
     } else {
       let end = i + 1
       while (end < chains.length && chains[end]!.polygon === chain.polygon) end++
@@ -137,7 +137,7 @@ function drawPolygon(
   }
   if (shell.turn !== 0) {
     const lines = [shell, ...holes].flatMap((ring) =>
-      ring.turn ? [roundTheWorld(ring)] : [-720, -360, 0, 360, 720].map((turn) => turned(ring.line, turn)),
+      ring.turn ? [roundTheWorld(ring)] : [-720, -360, 0, 360, 720].map((turn) => shifted(ring.line, turn)),
     )
     const [outer, ...inner] = lines.map((line) => frame(line, [0])[0] ?? [])
     pushPolygon([outer!, ...inner], drawing, budget)
@@ -146,12 +146,12 @@ function drawPolygon(
   const inner = holes
     .filter(({ turn }) => turn === 0)
     // Shifts the hole so that its longitudes continue those of the shell.
-    .map((hole) => turned(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
+    .map((hole) => shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
   const [first, last] = [Math.ceil((-200 - shell.east) / 360), Math.floor((200 - shell.west) / 360)]
   for (let turn = first; turn <= last; turn++) {
-    const [outer] = frame(turned(shell.line, 360 * turn), [0])
+    const [outer] = frame(shifted(shell.line, 360 * turn), [0])
     if (outer)
-      pushPolygon([outer, ...inner.flatMap((line) => frame(turned(line, 360 * turn), [0]))], drawing, budget)
+      pushPolygon([outer, ...inner.flatMap((line) => frame(shifted(line, 360 * turn), [0]))], drawing, budget)
   }
 }
 
@@ -164,16 +164,12 @@ function roundTheWorld(ring: ReturnType<typeof unwrapped>): Line {
   const pole = poleOf(ring)
   const path: number[] = []
   for (const times of [-2, -1, 0, 1, 2]) {
-    const around = turned(line, times * turn)
+    const around = shifted(line, times * turn)
     // The end of one round is the start of the next, so its first position is skipped.
     for (let i = times === -2 ? 0 : 2; i < around.length; i++) path.push(around[i]!)
   }
   path.push(path.at(-2)!, pole, path[0]!, pole, path[0]!, path[1]!)
   return path
-}
-
-function turned(line: Line, degrees: number): Line {
-  return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
 /**
@@ -307,7 +303,7 @@ function withGeodesics(
 
   function addEdge(lonA: number, latA: number, lonB: number, latB: number): void {
     const step = Math.abs(eastward(lonA, lonB))
-    // An edge of half a turn has no unique geodesic, and an edge of a whole turn is the border of a map.
+    // An edge of half a turn has no unique geodesic.
     if (step >= 180 || budget.work < 0 || !bends(lonA, latA, lonB, latB)) return
     budget.work -= EDGE
     if (budget.work < 0) return

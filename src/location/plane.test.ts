@@ -2,7 +2,7 @@ import type { Position } from 'geojson'
 import { expect, test } from 'vitest'
 import { FAMILIES } from '../../test/hostile'
 import { EFFORT, hunt } from '../../test/seed'
-import { readGeometry } from '../geodesy'
+import { contains, isWithin, prepareGeometry, readGeometry } from '../geodesy'
 import { planeShape } from './plane'
 import { positions } from '../../test/positions'
 
@@ -56,6 +56,45 @@ test('planeShape cuts a line wherever it crosses the antimeridian', () => {
       positions('-180 5, -170 10, -180 15'),
       positions('180 15, 170 20'),
     ],
+  })
+})
+
+test('planeShape draws neighbouring vertices at 180 and -180 as one', () => {
+  expect(planeOf({ type: 'LineString', coordinates: positions('170 0, 180 0, -180 0, -170 0') })).toEqual({
+    type: 'MultiLineString',
+    coordinates: [positions('170 0, 180 0, 180 0'), positions('-180 0, -180 0, -170 0')],
+  })
+  const ring = positions('170 0, 180 0, -180 0, -170 0, -170 9, -180 9, 180 9, 170 9, 170 0')
+  expect(planeOf({ type: 'Polygon', coordinates: [ring] })).toEqual({
+    type: 'MultiPolygon',
+    coordinates: [
+      [positions('-190 0, -180 0, -180 0, -170 0, -170 9, -180 9, -180 9, -190 9, -190 0')],
+      [positions('170 0, 180 0, 180 0, 190 0, 190 9, 180 9, 180 9, 170 9, 170 0')],
+    ],
+  })
+})
+
+test.each([
+  ['100 70, 120 70, 0 90, 100 70', '100 70, 120 70, 120 90, 100 90, 100 70'],
+  ['0 90, 100 70, 120 70, 0 90', '100 90, 100 70, 120 70, 120 90, 100 90'],
+  ['100 70, 120 70, 120 90, 100 90, 100 70', '100 70, 120 70, 120 90, 100 90, 100 70'],
+  ['0 70, 90 70, 180 70, -90 70, 5 90, 0 70', '0 70, 90 70, 180 70, 270 70, 270 90, 0 90, 0 70'],
+  ['5 90, 0 70, 90 70, 180 70, -90 70, 5 90', '0 90, 0 70, 90 70, 180 70, 270 70, 270 90, 0 90'],
+  ['0 -90, 50 9, 0 90, 40 9, 0 -90', '50 -90, 50 9, 50 90, 40 90, 40 9, 40 -90, 50 -90'],
+  [
+    '-180 -70, 0 -70, 180 -70, 180 -90, -180 -90, -180 -70',
+    '-180 -70, 0 -70, 180 -70, 180 -90, -180 -90, -180 -70',
+  ],
+])('planeShape draws the ring %s to a pole and back along meridians', (ring, drawn) => {
+  expect(polygonsOf(planeOf({ type: 'Polygon', coordinates: [positions(ring)] }))).toContainEqual([
+    positions(drawn),
+  ])
+})
+
+test('planeShape draws a line over a pole as two', () => {
+  expect(planeOf({ type: 'LineString', coordinates: positions('32 69, 0 90, -168 66') })).toEqual({
+    type: 'MultiLineString',
+    coordinates: [positions('32 69, 32 90'), positions('-168 90, -168 66')],
   })
 })
 
@@ -116,6 +155,128 @@ hunt('planeShape contains the positions that the rings contain on the globe', 20
   expect(inside).toBeGreaterThan(cases / 2)
 })
 
+/** The kernel is the reference: edges of three degrees, or along meridians, are nearly straight here. */
+hunt('planeShape draws what the kernel reads at the antimeridian and at poles', 10, ({ random, cases }) => {
+  const between = (low: number, high: number) => low + (high - low) * random()
+  const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  let [inside, outside] = [0, 0]
+  for (let i = 0; i < cases; i++)
+    for (const kind of Object.values(SEAM_POLYGONS))
+      for (const side of [1, -1]) {
+        const rings = () => kind(between).map((ring) => ring.map(([x, y]): Position => [x!, side * y!]))
+        const polygons = [rings(), rings()].map((each) => each.map((ring) => written(ring, random, true)))
+        const geometry = { type: 'MultiPolygon', coordinates: polygons }
+        const shape = planeOf(geometry)
+        const prepared = prepareGeometry(readGeometry(geometry, 'g'))
+        for (let k = 0; k < 20; k++) {
+          const [x, y] = one(one(polygons)[0]!) as [number, number]
+          const place: Position = [
+            wrapped(x + between(-9, 9)),
+            Math.max(-89, Math.min(89, y + between(-9, 9))),
+          ]
+          // Edges in the plane are up to 0.03 degrees from geodesics.
+          const [truth, above] = [-0.05, 0.05].map((lat) =>
+            contains(prepared, pointAt([place[0]!, place[1]! + lat])),
+          )
+          if (truth !== above) continue
+          if (truth) inside++
+          else outside++
+          expect(isIn(shape, place), JSON.stringify({ polygons, place })).toBe(truth)
+        }
+        expectSameLine({ type: 'LineString', coordinates: written(rings()[0]!, random, false) })
+      }
+  expect(Math.min(inside, outside)).toBeGreaterThan(10 * cases)
+})
+
+const pointAt = (coordinates: Position) =>
+  prepareGeometry(readGeometry({ type: 'Point', coordinates }, 'point'))
+
+/** Expects that the stored pieces of a line are near the line, and the line near them. */
+function expectSameLine(line: { type: string; coordinates: Position[] }): void {
+  const shape = planeOf(line)
+  const pieces = (shape.type === 'LineString' ? [shape.coordinates] : shape.coordinates) as Position[][]
+  const middles = pieces.flatMap((piece) =>
+    piece.slice(1).map((to, i) => to.map((value, axis) => (value + piece[i]![axis]!) / 2)),
+  )
+  for (const [geometry, places] of [
+    [line, middles],
+    [{ type: 'MultiLineString', coordinates: pieces }, line.coordinates],
+  ] as const) {
+    const prepared = prepareGeometry(readGeometry(geometry, 'line'))
+    for (const place of places)
+      expect(isWithin(pointAt(place), prepared, 5_000), JSON.stringify({ line, place })).toBe(true)
+  }
+}
+
+type Rings = Position[][]
+/** Polygons whose longitudes continue beyond 180, and whose rings are not closed. */
+const SEAM_POLYGONS: Record<string, (between: Between) => Rings> = {
+  'an island with a lake': (between) => {
+    const [lng, lat, size] = [180 + between(-5, 5), between(-60, 60), between(3, 15)]
+    const ring = (radius: number) =>
+      Array.from({ length: 9 }, (_, i): Position => {
+        const [angle, r] = [(i + between(0, 0.5)) * (Math.PI / 4.5), radius * between(0.6, 1)]
+        return [lng + r * Math.cos(angle), lat + r * Math.sin(angle)]
+      })
+    return [ring(size), ring(size / 3)]
+  },
+  'a sector to a pole': (between) => {
+    // A wide sector from the south is the larger side, so its ring bounds the rest.
+    const isRest = between(0, 1) < 0.3
+    const [west, width] = [between(-180, 180), isRest ? between(320, 350) : between(5, 350)]
+    const south = isRest ? between(-75, -60) : between(20, 60)
+    const at = (share: number, lat: number): Position => [west + width * share, lat]
+    return [
+      [...Array.from({ length: 7 }, (_, i) => at(i / 6, south + between(0, 9))), [0, 90]],
+      ...(isRest ? [] : [[at(0.3, 75), at(0.6, 75), at(0.5, 80)]]),
+    ]
+  },
+  'a zone between both poles': (between) => {
+    const [west, width] = [between(-180, 180), between(10, 170) + 180 * Math.floor(between(0, 2))]
+    const side = (lng: number) => [-60, -20, 20, 60].map((lat): Position => [lng + between(-2, 2), lat])
+    return [[...side(west), [0, 90], ...side(west + width).reverse(), [0, -90]]]
+  },
+  'a region around a pole, cut to it': (between) => {
+    const west = [-180, between(-180, 180)][Math.floor(between(0, 2))]!
+    const lat = between(50, 70)
+    const coast = Array.from({ length: 12 }, (_, i): Position => [west + 30 * i, lat + between(0, 9)])
+    return [[...coast, [west + 360, coast[0]![1]!], [0, 90]]]
+  },
+}
+
+/**
+ * Positions of a ring or line as attesters write them: in steps of three degrees, with 180, -180 or both at
+ * the antimeridian, with any longitude at a pole, and beginning anywhere.
+ */
+function written(path: Position[], random: Random, isRing: boolean): Position[] {
+  const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  const start = isRing ? Math.floor(random() * path.length) : 0
+  const turned = [...path.slice(start), ...path.slice(0, isRing ? start + 1 : 0)]
+  const whole: Position[] = []
+  for (const [i, [toX, toY]] of (turned as [number, number][]).entries()) {
+    const [x, y] = turned[Math.max(0, i - 1)] as [number, number]
+    if (Math.abs(toY) === 90) {
+      for (let times = one([1, 1, 2]); times > 0; times--) whole.push([360 * random() - 180, toY])
+      continue
+    }
+    const steps = Math.abs(y) === 90 ? 1 : Math.ceil(Math.max(3, Math.abs(toX - x), Math.abs(toY - y)) / 3)
+    for (let step = 1; step <= steps; step++) {
+      const [from, to] = [step - 1, step].map((k) => [
+        x + ((toX - x) * k) / steps,
+        y + ((toY - y) * k) / steps,
+      ])
+      const border = 360 * Math.round((to![0]! - 180) / 360) + 180
+      if (Math.abs(y) !== 90 && from![0]! < border !== to![0]! < border) {
+        const lat = from![1]! + ((to![1]! - from![1]!) * (border - from![0]!)) / (to![0]! - from![0]!)
+        whole.push(...one([[], [180], [-180], toX > x ? [180, -180] : [-180, 180]]).map((lng) => [lng, lat]))
+      }
+      const lng = wrapped(to![0]!)
+      whole.push([Math.abs(lng) === 180 ? one([180, -180]) : lng, to![1]!])
+    }
+  }
+  return isRing ? [...whole.slice(0, -1), whole[0]!] : whole
+}
+
 type Random = () => number
 type Between = (low: number, high: number) => number
 const wrapped = (lng: number) => lng - 360 * Math.round(lng / 360)
@@ -160,12 +321,14 @@ function meetsMeridian(ring: readonly Position[], [lng, lat]: Position): number 
   return count
 }
 
+const polygonsOf = ({ type, coordinates }: { type: string; coordinates?: unknown }) =>
+  (type === 'Polygon' ? [coordinates] : coordinates) as Position[][][]
+
 /**
  * True if a position is in a Polygon or MultiPolygon on the plane: in an odd number of the rings of one of
  * its polygons.
  */
 function isIn(shape: { type: string; coordinates?: unknown }, [x, y]: Position): boolean {
-  const polygons = (shape.type === 'Polygon' ? [shape.coordinates] : shape.coordinates) as Position[][][]
   const isInRing = (ring: Position[]) => {
     let odd = false
     for (let i = 1; i < ring.length; i++) {
@@ -174,7 +337,7 @@ function isIn(shape: { type: string; coordinates?: unknown }, [x, y]: Position):
     }
     return odd
   }
-  return polygons.some((rings) => rings.filter(isInRing).length % 2 === 1)
+  return polygonsOf(shape).some((rings) => rings.filter(isInRing).length % 2 === 1)
 }
 
 /** Reads EWKB (PostGIS manual, "Extended WKB") into GeoJSON. */

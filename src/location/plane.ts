@@ -4,12 +4,13 @@ import type { Reading } from '../geodesy'
  * Shape of a geometry on the plane of longitude and latitude, which the index and the bbox filter search.
  * Computations use the geometry itself.
  *
- * An edge takes the shorter way around, so one of more than 180 degrees of longitude crosses the
- * antimeridian. An edge of exactly 180 or 360 degrees does not: the kernel rejects the former, and the latter
- * is the border of a map. Lines are cut at the antimeridian. A polygon that crosses it is continued beyond
- * 180 or -180 and repeated 360 degrees away. Each part of it then also lies within -180 to 180, as the boxes
- * of queries do, and no edge along the antimeridian is added. A ring that runs once around a pole is closed
- * over the pole on its smaller side.
+ * An edge takes the shorter way around. One of more than 180 degrees of longitude crosses the antimeridian,
+ * one from 180 to -180 runs along it, and one to a pole runs along the meridian of its other end. A ring
+ * without any other edge is the border of a map, and is drawn as it is written. Lines are cut at the
+ * antimeridian and at poles. A polygon that crosses the antimeridian is continued beyond 180 or -180 and
+ * repeated 360 degrees away. Each part of it then also lies within -180 to 180, as the boxes of queries do,
+ * and no edge along the antimeridian is added. A ring that runs once around a pole is closed over the pole on
+ * its smaller side.
  *
  * Time and memory are linear in the number of positions. Nothing depends on which edges cross, because an
  * attester chooses that. A ring that crosses itself is stored unchanged: a box meets its edges, or the area
@@ -78,38 +79,49 @@ function partOf(
   return { type: 'Polygon', polygons }
 }
 
-function points({ lon, lat }: Positions, { start, end }: Span): Line[] {
+function points({ lon, lat }: Positions, { start, end }: Span): number[][] {
   return Array.from({ length: end - start }, (_, i) => [lon[start + i]!, lat[start + i]!])
 }
 
 /** Degrees that an edge runs east, the shorter way around. */
 export function eastward(from: number, to: number): number {
   const step = to - from
-  return Math.abs(step) > 180 && Math.abs(step) < 360 ? step - 360 * Math.sign(step) : step
+  return Math.abs(step) > 180 ? step - 360 * Math.sign(step) : step
 }
 
-/** Pieces of a line, cut where it crosses the antimeridian. */
-export function cutLine({ lon, lat }: Positions, { start, end }: Span): Line[] {
+const isAtPole = (lat: number) => Math.abs(lat) === 90
+
+/** Longitude of vertex `i` on its edge to vertex `j`. An edge to a pole runs along the other's meridian. */
+function meridian({ lon, lat }: Positions, i: number, j: number): number {
+  return isAtPole(lat[i]!) && !isAtPole(lat[j]!) ? lon[j]! : lon[i]!
+}
+
+/** Pieces of a line, cut where it crosses the antimeridian or a pole. */
+export function cutLine(positions: Positions, { start, end }: Span): Line[] {
+  const { lat } = positions
   const pieces: number[][] = []
-  let piece = [lon[start]!, lat[start]!]
+  let piece: number[] = []
+  const begin = (x: number, y: number) => pieces.push((piece = [x, y]))
   for (let i = start + 1; i < end; i++) {
-    const [x, y, toX, toY] = [lon[i - 1]!, lat[i - 1]!, lon[i]!, lat[i]!]
+    const [x, toX] = [meridian(positions, i - 1, i), meridian(positions, i, i - 1)]
+    const [y, toY] = [lat[i - 1]!, lat[i]!]
+    if (x !== piece.at(-2)) begin(x, y)
     const step = eastward(x, toX)
     if (step !== toX - x) {
-      const border = 180 * Math.sign(step)
-      const cut = y + ((toY - y) * (border - x)) / step
+      const border = 180 * Math.sign(step || x)
+      // An edge from 180 to -180 runs along the antimeridian.
+      const cut = step === 0 ? toY : y + ((toY - y) * (border - x)) / step
       piece.push(border, cut)
-      pieces.push(piece)
-      piece = [-border, cut]
+      begin(-border, cut)
     }
     piece.push(toX, toY)
   }
-  return [...pieces, piece]
+  return pieces
 }
 
 /** A ring continued across the antimeridian: its longitudes continue beyond 180 and -180. */
 export interface PlaneRing {
-  line: Float64Array
+  line: Line
   west: number
   east: number
   south: number
@@ -118,26 +130,57 @@ export interface PlaneRing {
   turn: number
 }
 
-export function unwrapped({ lon, lat }: Positions, { start, end }: Span): PlaneRing {
-  const line = new Float64Array(2 * (end - start))
-  let x = lon[start]!
-  let [west, east, south, north] = [x, x, lat[start]!, lat[start]!]
+/**
+ * Continues a ring across the antimeridian. A vertex at a pole becomes two: the ring runs to it along one
+ * meridian and leaves it along another.
+ * @param over pole at whose first vertex the ring goes back by `turn` degrees, which closes it over the pole
+ */
+export function unwrapped(
+  positions: Positions,
+  span: Span,
+  over?: { pole: number; turn: number },
+): PlaneRing {
+  const { lat } = positions
+  const line: number[] = []
+  let before = 0
   // Whole turns beyond the border. Adding whole turns preserves the digits of longitudes.
   let turns = 0
-  for (let i = start; i < end; i++) {
-    if (i > start) {
-      const step = lon[i]! - lon[i - 1]!
-      if (eastward(lon[i - 1]!, lon[i]!) !== step) turns -= Math.sign(step)
+  let isOver = over === undefined
+  const add = (x: number, y: number) => {
+    if (line.length > 0 && eastward(before, x) !== x - before) turns -= Math.sign(x - before)
+    if (!isOver && y === over!.pole && y === line.at(-1)) {
+      turns -= over!.turn / 360
+      isOver = true
     }
-    x = lon[i]! + 360 * turns
-    line[2 * (i - start)] = x
-    line[2 * (i - start) + 1] = lat[i]!
-    west = Math.min(west, x)
-    east = Math.max(east, x)
-    south = Math.min(south, lat[i]!)
-    north = Math.max(north, lat[i]!)
+    before = x
+    line.push(x + 360 * turns, y)
   }
-  return { line, west, east, south, north, turn: 360 * turns }
+  for (let i = span.start + 1; i < span.end; i++) {
+    const [y, toY] = [lat[i - 1]!, lat[i]!]
+    if (y === toY && isAtPole(y)) continue
+    if (line.length === 0 || isAtPole(y)) add(meridian(positions, i - 1, i), y)
+    add(meridian(positions, i, i - 1), toY)
+  }
+  if (isAtPole(line[1]!)) add(line[0]!, line[1]!)
+  const ring = ringOf(line, 360 * turns)
+  // The border of a map encloses nothing on the globe.
+  if (!(ring.west < ring.east)) return ringOf(points(positions, span).flat(), 0)
+  if (over || Math.abs(ring.turn) !== 360) return ring
+  const pole = poleOf(ring)
+  return pole === ring.north || pole === ring.south
+    ? unwrapped(positions, span, { pole, turn: ring.turn })
+    : ring
+}
+
+function ringOf(line: Line, turn: number): PlaneRing {
+  const ring = { line, west: Infinity, east: -Infinity, south: Infinity, north: -Infinity, turn }
+  for (let i = 0; i < line.length; i += 2) {
+    ring.west = Math.min(ring.west, line[i]!)
+    ring.east = Math.max(ring.east, line[i]!)
+    ring.south = Math.min(ring.south, line[i + 1]!)
+    ring.north = Math.max(ring.north, line[i + 1]!)
+  }
+  return ring
 }
 
 /**
@@ -164,7 +207,7 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   return copies.map((shift) => lines.map((line) => shifted(line, shift)))
 }
 
-function shifted(line: Float64Array, degrees: number): Float64Array {
+export function shifted(line: Line, degrees: number): Line {
   return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
@@ -180,12 +223,10 @@ export function poleOf({ line, turn }: PlaneRing): number {
 
 /** A ring around a pole, closed along the meridian of its start and over the pole on its smaller side. */
 function closedOverPole(ring: PlaneRing): PlaneRing {
-  const { line } = ring
+  const { line, turn } = ring
   const pole = poleOf(ring)
-  const closed = new Float64Array(line.length + 6)
-  closed.set(line)
-  closed.set([line[line.length - 2]!, pole, line[0]!, pole, line[0]!, line[1]!], line.length)
-  return { ...ring, line: closed, south: Math.min(ring.south, pole), north: Math.max(ring.north, pole) }
+  const [x, y] = [line[0]!, line[1]!]
+  return ringOf([...line, line.at(-2)!, pole, x, pole, x, y], turn)
 }
 
 function band({ south, north }: PlaneRing): Line[] {
