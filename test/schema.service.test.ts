@@ -161,6 +161,22 @@ test('PostGIS reads the planar shape that bbox queries use', async () => {
   ]).toEqual([true, true, false])
 })
 
+test.each([
+  ['170 -9, 180 -9, -180 -9, -170 -9, -170 9, -180 9, 180 9, 170 9, 170 -9'],
+  ['100 70, 120 70, 0 90, 100 70'],
+  ['0 70, 90 70, 180 70, -90 70, 5 90, 0 70'],
+  ['-180 -75, 0 -70, 180 -75, 180 -90, -180 -90, -180 -75'],
+  ['0 60, 90 60, 180 60, -90 60, 0 60', '-9 70, -9 75, 9 75, 9 70, -9 70'],
+])('PostGIS finds the planar shape of rings at the antimeridian or a pole valid: %s', async (...rings) => {
+  const shape = planeOf({ type: 'Polygon', coordinates: rings.map(positions) })
+  const [row] = await rows<{ reason: string }>(
+    database.url,
+    'SELECT ST_IsValidReason($1::geometry) AS reason',
+    [shape],
+  )
+  expect(row!.reason).toBe('Valid Geometry')
+})
+
 test('no shape, even with crossing rings or without length, makes a box query fail (seeded)', async () => {
   const random = seededRandom(20_261_122)
   const one = (count: number) => Math.floor(random() * count)

@@ -1,5 +1,14 @@
 import { geodesicBetween, Kind, readGeometry, type Reading } from '../../src/geodesy'
-import { cutLine, eastward, poleOf, shifted, unwrapped, WIDEST_DEGREES, type Line } from '../../src/location'
+import {
+  aroundPole,
+  cutLine,
+  eastward,
+  shifted,
+  unwrapped,
+  WIDEST_DEGREES,
+  WIDEST_MAP,
+  type Line,
+} from '../../src/location'
 import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
 
 /**
@@ -136,10 +145,7 @@ function drawPolygon(
     return
   }
   if (shell.turn !== 0) {
-    const lines = [shell, ...holes].flatMap((ring) =>
-      ring.turn ? [roundTheWorld(ring)] : [-720, -360, 0, 360, 720].map((turn) => shifted(ring.line, turn)),
-    )
-    const [outer, ...inner] = lines.map((line) => frame(line, [0])[0] ?? [])
+    const [outer, ...inner] = aroundPole(rings).map((line) => frame(line, [0])[0] ?? [])
     pushPolygon([outer!, ...inner], drawing, budget)
     return
   }
@@ -147,29 +153,15 @@ function drawPolygon(
     .filter(({ turn }) => turn === 0)
     // Shifts the hole so that its longitudes continue those of the shell.
     .map((hole) => shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
-  const [first, last] = [Math.ceil((-200 - shell.east) / 360), Math.floor((200 - shell.west) / 360)]
+  const [first, last] = [
+    Math.ceil((-WIDEST_MAP - shell.east) / 360),
+    Math.floor((WIDEST_MAP - shell.west) / 360),
+  ]
   for (let turn = first; turn <= last; turn++) {
     const [outer] = frame(shifted(shell.line, 360 * turn), [0])
     if (outer)
       pushPolygon([outer, ...inner.flatMap((line) => frame(shifted(line, 360 * turn), [0]))], drawing, budget)
   }
-}
-
-/**
- * Repeats a ring around a pole until it goes around the world five times, and closes it over the pole, far
- * from any tile.
- */
-function roundTheWorld(ring: ReturnType<typeof unwrapped>): Line {
-  const { line, turn } = ring
-  const pole = poleOf(ring)
-  const path: number[] = []
-  for (const times of [-2, -1, 0, 1, 2]) {
-    const around = shifted(line, times * turn)
-    // The end of one round is the start of the next, so its first position is skipped.
-    for (let i = times === -2 ? 0 : 2; i < around.length; i++) path.push(around[i]!)
-  }
-  path.push(path.at(-2)!, pole, path[0]!, pole, path[0]!, path[1]!)
-  return path
 }
 
 /**

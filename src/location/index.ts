@@ -18,7 +18,16 @@ export {
 } from './payload'
 export { LATEST_SECOND, joinProblems, lacksGeometry } from './event-time'
 export { LINE_VERSION, recordLine } from './line'
-export { cutLine, eastward, poleOf, shifted, unwrapped, WIDEST_DEGREES, type Line } from './plane'
+export {
+  aroundPole,
+  cutLine,
+  eastward,
+  shifted,
+  unwrapped,
+  WIDEST_DEGREES,
+  WIDEST_MAP,
+  type Line,
+} from './plane'
 export {
   FIELD_TYPES,
   RECORD_FIELD_LIST,

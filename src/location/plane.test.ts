@@ -115,6 +115,22 @@ test('planeShape repeats a polygon that crosses the antimeridian on both sides, 
   })
 })
 
+test('planeShape leaves out the holes of a polygon around a pole, also at the start of its ring', () => {
+  const shape = planeOf({
+    type: 'Polygon',
+    coordinates: [
+      positions('0 60, 90 60, 180 60, -90 60, 0 60'),
+      positions('-9 70, -9 75, 9 75, 9 70, -9 70'),
+      positions('40 80, 160 80, -80 80, 40 80'),
+    ],
+  })
+  const covered = positions('-5 72, 5 72, -5 85, 120 85, -5 78, 5 78, 120 72, 180 65, -180 65')
+  expect(covered.map((place) => isIn(shape, place))).toEqual([
+    ...Array(4).fill(false),
+    ...Array(5).fill(true),
+  ])
+})
+
 test('planeShape replaces a ring that circles a pole several times by its band of latitudes', () => {
   const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
   expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
@@ -169,7 +185,7 @@ hunt('planeShape draws what the kernel reads at the antimeridian and at poles', 
         const shape = planeOf(geometry)
         const prepared = prepareGeometry(readGeometry(geometry, 'g'))
         for (let k = 0; k < 20; k++) {
-          const [x, y] = one(one(polygons)[0]!) as [number, number]
+          const [x, y] = one(one(one(polygons))) as [number, number]
           const place: Position = [
             wrapped(x + between(-9, 9)),
             Math.max(-89, Math.min(89, y + between(-9, 9))),
@@ -236,6 +252,18 @@ const SEAM_POLYGONS: Record<string, (between: Between) => Rings> = {
     const side = (lng: number) => [-60, -20, 20, 60].map((lat): Position => [lng + between(-2, 2), lat])
     return [[...side(west), [0, 90], ...side(west + width).reverse(), [0, -90]]]
   },
+  'a region around a pole with holes, whose ring turns back': (between) => {
+    const west = between(-180, 180)
+    const coast = Array.from({ length: 12 }, (_, i): Position[] => {
+      const [x, y] = [west + 30 * i, 50 + between(0, 7)]
+      return i === 4 ? positions('0 58, -40 62, 20 66').map(([dx, lat]) => [x + dx, lat]) : [[x, y]]
+    })
+    const lakes = [0, 120, 240].map((lng) =>
+      positions('5 71, 60 71, 115 71, 60 76').map(([dx, lat]): Position => [west + lng + dx, lat]),
+    )
+    const around = [0, 1, 2, 3, 4, 5].map((i): Position => [60 * i, 80 + between(0, 4)])
+    return [coast.flat(), ...lakes, around]
+  },
   'a region around a pole, cut to it': (between) => {
     const west = [-180, between(-180, 180)][Math.floor(between(0, 2))]!
     const lat = between(50, 70)
@@ -255,20 +283,18 @@ function written(path: Position[], random: Random, isRing: boolean): Position[] 
   const whole: Position[] = []
   for (const [i, [toX, toY]] of (turned as [number, number][]).entries()) {
     const [x, y] = turned[Math.max(0, i - 1)] as [number, number]
+    const east = wrapped(toX - x)
     if (Math.abs(toY) === 90) {
       for (let times = one([1, 1, 2]); times > 0; times--) whole.push([360 * random() - 180, toY])
       continue
     }
-    const steps = Math.abs(y) === 90 ? 1 : Math.ceil(Math.max(3, Math.abs(toX - x), Math.abs(toY - y)) / 3)
+    const steps = Math.abs(y) === 90 ? 1 : Math.ceil(Math.max(3, Math.abs(east), Math.abs(toY - y)) / 3)
     for (let step = 1; step <= steps; step++) {
-      const [from, to] = [step - 1, step].map((k) => [
-        x + ((toX - x) * k) / steps,
-        y + ((toY - y) * k) / steps,
-      ])
+      const [from, to] = [step - 1, step].map((k) => [x + (east * k) / steps, y + ((toY - y) * k) / steps])
       const border = 360 * Math.round((to![0]! - 180) / 360) + 180
       if (Math.abs(y) !== 90 && from![0]! < border !== to![0]! < border) {
         const lat = from![1]! + ((to![1]! - from![1]!) * (border - from![0]!)) / (to![0]! - from![0]!)
-        whole.push(...one([[], [180], [-180], toX > x ? [180, -180] : [-180, 180]]).map((lng) => [lng, lat]))
+        whole.push(...one([[], [180], [-180], east > 0 ? [180, -180] : [-180, 180]]).map((lng) => [lng, lat]))
       }
       const lng = wrapped(to![0]!)
       whole.push([Math.abs(lng) === 180 ? one([180, -180]) : lng, to![1]!])

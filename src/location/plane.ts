@@ -9,8 +9,8 @@ import type { Reading } from '../geodesy'
  * without any other edge is the border of a map, and is drawn as it is written. Lines are cut at the
  * antimeridian and at poles. A polygon that crosses the antimeridian is continued beyond 180 or -180 and
  * repeated 360 degrees away. Each part of it then also lies within -180 to 180, as the boxes of queries do,
- * and no edge along the antimeridian is added. A ring that runs once around a pole is closed over the pole on
- * its smaller side.
+ * and no edge along the antimeridian is added. A ring that runs once around a pole is repeated, and closed
+ * over the pole on its smaller side.
  *
  * Time and memory are linear in the number of positions. Nothing depends on which edges cross, because an
  * attester chooses that. A ring that crosses itself is stored unchanged: a box meets its edges, or the area
@@ -42,6 +42,8 @@ const HAS_SRID = 0x2000_0000
  * replaced by its band of latitudes.
  */
 export const WIDEST_DEGREES = 720
+/** Longitude up to which a tile shows parts beyond 180 or -180. */
+export const WIDEST_MAP = 200
 const RADIANS = Math.PI / 180
 /**
  * Smaller degrees are written as 0: location_x() divides them, and Postgres raises an error for a result that
@@ -91,7 +93,7 @@ export function eastward(from: number, to: number): number {
 
 const isAtPole = (lat: number) => Math.abs(lat) === 90
 
-/** Longitude of vertex `i` on its edge to vertex `j`. An edge to a pole runs along the other's meridian. */
+/** Longitude of vertex `i` on its edge to vertex `j`: the longitude of `j` if only `i` is at a pole. */
 function meridian({ lon, lat }: Positions, i: number, j: number): number {
   return isAtPole(lat[i]!) && !isAtPole(lat[j]!) ? lon[j]! : lon[i]!
 }
@@ -188,9 +190,9 @@ function ringOf(line: Line, turn: number): PlaneRing {
  * the parts that they meet of the original.
  */
 function planePolygons(rings: readonly PlaneRing[]): Line[][] {
-  const [drawn, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
-  const shell = drawn.turn === 0 ? drawn : closedOverPole(drawn)
-  if (Math.abs(drawn.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
+  const [shell, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
+  if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
+  if (shell.turn !== 0) return [aroundPole(rings)]
   const lines = [shell.line]
   for (const hole of holes) {
     // The longitudes of the hole continue those of the shell. A hole around the pole is left out, because it
@@ -212,7 +214,7 @@ export function shifted(line: Line, degrees: number): Line {
 }
 
 /** Pole on the smaller side of a ring that runs around both: 90 or -90. */
-export function poleOf({ line, turn }: PlaneRing): number {
+function poleOf({ line, turn }: PlaneRing): number {
   // The side north of the ring is the smaller one if the mean over longitude of the sine of its latitude is
   // above 0.
   let sines = 0
@@ -221,15 +223,29 @@ export function poleOf({ line, turn }: PlaneRing): number {
   return sines * Math.sign(turn) >= 0 ? 90 : -90
 }
 
-/** A ring around a pole, closed along the meridian of its start and over the pole on its smaller side. */
-function closedOverPole(ring: PlaneRing): PlaneRing {
-  const { line, turn } = ring
-  const pole = poleOf(ring)
-  const [x, y] = [line[0]!, line[1]!]
-  return ringOf([...line, line.at(-2)!, pole, x, pole, x, y], turn)
+/**
+ * Rings of a polygon around a pole. Rings around it are repeated to three turns and closed over it beyond 360
+ * and -360 degrees, so that no hole between -180 and 180 crosses the line along which they are closed.
+ */
+export function aroundPole(rings: readonly PlaneRing[]): Line[] {
+  return rings.flatMap((ring) => {
+    const { line, turn, west, east } = ring
+    if (turn === 0)
+      return [-360, 0, 360]
+        .filter((shift) => west + shift <= WIDEST_MAP && east + shift >= -WIDEST_MAP)
+        .map((shift) => shifted(line, shift))
+    const first = line[0]! * turn > 0 ? -2 : -1
+    // The end of one turn is the start of the next.
+    const path = [0, 1, 2].flatMap((i) => [...shifted(i === 0 ? line : line.slice(2), (first + i) * turn)])
+    const [pole, x, y] = [poleOf(ring), path[0]!, path[1]!]
+    path.push(path.at(-2)!, pole, x, pole, x, y)
+    return [path]
+  })
 }
 
-function band({ south, north }: PlaneRing): Line[] {
+function band(ring: PlaneRing): Line[] {
+  const pole = ring.turn === 0 ? ring.north : poleOf(ring)
+  const [south, north] = [Math.min(ring.south, pole), Math.max(ring.north, pole)]
   return [[-180, south, 180, south, 180, north, -180, north, -180, south]]
 }
 
