@@ -2,7 +2,7 @@
 import { readMeters, toCentimeters } from '../geodesy/centimeters'
 import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from './table'
 
-/** Lengths of questions: in JSON, where a double cannot hold each decimal number, and in labels of answers. */
+/** Lengths of questions: in JSON, where a double cannot hold each decimal number, and in their labels. */
 
 const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
 /**
