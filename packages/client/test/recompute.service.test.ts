@@ -251,7 +251,8 @@ describe('recompute judges that an altered answer', () => {
   test('differs once the radius changes the result', async () => {
     const centimetres = Math.round((distance.result as number) * 100)
     const verdict = async (radius: number) => {
-      const altered = { ...within, result: true, operation: `within:${radius}` }
+      const { attestation: _, ...unsigned } = within
+      const altered = { ...unsigned, result: true, operation: `within:${radius}` }
       return (await recompute(altered, [TOWER, STREET])).verdict
     }
     expect([await verdict(centimetres), await verdict(centimetres - 1)]).toEqual(['equal', 'differs'])
