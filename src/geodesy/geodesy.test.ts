@@ -518,6 +518,33 @@ describe('area and length', () => {
   })
 })
 
+hunt('a wide sector of a hemisphere contains its middle, whatever its first meridian', 300, (context) => {
+  const { random, cases } = context
+  for (let i = 0; i < cases; i++) {
+    const decimals = Math.floor(random() * 16)
+    const side = random() < 0.5 ? 1 : -1
+    const on = (lon: number) => Number((lon > 180 ? lon - 360 : lon).toFixed(decimals))
+    const west = on(random() * 360 - 180)
+    const base = Math.round(random() * 20 - 10)
+    // Half of the sectors have two meridians that form a great circle.
+    const steps = random() < 0.5 ? 4 : 2 + Math.floor(random() * 5)
+    const rim = Array.from({ length: steps + 1 }, (_, j) => [on(west + j * 45), side * base])
+    // An edge between opposite meridians goes over the nearer pole by itself.
+    const isOpposite = Math.abs(rim[0]![0]! - rim[steps]![0]!) === 180
+    const pole = isOpposite && base > 0 && random() < 0.5 ? [] : [[on(random() * 180), side * 90]]
+    const ring = [...rim, ...pole, rim[0]!]
+    if (random() < 0.5) ring.reverse()
+    const sector = geometry('Polygon', [ring])
+    const middle = west + steps * 22.5
+    const found = [
+      contains(sector, point(on(middle), side * 60)),
+      contains(sector, point(on(middle > 0 ? middle - 180 : middle + 180), side * 60)),
+      contains(sector, point(on(middle), side * -60)),
+    ]
+    expect([ring, found]).toEqual([ring, [true, false, false]])
+  }
+})
+
 describe('prepareGeometry, which requires an unambiguous inside,', () => {
   const refuse: [string, unknown[], string][] = [
     ['a ring that crosses itself', [positions('0 0, 1 1, 1 0, 0 1, 0 0')], 'g.coordinates[0][0]'],
