@@ -1,4 +1,4 @@
-import { RpcClient, RpcProtocolError, type RpcClientOptions } from '@subsquid/rpc-client'
+import { RpcClient, RpcError, RpcProtocolError, type RpcClientOptions } from '@subsquid/rpc-client'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Agent } from 'undici'
@@ -93,7 +93,8 @@ class HttpConnection {
         ...{ ...this.target, method: 'POST', signal: abort.signal, body: JSON.stringify(content) },
         ...{ headersTimeout: 0, bodyTimeout: 0 },
       })
-      if (statusCode < 200 || statusCode > 299) {
+      const isSuccess = statusCode >= 200 && statusCode <= 299
+      if (!isSuccess && isOutage(statusCode)) {
         await body.dump()
         throw new HttpStatusError(statusCode)
       }
@@ -101,6 +102,7 @@ class HttpConnection {
       const text = isZipped
         ? (await unzipped(await body.bytes(), { maxOutputLength: LONGEST })).toString()
         : await body.text()
+      if (!isSuccess) throw refusalIn(text, statusCode) ?? new HttpStatusError(statusCode)
       try {
         return JSON.parse(text) ?? {}
       } catch (cause) {
@@ -109,6 +111,23 @@ class HttpConnection {
     } finally {
       clearTimeout(timer)
     }
+  }
+}
+
+/** True if a status concerns the endpoint as a whole (its key, its limits, its health), not one call. */
+function isOutage(status: number): boolean {
+  return status === 401 || status === 408 || status === 429 || (status >= 500 && status !== 501)
+}
+
+/** Returns the first JSON-RPC error in the body of a response without success; undefined if it has none. */
+function refusalIn(text: string, status: number): RpcError | undefined {
+  try {
+    const answers = [JSON.parse(text)].flat() as ({ error?: { code?: unknown; message?: unknown } } | null)[]
+    const error = answers.find((answer) => answer?.error)?.error
+    if (typeof error?.code !== 'number' || typeof error.message !== 'string') return undefined
+    return Object.assign(new RpcError({ code: error.code, message: error.message }), { response: { status } })
+  } catch {
+    return undefined
   }
 }
 

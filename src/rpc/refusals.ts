@@ -19,9 +19,9 @@ export function isTemporary(error: RpcError): boolean {
   return error.code === 429 || WORDS.temporary.test(error.message)
 }
 
-/** True if a JSON-RPC error refuses the size of the request. */
+/** True if a JSON-RPC error, or the HTTP status that came with it, refuses the size of the request. */
 export function isTooMuch(error: RpcError): boolean {
-  return WORDS.tooMuch.test(error.message)
+  return WORDS.tooMuch.test(error.message) || isHttpTooMuch(error)
 }
 
 /** True if an HTTP status refuses the size of the request. */

@@ -36,12 +36,13 @@ async function endpoint(answer: (method: string) => unknown): Promise<{ url: str
   return { url: `${url}/v2/${KEY}`, calls }
 }
 const logged: LogRecord[] = []
-const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number) =>
+const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number, clock = MONOTONIC) =>
   new Rpc({
     chain: CHAINS[0]!,
     urls: endpoints.map(({ url }) => url),
     batchSize: 100,
     timeoutMs,
+    clock,
     log: new Logger((record) => logged.push(record), 'test'),
   }).route()
 /** Route with a timeout that no response exceeds. */
@@ -81,6 +82,25 @@ test.each([
   expect(await rpc({ url: written(first.url) }, second).call('eth_call')).toBe('right')
   expect(JSON.stringify(logged)).toContain('an RPC endpoint failed')
   expect(JSON.stringify(logged)).not.toContain(KEY)
+})
+
+test.each([
+  ['reports an error with HTTP 403', { status: 403, error: { code: -32601, message: 'not available' } }],
+  ['does not respond', undefined],
+])('the RPC client compares endpoints by another call after one that each of them %s', async (_, outcome) => {
+  const one = () =>
+    endpoint((method) =>
+      method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { result: [] } : outcome,
+    )
+  const route = routeTo([await one(), await one()], 300, { ...MONOTONIC, now: () => 0 })
+  const opinions = async (method: string) => {
+    const all: unknown[] = []
+    for await (const opinion of route.each([{ method, params: [] }]))
+      all.push('answer' in opinion ? opinion.answer : opinion.refusal.code)
+    return all
+  }
+  expect(await opinions('eth_getBlockReceipts')).toEqual(outcome ? [-32601, -32601] : [])
+  expect(await opinions('eth_getLogs')).toEqual([[[]], [[]]])
 })
 
 test('the RPC client returns to the first endpoint after the pause of this endpoint', async () => {

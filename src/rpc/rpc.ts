@@ -162,20 +162,28 @@ export class Rpc {
   }
 
   /**
-   * Results or refusals of each endpoint that is healthy and on this chain. Only routes call this method.
-   * Throws a SettingsError if the only endpoint is on another chain.
+   * Results or refusals of each endpoint that is healthy and on this chain. If there are none, those of the
+   * paused ones: a call that always times out pauses an endpoint that answers all others. Only routes call
+   * this method. Throws a SettingsError if the only endpoint is on another chain.
    */
   async *each<T>(order: readonly number[], calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     const methods = calls.map(({ method }) => method)
     const method = methods[0]!
-    for (const endpoint of this.inOrder(order)) {
-      const askedAt = this.clock.now()
-      if (endpoint.restsUntil > askedAt) continue
-      const outcome = await endpoint.ask((client) => client.batchCall<T>([...calls]), methods)
-      if ('answer' in outcome) yield answered(endpoint, method, outcome.answer)
-      else if ('refusal' in outcome) yield outcome
-      else if ('failure' in outcome) endpoint.rest(askedAt, method, outcome.failure)
-      else if (this.endpoints.length === 1) throw this.noEndpoint()
+    const all = this.inOrder(order)
+    const now = this.clock.now()
+    const healthy = all.filter(({ restsUntil }) => restsUntil <= now)
+    let hasOpinion = false
+    for (const group of [healthy, all.filter((each) => !healthy.includes(each))]) {
+      for (const endpoint of group) {
+        const askedAt = this.clock.now()
+        const outcome = await endpoint.ask((client) => client.batchCall<T>([...calls]), methods)
+        hasOpinion ||= 'answer' in outcome || 'refusal' in outcome
+        if ('answer' in outcome) yield answered(endpoint, method, outcome.answer)
+        else if ('refusal' in outcome) yield outcome
+        else if ('failure' in outcome) endpoint.rest(askedAt, method, outcome.failure)
+        else if (this.endpoints.length === 1) throw this.noEndpoint()
+      }
+      if (hasOpinion) return
     }
   }
 
@@ -275,8 +283,9 @@ export class Route {
   }
 
   /**
-   * Results of each endpoint for these calls, each endpoint queried once, to compare them. Endpoints that are
-   * paused, fail or are on another chain are left out, so there may be no results.
+   * Results of each endpoint for these calls, each endpoint queried once, to compare them. Endpoints that
+   * fail or are on another chain are left out, so there may be no results. Paused ones are queried only if
+   * no other endpoint responds.
    */
   each<T>(calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     return this.rpc.each<T>(this.order, calls)
