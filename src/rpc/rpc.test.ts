@@ -139,6 +139,19 @@ test('the RPC client throws the refusal of one endpoint if the other is on anoth
   await expect(rpc(first, second).call('eth_call')).rejects.toThrow(sentence())
 })
 
+test.each([0, 1])(
+  'the RPC client throws a refusal if the other endpoint fails',
+  async (refusing) => {
+    const all = [{ status: 500 }, { status: 500 }].map((failure, i) =>
+      i === refusing ? { error: { code: -32603, message: 'Internal error' } } : failure,
+    )
+    const endpoints = all.map((answer) => endpoint((method) => (method === 'eth_chainId' ? {} : answer)))
+    const route = rpc(...(await Promise.all(endpoints)))
+    await expect(route.call('eth_call')).rejects.toMatchObject({ code: -32603 })
+  },
+  5_000,
+)
+
 test('the RPC client names the endpoints if all are on other chains', async () => {
   const wrong = () => endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: '0x' }))
   const one = await wrong()

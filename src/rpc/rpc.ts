@@ -126,14 +126,18 @@ export class Rpc {
     { splittable, rounds = Infinity, once, required }: CallOptions = {},
   ): Promise<Answered<T>> {
     const method = methods[0]!
+    const asked = new Set<Endpoint>()
     const excluded = new Set<Endpoint>()
     let refusal: Error | undefined
     for (let attempt = 1; ; attempt++) {
       this.options.signal?.throwIfAborted()
+      // The caller decides about a retry: the endpoint that refused may accept the call a moment later.
+      if (refusal && this.inOrder(order).every((endpoint) => asked.has(endpoint))) throw refusal
       const endpoint = once
         ? this.inOrder(order).find((candidate) => !excluded.has(candidate))
         : await this.next(order, excluded)
       if (!endpoint) throw refusal ?? this.noEndpoint()
+      asked.add(endpoint)
       const askedAt = this.clock.now()
       const outcome = await endpoint.ask(send, methods)
       if ('answer' in outcome) {
@@ -260,8 +264,8 @@ export class Route {
   }
 
   /**
-   * Result of one call. Throws an RpcError if every endpoint refuses it, and a SettingsError if no endpoint
-   * is on the chain. It throws other errors only after `rounds`, or with `once`.
+   * Result of one call. If no endpoint has one, throws the RpcError of one that refuses the call, or a
+   * SettingsError if no endpoint is on the chain. It throws other errors only after `rounds`, or with `once`.
    */
   async call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
     const send = (client: RpcClient) => client.call<T>(method, params)
