@@ -1,4 +1,4 @@
-import type { RpcClient } from '@subsquid/rpc-client'
+import { RpcError, type RpcClient } from '@subsquid/rpc-client'
 import { AbiCoder, ZeroAddress, ZeroHash, hexlify, randomBytes, zeroPadValue } from 'ethers'
 import { expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
@@ -75,13 +75,18 @@ test('the codec of bodies rejects a result that is truncated, or has offsets bey
 })
 
 /** Reads a body from endpoints that return these results, and reports which of them were queried. */
-async function readFrom(uid: string, time: bigint, results: readonly string[]) {
+async function readFrom(uid: string, time: bigint, results: readonly (string | RpcError)[]) {
   const urls = results.map((_, i) => `http://endpoint-${i}.example`)
   const queried: number[] = []
   const clientOf = (i: number) =>
     ({
       call: () => Promise.resolve(`0x${CHAINS[0]!.id.toString(16)}`),
-      batchCall: () => (queried.push(i), Promise.resolve([results[i]])),
+      batchCall: async () => {
+        queried.push(i)
+        const result = results[i]
+        if (result instanceof RpcError) throw result
+        return [result]
+      },
       close: () => {},
     }) as unknown as RpcClient
   const connect = ({ url }: { url: string }) => clientOf(urls.indexOf(url))
@@ -102,6 +107,12 @@ const body = made(100)
 const uid = attestationUid(body, 0)
 const OWN = resultOf({ ...body, uid })
 const FALSE = resultOf({ ...body, uid, recipient: random(20) })
+
+test.each([1, 2])('the body reader reports a body as missing if %i endpoints refuse it', async (count) => {
+  const refusal = () => new RpcError({ code: -32000, message: 'header not found' })
+  const { outcome } = await readFrom(uid, body.time, Array.from({ length: count }, refusal))
+  expect(outcome).toBeInstanceOf(MissingBodyError)
+})
 
 test.each([1, 2, 3, 4])('the body reader reads a body that only one of %i endpoints has', async (count) => {
   for (let i = 0; i < count; i++)

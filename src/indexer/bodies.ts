@@ -1,7 +1,7 @@
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { hashesToUid, type UidFields } from '../eas'
 import { retry } from '../retry'
-import type { Route, Rpc } from '../rpc'
+import { RpcError, type Route, type Rpc } from '../rpc'
 
 /** An attestation as EAS stores it, hex in lower case, without its revocation, which can change later. */
 export interface AttestationBody extends Omit<UidFields, 'data'> {
@@ -103,15 +103,20 @@ export class BodyReader {
   }
 
   /**
-   * Reads a page. If the endpoint lacks bodies or returns ones that do not match, reads it again from each of
-   * the others. A single endpoint is queried twice, because several nodes may be behind its URL.
+   * Reads a page. If the endpoint lacks or refuses bodies, or returns ones that do not match, reads it again
+   * from each of the others. A single endpoint is queried twice, because several nodes may be behind its URL.
    */
   private async readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
     let failure: unknown
     for (const [, route] of this.route.turning(Math.max(2, this.rpc.size)))
       try {
         return await this.readAndProve(page, route)
-      } catch (error) {
+      } catch (thrown) {
+        // An endpoint that switches between forks refuses calls: "header not found", "missing trie node".
+        const error =
+          thrown instanceof RpcError
+            ? new MissingBodyError(`the RPC endpoint refused to return attestations: ${thrown.message}`)
+            : thrown
         if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
         // The chain may have an attestation body that honest endpoints do not have yet.
         if (!(failure instanceof MissingBodyError)) failure = error
