@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -440,9 +441,15 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-/** Serves exports without a database; `ask` sends requests of a client. */
-async function serve(send: (asked: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) {
+/** Serves exports without a database; `ask` sends requests of a client, and `onSend` delays the responses. */
+async function serve(
+  send: (asked: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  onSend?: (asked: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+) {
   const app = Fastify()
+  app.addHook('onSend', async (asked, reply) => {
+    await onSend?.(asked, reply)
+  })
   app.addHook('onRequest', (asked, reply, done) => {
     beginWork(asked, reply, String(asked.headers.client))
     done()
@@ -451,7 +458,8 @@ async function serve(send: (asked: FastifyRequest, reply: FastifyReply) => Promi
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   return {
-    ask: (path: string, client: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { client } }),
+    ask: (path: string, client: string, signal: AbortSignal | null = null) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { headers: { client }, signal }),
     close: () => {
       app.server.closeAllConnections()
       return app.close()
@@ -531,6 +539,43 @@ test('a file in spatial order that fails while it is filled has an error or a tr
     const response = await ask('/', client)
     if (response.status === 200) await expect(response.arrayBuffer()).rejects.toThrow()
     else expect(response.status).toBe(500)
+  }
+  await close()
+  await files.close()
+})
+
+test('an export whose client disconnects before its first byte releases its pages and its slot', async () => {
+  const files = new ColumnarFiles(2 ** 30, COLUMNAR_WORKER)
+  const exports = new Exports(files, MONOTONIC.now)
+  let ended = 0
+  async function* pages() {
+    try {
+      for (let page = 1; page <= 3; page++) yield []
+    } finally {
+      ended++
+    }
+  }
+  const text = { ...{ head: '', separator: '', tail: '' }, write: () => '' }
+  let left = new AbortController()
+  const { ask, close } = await serve(
+    (asked, reply) =>
+      exports.send(asked, reply, pages(), {
+        ...{ type: 'text/plain', file: '' },
+        ...(asked.url === '/text' ? text : { columnar: 'flatgeobuf' }),
+      }),
+    async (_asked, { raw }) => {
+      if (left.signal.aborted) return
+      const closed = once(raw, 'close')
+      left.abort()
+      await closed
+    },
+  )
+  for (const path of ['/text', '/columnar']) {
+    ended = 0
+    left = new AbortController()
+    await expect(ask(path, 'a', left.signal)).rejects.toThrow()
+    await expect.poll(() => ended).toBe(1)
+    expect((await ask(path, 'a')).status).toBe(200)
   }
   await close()
   await files.close()

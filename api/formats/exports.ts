@@ -106,7 +106,7 @@ export class Exports {
         own.leave()
         return reply
       }
-      const chunks =
+      const stream =
         'columnar' in format
           ? await this.beginColumnar(
               first as IteratorResult<unknown> as IteratorResult<RecordResult[]>,
@@ -115,10 +115,8 @@ export class Exports {
               own,
               reply,
             )
-          : this.write(first, pages, format, own)
-      if (!chunks) return reply
-      const stream = Readable.from(chunks)
-      stream.once('close', own.leave)
+          : this.stream(this.write(first, pages, format, own), own, () => pages.return(undefined))
+      if (!stream) return reply
       return reply.type(format.type).header('content-disposition', format.file).send(stream)
     } catch (error) {
       own.leave()
@@ -136,7 +134,7 @@ export class Exports {
     format: ColumnarFormat,
     own: Export,
     reply: FastifyReply,
-  ): Promise<AsyncGenerator<Uint8Array> | undefined> {
+  ): Promise<Readable | undefined> {
     // A list that ends with its first two pages needs little memory, and therefore no slot.
     const second = first.done ? first : await this.read(pages, own, this.beginnings)
     const file = second.done
@@ -164,7 +162,22 @@ export class Exports {
       void end()
       return undefined
     }
-    return this.writeColumnar(file, filled, own, end)
+    return this.stream(this.writeColumnar(file, filled, own), own, end)
+  }
+
+  /**
+   * @param end releases what the chunks are made from. A `finally` of their generator would not do it for a
+   * stream that is destroyed before its first chunk is read.
+   */
+  private stream(
+    chunks: AsyncGenerator<string | Uint8Array>,
+    own: Export,
+    end: () => Promise<unknown>,
+  ): Readable {
+    return Readable.from(chunks).once('close', () => {
+      own.leave()
+      void end()
+    })
   }
 
   /** Begins a file when a slot is free. Exports that read too slowly make room. */
@@ -217,7 +230,6 @@ export class Exports {
     file: ColumnarFile,
     filled: Promise<void>,
     own: Export,
-    end: () => Promise<void>,
   ): AsyncGenerator<Uint8Array> {
     try {
       let [sent, isFull] = [0, false]
@@ -244,8 +256,6 @@ export class Exports {
     } catch (error) {
       own.breakOff()
       throw error
-    } finally {
-      await end()
     }
   }
 
@@ -273,8 +283,6 @@ export class Exports {
     } catch (error) {
       own.breakOff()
       throw error
-    } finally {
-      await pages.return(undefined)
     }
   }
 
