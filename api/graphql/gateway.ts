@@ -120,6 +120,7 @@ async function answered(
   )
   const timer = setTimeout(() => abort.abort(late), answerMs)
   reply.raw.once('close', () => abort.abort(late))
+  if (reply.raw.destroyed) abort.abort(late)
   try {
     const { client, spend, foresee } = workOf(request)
     const end = await semaphore.acquire(client, abort.signal)

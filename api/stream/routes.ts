@@ -88,6 +88,8 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
         const filter = filterOf(request.query)
         const from = startOf(request.headers['last-event-id'], request.query.last_event_id)
         const work = workOf(request)
+        // A response that has closed already does not emit 'close' again.
+        work.signal.throwIfAborted()
         const release = semaphore.tryAcquire(work.client)
         if (!release) {
           void reply.header('retry-after', 60)
