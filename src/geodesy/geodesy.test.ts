@@ -821,6 +821,13 @@ describe('readGeometry', () => {
     expect(() => readGeometry(value, 'g')).toThrow(GeometryError)
     expect(() => readGeometry(value, 'g')).toThrow(sentence(field))
   })
+  test.each([
+    ...['CRS84', 'OGC:CRS84', 'urn:ogc:def:crs:OGC::CRS84', 'urn:ogc:def:crs:OGC:1.3:CRS84'],
+    ...['http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'urn:ogc:def:crs:EPSG::4326', 'EPSG:4326'],
+  ])('accepts the crs %s', (name) => {
+    const crs = { type: 'name', properties: { name } }
+    expect(readGeometry({ type: 'Point', coordinates: [1, 2], crs }, 'g').lon[0]).toBe(1)
+  })
   test('limits nesting and the number of positions', () => {
     let nested: unknown = { type: 'Point', coordinates: [0, 0] }
     for (let i = 0; i < 10; i++) nested = { type: 'GeometryCollection', geometries: [nested] }

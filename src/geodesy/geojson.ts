@@ -50,7 +50,8 @@ const CHAIN_KIND: Readonly<Record<string, Kind>> = {
 }
 
 /** Names in a legacy `crs` member that mean the same as RFC 7946. */
-const WGS84_NAMES = /^(urn:ogc:def:crs:OGC:1\.3:CRS84|urn:ogc:def:crs:EPSG::4326|EPSG:4326)$/i
+const WGS84_NAMES =
+  /^(?:(?:(?:urn:ogc:def:crs:)?OGC:(?:1\.3|0)?:?|https?:\/\/www\.opengis\.net\/def\/crs\/OGC\/(?:1\.3|0)\/)?CRS84|(?:urn:ogc:def:crs:EPSG:[\d.]*:|EPSG:)4326)$/i
 
 /** Run of positions: the points of a Point or MultiPoint, a line, or a ring with its closing position. */
 export interface SourceChain {

@@ -242,6 +242,16 @@ describe('the attributes of a location', () => {
     const fields = 'string srs,string location_type,string location,string note'
     const location = decode(fields, [...place, 'x'.repeat(200_000)])
     expect([location.attributes, location.geometry !== null]).toEqual([null, true])
+    // Four lists of one short payload: their data is shared, and names are repeated.
+    const name = (letter: string) => letter.repeat(64)
+    const nested = `((((bool ${name('a')}) ${name('b')}) ${name('c')}) ${name('d')})[]`
+    const lists = ['p', 'q', 'r', 's'].map((field) => `${nested} ${field}`)
+    const schema = locationSchema(`string srs,string location_type,string location,${lists.join()}`)
+    addLocationSchemas([schema])
+    const offsets = [7, 7, 7, 8, 8, 8, 8].map((word) => word * 32)
+    const words = [...offsets, 0, 280, ...Array<number>(280).fill(1)]
+    const payload = `0x${words.map((word) => word.toString(16).padStart(64, '0')).join('')}`
+    expect(decodeLocation(schema.uid, payload).attributes).toBeNull()
   })
 })
 

@@ -262,12 +262,7 @@ export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload 
     mediaTypes: texts('mediaType'),
     mediaData: texts('mediaData'),
     memo: text('memo'),
-    attributes: others.length
-      ? attributesOf(
-          others.map((i) => [fields[i]!, values[i]!]),
-          data.length,
-        )
-      : null,
+    attributes: others.length ? attributesOf(others.map((i) => [fields[i]!, values[i]!])) : null,
   }
 }
 
@@ -277,10 +272,7 @@ function listOf<T extends string | Uint8Array>(value: FieldValue | undefined): T
   return value === undefined || (value as T).length === 0 ? [] : [value as T]
 }
 
-function attributesOf(
-  entries: readonly (readonly [SchemaField, FieldValue])[],
-  payloadBytes: number,
-): Attributes | null {
+function attributesOf(entries: readonly (readonly [SchemaField, FieldValue])[]): Attributes | null {
   const attributes = Object.fromEntries(
     entries.map(([{ name, type }, value]) => [
       name,
@@ -289,9 +281,7 @@ function attributesOf(
         : attributeOf(type, value),
     ]),
   )
-  // A byte takes six characters at most, as \u0001 does, and names are added.
-  const mayBeLarge = payloadBytes > MAX_ATTRIBUTES_LENGTH / 10
-  return mayBeLarge && JSON.stringify(attributes).length > MAX_ATTRIBUTES_LENGTH ? null : attributes
+  return JSON.stringify(attributes).length > MAX_ATTRIBUTES_LENGTH ? null : attributes
 }
 
 /** Attribute as JSON: an integer of up to 48 bits is a number and a larger one a text; bytes are hex. */
