@@ -34,3 +34,8 @@ export function unifySubsquidLog(level: string, destination: LogDestination = 2)
   const finer = { debug: LogLevel.DEBUG, trace: LogLevel.TRACE }[level]
   if (finer !== undefined) setLogLevelCallback(() => finer)
 }
+
+/** Returns the text with each HTTP URL replaced by its host, because its other parts may contain a key. */
+export function withoutUrls(text: string): string {
+  return text.replace(/https?:\/\/(?:[^\s/?#@]*@)?([^\s/?#"',]+)\S*/gi, '$1')
+}

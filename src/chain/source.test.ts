@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import { expect, test } from 'vitest'
@@ -27,7 +28,11 @@ const FINAL = LENGTH - 1 - CHAIN.finality
 const LONGEST_RANGE = 7
 
 /** Runs the runner over a simulated chain; `heights` are those of the blocks that it has written. */
-async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; laterLag?: number } = {}) {
+async function start({
+  archiveUpTo,
+  archiveError,
+  laterLag = 0,
+}: { archiveUpTo?: number; archiveError?: Error; laterLag?: number } = {}) {
   const clock = new VirtualClock()
   const chain = new SimulatedChain(CHAIN.eas)
   for (let i = 0; i < LENGTH; i++) await chain.mine(1_700_000_000 + i, [[topic(1)]])
@@ -53,7 +58,7 @@ async function start({ archiveUpTo, laterLag = 0 }: { archiveUpTo?: number; late
     },
   })
   const archive = source.confirmed({
-    getFinalizedHeight: () => Promise.resolve(archiveUpTo!),
+    getFinalizedHeight: () => (archiveError ? Promise.reject(archiveError) : Promise.resolve(archiveUpTo!)),
     getBlockHash: () => Promise.reject(new Error('the gateway has no such block')),
     async *getFinalizedBlocks() {
       const { hash, parentHash } = ancestor(chain.head, archiveUpTo!)!.header
@@ -123,6 +128,14 @@ test('the block source follows a gateway that one of two endpoints confirms', as
   expect(await passes(30_000)).toBe('continues')
   expect(heights.at(-1)).toBe(LENGTH - 1)
   stop()
+})
+
+test('the block source ends with the error of a gateway, without the key in its URL', async () => {
+  const archiveError = new Error('Got 403 from https://user:secret@gateway.example/secret/height?key=secret')
+  const { passes } = await start({ archiveUpTo: FINAL, archiveError })
+  const outcome = inspect(await passes(1_000))
+  expect(outcome).toContain('Got 403 from gateway.example')
+  expect(outcome).not.toContain('secret')
 })
 
 test('the block source ends with a SettingsError if a shorter chain replaces its chain', async () => {

@@ -8,6 +8,7 @@ import type {
 } from '@subsquid/util-internal-processor-tools'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
+import { withoutUrls } from '../log'
 import { retry } from '../retry'
 import type { Rpc } from '../rpc'
 import type { BlockReader } from './blocks'
@@ -166,7 +167,9 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         const end = () => reject(signal.reason as Error)
         if (signal.aborted) end()
         signal.addEventListener('abort', end)
-        void answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+        const fail = ({ message }: Error) =>
+          reject(new Error(`The gateway in GATEWAY_URL_* failed: ${withoutUrls(message)}.`))
+        void answer.then(resolve, fail).finally(() => signal.removeEventListener('abort', end))
       })
     const confirm = async ({ blocks, isHead }: Batch<ChainBlock>): Promise<Batch<Block>> => {
       const last = blocks[blocks.length - 1]

@@ -1,9 +1,10 @@
+import { Logger, type LogRecord } from '@subsquid/logger'
 import { expect, test } from 'vitest'
 import * as eas from '../abi/EAS'
 import { ContradictionError, type ChainBlock } from '../chain'
 import { CHAINS } from '../chains'
 import { LOCATION_SCHEMA } from '../location'
-import { decodeEvents } from './processor'
+import { decodeEvents, gatewayLog } from './processor'
 
 const CHAIN = CHAINS[0]!
 const UID = `0x${'1'.repeat(64)}`
@@ -23,3 +24,12 @@ test.each(['0x', UID.slice(0, -1), `${UID}00`])(
     expect(() => decodeEvents(CHAIN, blockWith(data))).toThrow(ContradictionError)
   },
 )
+
+test('the log of a gateway contains no key of its URL', () => {
+  const records: LogRecord[] = []
+  const log = gatewayLog(new Logger((record) => records.push(record), 'test')).child('archive')
+  const url = 'https://gateway.example/secret/height'
+  log.warn({ reason: `Got 503 from ${url}`, response: { url } }, 'archive request failed')
+  expect(records).toMatchObject([{ msg: 'archive request failed', reason: 'Got 503 from gateway.example' }])
+  expect(JSON.stringify(records)).not.toContain('secret')
+})

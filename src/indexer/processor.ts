@@ -1,11 +1,12 @@
 import { EvmBatchProcessor } from '@subsquid/evm-processor'
-import { createLogger, type Logger } from '@subsquid/logger'
+import { createLogger, Logger, type LogRecord } from '@subsquid/logger'
 import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import { ContradictionError, type ChainBlock, type ChainSource, type Doubt, type HeadReader } from '../chain'
 import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
+import { withoutUrls } from '../log'
 import { EventKind } from '../model/generated/_eventKind'
 import type { BodyReader } from './bodies'
 import type { IndexerMetrics } from './metrics'
@@ -103,7 +104,9 @@ export function runProcessor(parts: Processing): Promise<void> {
     .addLog(attestationFilter(chain))
     .addLog(registrationFilter(chain))
   if (gatewayUrl !== undefined) processor.setGateway(gatewayUrl)
+  const log = createLogger('sqd:processor')
   const own = processor as unknown as ProcessorParts
+  own.getLogger = () => gatewayLog(log)
   return new Runner<unknown, BatchWriter>({
     database,
     requests: own.getBatchRequests(),
@@ -111,15 +114,23 @@ export function runProcessor(parts: Processing): Promise<void> {
     hotDataSource: source,
     allBlocksAreFinal: false,
     prometheus: metrics,
-    log: createLogger('sqd:processor'),
+    log,
     process: (writer, { blocks, isHead }) => processBatch(parts, writer, blocks as EventBlock[], isHead),
   }).run()
 }
 
 /** Private parts of evm-processor 1.27.3: the client of a gateway, and its queries. */
 interface ProcessorParts {
+  getLogger: () => Logger
   getBatchRequests(): RunnerConfig<unknown, BatchWriter>['requests']
   getArchiveDataSource(): DataSource<ChainBlock, unknown>
+}
+
+/** Log for the client of a gateway, whose fields contain the URL, and with it the key. */
+export function gatewayLog(log: Logger): Logger {
+  return new Logger(({ level, msg, reason }: LogRecord & { reason?: unknown }) => {
+    log.write(level, typeof reason === 'string' ? { reason: withoutUrls(reason) } : {}, msg)
+  }, 'sqd:processor')
 }
 
 /**
