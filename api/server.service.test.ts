@@ -1,13 +1,16 @@
+import { existsSync } from 'node:fs'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { ZeroAddress, ZeroHash } from 'ethers'
 import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/chain'
 import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
+import type { GraphqlBackend } from './graphql'
 import { UnavailableError } from './http/problems'
 import { buildTestServer } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
+import { readManual } from './service/manual'
 import { loadIdentity } from './compute/signers'
 import { ChainReader } from './contracts'
 import { Measurer } from './compute/measure'
@@ -626,6 +629,44 @@ describe('the service, for nonces and rate limits,', () => {
     for (let i = 0; i < 5; i++)
       expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
   })
+})
+
+const hasPages = existsSync('dist/web/index.html')
+test.skipIf(!hasPages)('pages link to existing addresses, with or without a trailing slash', async () => {
+  const manual = readManual('docs')
+  const graphql = {} as GraphqlBackend
+  const { app, close } = await buildTestServer({ databaseUrl: database.url, manual, graphql })
+  closing.push(close)
+  const visit = async (url: string) => {
+    const { statusCode, headers, body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    return { statusCode, location: headers.location, body }
+  }
+  const broken = new Set<string>()
+  const visited = new Set<string>()
+  const follow = async (link: string, page: string): Promise<void> => {
+    const { origin, pathname, search } = new URL(link.replaceAll('&amp;', '&'), `https://x.example${page}`)
+    const url = pathname + search
+    if (origin !== 'https://x.example' || visited.has(url)) return
+    visited.add(url)
+    const { statusCode, location } = await visit(url)
+    if (statusCode === 404) broken.add(`${link} on ${page}`)
+    if (location !== undefined) await follow(location, url)
+  }
+  const addresses = [
+    ...['/playground', '/attest', '/log', '/docs', '/docs/distance', '/docs?q=record', '/manual?q=radius'],
+    ...['/manual', '/guide', '/guide/cli', '/errors/rate-limited', '/ogc', '/graphql'],
+    ...[`/r/84532/${ZeroHash}`, `/r/base-sepolia/${ZeroHash}`],
+    ...manual.map(({ address }) => address.replace('.md', '')),
+  ]
+  for (const address of addresses)
+    for (const page of [address, address.replace(/(?=\?|$)/, '/')]) {
+      const { statusCode, location, body } = await visit(page)
+      expect([page, statusCode]).toEqual([page, location ? 308 : page.startsWith('/r/') ? 404 : 200])
+      const links = [...body.matchAll(/\b(?:href|src|action)="([^"#]+)/g)].map(([, link]) => link!)
+      for (const link of location ? [location] : links) await follow(link, page)
+    }
+  broken.delete(`../base-sepolia/${ZeroHash} on /r/84532/${ZeroHash}`)
+  expect([...broken]).toEqual([])
 })
 
 testSentences()

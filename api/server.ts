@@ -12,6 +12,7 @@ import { type AboutParts, aboutRoutes, describeRoutes, monitoring, type Monitori
 import { answersRoutes } from './answers'
 import { COMPUTE_ENDPOINTS, computeRoutes } from './compute'
 import type { WalletTier } from './contracts'
+import { prefersHtml } from './http/accept'
 import { CACHES } from './http/cache'
 import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
@@ -89,6 +90,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     (request) => parts.walletTier?.tierOf(request) !== undefined,
   )
   logRequests(app)
+  redirectSlashes(app)
   await openToAllOrigins(app)
   compressTexts(app)
   boundResponses(app)
@@ -220,6 +222,23 @@ function logRequests(app: FastifyInstance): void {
       'request',
     )
     done()
+  })
+}
+
+/**
+ * Redirects pages with a trailing slash to the address without, because their links are relative. Routes
+ * that the OpenAPI document leaves out are for browsers; some of the others also return pages.
+ */
+function redirectSlashes(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { url, is404, method, headers, routeOptions } = request
+    const [path] = url.split('?', 1) as [string]
+    const isPage = routeOptions.schema?.hide === true || prefersHtml(headers.accept)
+    if (path.length < 2 || !path.endsWith('/') || is404 || !isPage || !['GET', 'HEAD'].includes(method))
+      return done()
+    // A relative address is correct behind any path prefix of a reverse proxy.
+    const target = `../${path.split('/').at(-2)!}${url.slice(path.length)}`
+    void reply.header('vary', 'accept').redirect(target, 308)
   })
 }
 
