@@ -87,6 +87,18 @@ describe('the Kubernetes manifests', () => {
       expect(JSON.stringify(container)).not.toContain('SIGNER_PRIVATE_KEY')
     }
   })
+  test('set the memory and the temporary files that the processes of the API need', () => {
+    const { containers, volumes } = pods.find(({ name }) => name === 'geo-api')!
+    const [{ env, resources }] = containers
+    const processes = Number(env.find((each: any) => each.name === 'API_PROCESSES').value)
+    const gigabytes = (text: string) => (Number(text.replace(/Gi$/, '')) * 2 ** 30) / 1e9
+    const [, each] = /plan (\d+) GB/.exec(read('docs/operations/deploying.md'))!
+    // The primary process needs the rest.
+    expect(gigabytes(resources.limits.memory)).toBeGreaterThan(processes * Number(each))
+    const { emptyDir } = volumes.find(({ name }: any) => name === 'tmp')
+    expect(gigabytes(emptyDir.sizeLimit)).toBeGreaterThan(processes * 4)
+    expect(Number(resources.requests.cpu)).toBe(processes)
+  })
   test('probe existing routes of the API on its port, for scaling and protection', () => {
     const api = pods.find(({ name }) => name === 'geo-api')!
     const [{ env, ports, volumeMounts, ...probes }] = api.containers
