@@ -145,13 +145,15 @@ export function delegatedRequest(
 }
 
 /**
- * Returns the parameter of multiAttestByDelegation: adjacent requests of one schema are grouped, in the order
- * of nonces.
+ * Returns the parameter of multiAttestByDelegation: adjacent requests of one schema, attester and deadline
+ * are grouped, in the order of nonces.
  */
 export function multiAttestRequests(requests: readonly DelegatedRequest[]): MultiDelegatedRequest[] {
   const multi: MultiDelegatedRequest[] = []
   for (const { schema, data, signature, attester, deadline } of requests) {
-    if (multi.at(-1)?.schema !== schema) multi.push({ schema, data: [], signatures: [], attester, deadline })
+    const last = multi.at(-1)
+    if (last?.schema !== schema || last.attester !== attester || last.deadline !== deadline)
+      multi.push({ schema, data: [], signatures: [], attester, deadline })
     multi.at(-1)!.data.push(data)
     multi.at(-1)!.signatures.push(signature)
   }
