@@ -15,6 +15,8 @@ export interface Operation {
   summary?: string
   description?: string
   tags?: readonly string[]
+  /** Set if the operation requires the admin key. */
+  security?: readonly object[]
   parameters?: readonly Parameter[]
   requestBody?: { description?: string; content: Content }
   responses: Record<string, { description?: string; content?: Content }>

@@ -996,6 +996,17 @@ describe('the pages of the service', () => {
         expect(shown.body, `${operation.operationId} ${name}`).toContain(`<code>${name}</code>`)
     }
   })
+  test('show at /docs a command with the method, the key and the body of each operation', async () => {
+    const other = await administered()
+    const commandOf = async (operation: string) =>
+      /<pre>(curl.*)<\/pre>/
+        .exec((await other.inject(`/docs/${operation}`)).body)?.[1]!
+        .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    const [url, key] = [`${RECORDED_BASE_URL}/admin/v0/webhooks`, '-H "authorization: Bearer $ADMIN_KEY"']
+    expect(await commandOf('removeWebhook')).toBe(`curl '${url}/{id}' -X DELETE ${key}`)
+    expect(await commandOf('getWebhook')).toBe(`curl '${url}/{id}' ${key}`)
+    expect(await commandOf('distance')).toMatch(/^curl '\S+' -H 'content-type: application\/json' -d '\{/)
+  })
   test('find operations at /docs by all words of a search', async () => {
     const found = async (query: string) =>
       [...(await page(`/docs?q=${encodeURIComponent(query)}`)).body.matchAll(/href="docs\/(\w+)"/g)].map(

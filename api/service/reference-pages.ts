@@ -101,17 +101,23 @@ ${requestBody && html`<h2>Request</h2>${markdown(document, requestBody.descripti
 }
 
 /** A command that sends the first recorded example, and a link to it if it is a GET. */
-function exampleRequest(url: string, { method, parameters = [], requestBody }: Entry): Html {
+function exampleRequest(url: string, { method, parameters = [], requestBody, security }: Entry): Html {
   const [example] = Object.values(requestBody?.content['application/json']?.examples ?? {})
   const filled = parameters.reduce(
     (text, { name, in: where, example: value, schema }) =>
       where === 'path' ? text.replace(`{${name}}`, textOf(value ?? firstOf(schema)) ?? `{${name}}`) : text,
     url,
   )
-  if (method === 'GET')
-    return html`<pre>curl '${filled}'</pre>${!filled.includes('{') && html`<p>${anchor(filled, 'Open')}</p>`}`
   const data = example ? JSON.stringify(example.value).replaceAll("'", String.raw`'\''`) : '{}'
-  return html`<pre>curl '${filled}' -H 'content-type: application/json' -d '${data}'</pre>`
+  const command = [
+    `curl '${filled}'`,
+    // With a body, curl sends a POST.
+    ...(method === (requestBody ? 'POST' : 'GET') ? [] : [`-X ${method}`]),
+    ...(security ? ['-H "authorization: Bearer $ADMIN_KEY"'] : []),
+    ...(requestBody ? [`-H 'content-type: application/json' -d '${data}'`] : []),
+  ]
+  const isLink = method === 'GET' && !security && !filled.includes('{')
+  return html`<pre>${command.join(' ')}</pre>${isLink && html`<p>${anchor(filled, 'Open')}</p>`}`
 }
 
 const textOf = (value: unknown): string | undefined =>
