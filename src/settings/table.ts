@@ -158,7 +158,7 @@ export const SETTINGS = {
     recordsRateLimitPerHour: setting(
       'RECORDS_RATE_LIMIT_PER_HOUR',
       types.integer(0, MOST_REQUESTS),
-      'Maximum number of requests of a client to /api, /ogc, /tiles and /graphql together, and separately to /mcp; 0 = no limit. Local: 0',
+      'Maximum number of requests of a client to /api, /ogc, /tiles, /graphql, /log and /r together, and separately to /mcp; 0 = no limit. Local: 0',
       { default: 3600, unit: 'per hour' },
     ),
     cacheMegabytes: setting(
