@@ -29,17 +29,36 @@ test('the configuration reports all missing and invalid settings in one error', 
 test('the configuration names the missing settings, even if CHAINS is not set', () => {
   expect(() => readSettings({}, ['database', 'chains'])).toThrow(sentence('DATABASE_URL'))
 })
+test('the configuration names a missing endpoint, although that of a chain with a longer name is invalid', () => {
+  const settings = { ...complete, CHAINS: 'base,base-sepolia', RPC_URL_BASE_SEPOLIA: 'ftp://x' }
+  expect(() => readSettings(settings, ['chains'])).toThrow(/^  RPC_URL_BASE: missing/m)
+})
+test.each([
+  'postgres://u:p%23@db:5432/x',
+  'postgres://u:100%@one:5432,two:5432/x?sslmode=require',
+  'postgresql:///x?host=/run/postgresql',
+  'postgres://u@/x?host=/run/postgresql',
+])('the configuration accepts the database %s', (url) => {
+  expect(readSettings({ DATABASE_URL: url }, ['database']).databaseUrl).toBe(url)
+})
 test('the configuration requires no endpoint for a program that needs none', () => {
   const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
   const slugs = (settings: NodeJS.ProcessEnv) =>
     readSettings({ DATABASE_URL: database, ...settings }, ['database']).namedChains.map(({ slug }) => slug)
   expect(slugs({ CHAINS: chains.join() })).toEqual(chains)
+  expect(slugs({ CHAINS: 'celo,42220,base,CELO' })).toEqual(chains)
   expect(slugs({})).toEqual(CHAINS.map(({ slug }) => slug))
 })
 test.each([
   [{ CHAINS: 'mars' }, 'CHAINS'],
+  [{ CHAINS: ',' }, 'CHAINS'],
   [{ RATE_LIMIT_PER_HOUR: '-1' }, 'RATE_LIMIT_PER_HOUR'],
   [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL'],
+  [{ DATABASE_URL: 'postgres://u:p#1@db:5432/x' }, 'DATABASE_URL'],
+  [{ DATABASE_URL: 'postgres://u:1#p@db:5432/x' }, 'DATABASE_URL'],
+  [{ DATABASE_URL: 'postgres://u:p@one:5432,two:port/x' }, 'DATABASE_URL'],
+  [{ REDIS_URL: 'redis://:p#1@redis:6379' }, 'REDIS_URL'],
+  [{ RPC_URL_CELO: 'https://u:100%p@celo.example' }, 'RPC_URL_CELO'],
   [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY'],
   [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_PRIVATE_KEY and SIGNER_KEY_FILE'],
   [{ SIGNER_URL: 'https://signer.example' }, 'SIGNER_PRIVATE_KEY and SIGNER_URL'],

@@ -219,7 +219,8 @@ function connectedChains(
           proxy: proxies.get(chain.slug),
         },
       ]
-    if (requirements.includes('chains') && !problems.some((each) => each.startsWith(nameOf(chain))))
+    const isWrong = problems.some((each) => new RegExp(`^${nameOf(chain)}(_FILE)?[ :]`).test(each))
+    if (requirements.includes('chains') && !isWrong)
       problems.push(
         `${nameOf(chain)}: missing, but CHAINS names ${chain.slug}. Set it to the URL of a JSON-RPC ` +
           `endpoint of chain ${chain.id}.`,

@@ -32,9 +32,10 @@ function main(slugs: readonly string[]): void {
     const settings = processSettings('database', 'chains')
     unifySubsquidLog(settings.logLevel)
     addLocationSchemas(settings.locationSchemas)
-    for (const slug of slugs.length ? slugs : [undefined]) {
-      if (isLeftOut(settings, slug)) continue
-      const indexer = startIndexer(chosenChain(settings.chains, slug), settings)
+    const wanted = (slugs.length ? slugs : [undefined]).filter((slug) => !isLeftOut(settings, slug))
+    // An argument may repeat a chain by its id.
+    for (const chain of new Set(wanted.map((slug) => chosenChain(settings.chains, slug)))) {
+      const indexer = startIndexer(chain, settings)
       indexers.push(indexer)
       indexer.ended.catch(fail)
     }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { CHAINS, chainNamed, type Chain } from '../chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from '../eas'
+import { hostUrls } from '../postgres'
 import { locationSchema, type LocationSchema, type SchemaPolicy } from '../location'
 
 /** Type of a setting: its name in the documents, and its parser. */
@@ -88,6 +89,12 @@ export const LISTENING = type('[host:]port', (text): Listening => {
 
 export const HTTP_URL = type('http(s) URL', (text) => {
   if (!/^https?:\/\/\S+$/.test(text) || !URL.canParse(text)) throw new Error('expected an http(s) URL')
+  const { username, password } = new URL(text)
+  try {
+    decodeURIComponent(username + password)
+  } catch {
+    throw new Error('expected an http(s) URL with %25 for % in its user and password')
+  }
   return text
 })
 const SOME_HTTP_URLS = listOf(HTTP_URL)
@@ -96,17 +103,32 @@ export const HTTP_URLS = type(SOME_HTTP_URLS.name, (text) => {
   if (urls.length === 0) throw new Error('expected one or several http(s) URLs, separated by commas')
   return urls
 })
+/** True if the whole text is a URL. A # in a password would end its host. */
+function isServerUrl(text: string): boolean {
+  return !/[\s#]/.test(text) && URL.canParse(text)
+}
+const ESCAPES = 'with %23, %2F, %3F and %40 for #, /, ? and @ in the password'
 const POSTGRES = 'a URL such as postgres://user:password@host:5432/name'
-export const POSTGRES_URL = matching('postgres URL', /^postgres(ql)?:\/\/\S+$/, POSTGRES)
+/** URL that may list several hosts (src/postgres.ts), or none, for the socket of a local server. */
+export const POSTGRES_URL = type('postgres URL', (text) => {
+  const isUrl = (url: string) => isServerUrl(url.replace('@/', '@host/'))
+  if (!/^postgres(ql)?:\/\/./.test(text) || !hostUrls(text).every(isUrl))
+    throw new Error(`expected ${POSTGRES}, ${ESCAPES}`)
+  return text
+})
 export const POSTGRES_URLS = listOf(
   type(POSTGRES_URL.name, (text) => {
-    if (!/^postgres(ql)?:\/\/[^\s,]+$/.test(text) || !URL.canParse(text))
-      throw new Error(`expected URLs, each ${POSTGRES}, separated by commas`)
+    if (!/^postgres(ql)?:\/\/[^,]+$/.test(text) || !isServerUrl(text))
+      throw new Error(`expected URLs, each ${POSTGRES}, separated by commas, ${ESCAPES}`)
     return text
   }),
   /,(?=\s*postgres)/,
 )
-export const REDIS_URL = matching('redis URL', /^rediss?:\/\/\S+$/, 'a URL such as redis://host:6379')
+export const REDIS_URL = type('redis URL', (text) => {
+  if (!/^rediss?:\/\/./.test(text) || !isServerUrl(text))
+    throw new Error(`expected a URL such as redis://host:6379, ${ESCAPES}`)
+  return text
+})
 
 const HEX_32 = matching('32 bytes in hex', /^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
 export const PRIVATE_KEY = type(HEX_32.name, (text) => withPrefix(HEX_32.parse(text)))
@@ -163,16 +185,21 @@ export const HOSTS = listOf(
     return text.toLowerCase()
   }),
 )
-export const CHAIN_LIST = listOf(
-  type('slug', (text): Chain => {
-    const chain = chainNamed(text)
-    if (!chain)
-      throw new Error(
-        `expected one or more of ${CHAINS.map(({ slug }) => slug).join(', ')}, got '${text.slice(0, 80)}'`,
-      )
-    return chain
-  }),
-)
+const CHAIN = type('slug', (text): Chain => {
+  const chain = chainNamed(text)
+  if (!chain)
+    throw new Error(
+      `expected one or more of ${CHAINS.map(({ slug }) => slug).join(', ')}, got '${text.slice(0, 80)}'`,
+    )
+  return chain
+})
+const SOME_CHAINS = listOf(CHAIN)
+/** Chains, each once, although it may be named by its slug and by its id. */
+export const CHAIN_LIST = type(SOME_CHAINS.name, (text): readonly Chain[] => {
+  const chains = SOME_CHAINS.parse(text)
+  if (chains.length === 0) CHAIN.parse(text)
+  return [...new Set(chains)]
+})
 
 /** Location schemas by their texts, and the rule that selects further schemas of the registries. */
 export interface ChosenSchemas {
