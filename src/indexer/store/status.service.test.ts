@@ -11,6 +11,7 @@ import {
   noteReading,
   noteSchemas,
   readingOf,
+  spendAuditCalls,
   unprovenBlocks,
 } from './status'
 
@@ -140,4 +141,13 @@ test('the indexer replays records once a schema is no longer excluded', async ()
   await insertRecords(server.url, [{ chain: CHAIN.slug }])
   await database.query(`UPDATE location_record SET schema_uid = 'b'`)
   expect([await reading(['a']), await reading(['a', 'b'])]).toEqual([READING, 0])
+})
+
+test('the status keeps the calls of the audit if the clock of the database is set back', async () => {
+  await indexed(1)
+  await database.query(
+    "UPDATE chain_status SET audit_calls = 10, audit_calls_at = now() + interval '1 hour' WHERE chain = $1",
+    [CHAIN.slug],
+  )
+  expect(await spendAuditCalls(database.query, CHAIN, 1, 1)).toBe(9)
 })

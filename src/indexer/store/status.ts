@@ -243,7 +243,8 @@ export async function noteSchemas(
 }
 
 /**
- * Spends calls of the audit's budget, which grows by `perSecond` each second, up to the calls of one day.
+ * Spends calls of the audit's budget, which grows by `perSecond` each second, up to the calls of one day. A
+ * clock of the database that is set back takes nothing from it.
  * Returns the remaining calls, which may be negative.
  */
 export async function spendAuditCalls(
@@ -256,7 +257,7 @@ export async function spendAuditCalls(
     `UPDATE chain_status SET audit_calls_at = now(),
        audit_calls = least(
          $3::float8 * 86400,
-         coalesce(audit_calls + extract(epoch FROM now() - audit_calls_at)::float8 * $3, $3 * 86400)
+         coalesce(audit_calls + greatest(0, extract(epoch FROM now() - audit_calls_at)::float8) * $3, $3 * 86400)
        ) - $2
      WHERE chain = $1 RETURNING audit_calls AS left`,
     [chain.slug, calls, perSecond],
