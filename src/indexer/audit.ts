@@ -29,6 +29,27 @@ export interface Findings {
   calls: number
 }
 
+/** Returns the findings as text, and true if the log and the receipts of the endpoints were correct. */
+export function auditOutcome(findings: Pick<Findings, 'events' | 'repaired' | 'unproven' | 'contradicted'>) {
+  const { events, repaired, contradicted } = findings
+  const unknown = findings.unproven - contradicted
+  const parts = [
+    `the chain has ${events} indexed events`,
+    repaired ? `${repaired} differed in the log and were repaired` : 'the log matches',
+    ...(unknown
+      ? [`the receipts of ${unknown} blocks have an unknown format: they were compared, but not proven`]
+      : []),
+    ...(contradicted
+      ? [
+          `an RPC endpoint returned false receipts of ${contradicted} blocks, which do not hash to their ` +
+            'receiptsRoot: they were compared, but not proven. Replace the endpoint that the log names, and ' +
+            'repeat the audit',
+        ]
+      : []),
+  ]
+  return { text: parts.join('; '), isCorrect: !repaired && !contradicted }
+}
+
 /** Maximum number of blocks proven in one step. */
 const BLOCKS_AT_ONCE = 100
 /**
@@ -115,11 +136,19 @@ export class Auditor {
     const { unproven, contradicted, ...proof } = await this.ranges.prove(range, head)
     this.postponed.replace(range, unproven, contradicted)
     if (unproven.length === 0) this.options.head?.settled(range.from, range.to)
-    else
-      log.warn(
-        { chain: chain.slug, blocks: unproven.slice(0, 20), count: unproven.length },
-        'blocks were compared with the log but not proven: the format of their headers or receipts is unknown',
-      )
+    const note = (blocks: readonly number[], reason: string) => {
+      if (blocks.length === 0) return
+      const named = { chain: chain.slug, blocks: blocks.slice(0, 20), count: blocks.length }
+      log.warn(named, `blocks were compared with the log but not proven: ${reason}`)
+    }
+    note(
+      unproven.filter((block) => !contradicted.has(block)),
+      'the format of their headers or receipts is unknown',
+    )
+    note(
+      [...contradicted],
+      'an RPC endpoint returned false receipts, which do not hash to their receiptsRoot',
+    )
     await noteUnproven(database.query, chain, this.postponed.blocks)
     return { ...proof, to: range.to, unproven: unproven.length, contradicted: contradicted.size }
   }

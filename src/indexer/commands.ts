@@ -2,7 +2,7 @@ import '../chains-file'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
-import { Auditor, type Findings } from './audit'
+import { Auditor, auditOutcome, type Findings } from './audit'
 import { BodyReader } from './bodies'
 import { chainNamed, rpcLimits, settingSuffix, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
@@ -239,25 +239,18 @@ async function audit(
     progress.show(
       `${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`,
     )
-  const total = { events: 0, repaired: 0, unproven: 0 }
+  const total = { events: 0, repaired: 0, unproven: 0, contradicted: 0 }
   if (asked.quick) Object.assign(total, await auditor.reread({ from, to }, (done) => show(done, total)))
   else
     for (let next = from; next <= to;) {
       const found = await auditor.prove(next, to)
-      for (const key of ['events', 'repaired', 'unproven'] as const) total[key] += found[key]
+      for (const key of ['events', 'repaired', 'unproven', 'contradicted'] as const) total[key] += found[key]
       next = found.to + 1
       show(next - from, total)
     }
-  progress.line(
-    `${chain.slug}, blocks ${from} to ${to}: the chain has ${total.events} indexed events; ${
-      total.repaired ? `${total.repaired} differed in the log and were repaired` : 'the log matches'
-    }${
-      total.unproven
-        ? `; the receipts of ${total.unproven} blocks have an unknown format: they were compared, but not proven`
-        : ''
-    }`,
-  )
-  return (await sayWithheld(database, chain)) || total.repaired ? 1 : 0
+  const { text, isCorrect } = auditOutcome(total)
+  progress.line(`${chain.slug}, blocks ${from} to ${to}: ${text}`)
+  return (await sayWithheld(database, chain)) || !isCorrect ? 1 : 0
 }
 
 async function snapshot(database: Database, settings: Settings, folder: string): Promise<number> {
