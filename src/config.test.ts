@@ -4,6 +4,7 @@ import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
 import { SettingsError, parseSettingsFile, readSettings } from './config'
+import { LOCATION_SCHEMA } from './location'
 import { parseSettings, removedSettings } from './settings/parse'
 import { REMOVED, ROWS, SETTINGS, type Setting, type Values } from './settings/table'
 import { sentence, testSentences } from '../test/sentences'
@@ -289,7 +290,8 @@ test('the configuration adds texts and UIDs of location schemas, and excludes -U
   expect(locationSchemas.map(({ fields }) => fields)).toEqual([text])
   expect(schemaPolicy).toEqual({ found: 'listed', listed: new Set([uid]), excluded: new Set([other]) })
   expect(readSettings({}, []).schemaPolicy.found).toBe('all')
-  expect(() => readSettings({ LOCATION_SCHEMAS: '-0x12' }, [])).toThrow(sentence('LOCATION_SCHEMAS'))
+  for (const entry of ['-0x12', `-${LOCATION_SCHEMA.uid}`])
+    expect(() => readSettings({ LOCATION_SCHEMAS: entry }, [])).toThrow(sentence('LOCATION_SCHEMAS'))
 })
 test('the configuration derives values from other settings', () => {
   const of = (environment: NodeJS.ProcessEnv) => readSettings({ ...complete, ...environment }, [])

@@ -206,7 +206,7 @@ export const SETTINGS = {
     schemas: setting(
       'LOCATION_SCHEMAS',
       types.LOCATION_SCHEMAS,
-      'Changes of the [location schemas](schemas.md) that are indexed, separated by semicolons. A text as registered (resolver 0, revocable), with the fields srs, location_type and location, adds a schema: `string srs,string location_type,string location,string name`. `-0x...` excludes the schema with this UID. `-*` excludes all schemas found in the registries, except those listed as `0x...`. The audit reads the history of a schema that is added later',
+      'Changes of the [location schemas](schemas.md) that are indexed, separated by semicolons. A text as registered (resolver 0, revocable), with the fields srs, location_type and location, adds a schema: `string srs,string location_type,string location,string name`. `-0x...` excludes the schema with this UID, unless it is built in (`built_in` of `GET /api/v0/schemas`). `-*` excludes all schemas found in the registries, except those listed as `0x...`. The audit reads the history of a schema that is added later',
       { default: types.NO_SCHEMAS, shown: 'all that are found' },
     ),
     auditCallsPerSecond: setting(

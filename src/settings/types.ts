@@ -2,7 +2,12 @@ import { isIP } from 'node:net'
 import { CHAINS, chainNamed, type Chain } from '../chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from '../eas'
 import { hostUrls } from '../postgres'
-import { locationSchema, type LocationSchema, type SchemaPolicy } from '../location'
+import {
+  LOCATION_SCHEMAS as BUILT_IN,
+  locationSchema,
+  type LocationSchema,
+  type SchemaPolicy,
+} from '../location'
 
 /** Type of a setting: its name in the documents, and its parser. */
 export interface Type<T> {
@@ -213,6 +218,8 @@ export const LOCATION_SCHEMAS = type('schema; ...', (text): ChosenSchemas => {
   let found: SchemaPolicy['found'] = 'all'
   for (const part of parts(text, ';')) {
     const uid = parseUid(part.replace(/^-/, ''))
+    if (part.startsWith('-') && BUILT_IN.some((each) => each.uid === uid))
+      throw new Error(`expected - and the UID of a schema that is not built in, got '${part}'`)
     if (part === '-*') found = 'listed'
     else if (uid !== undefined) (part.startsWith('-') ? excluded : listed).add(uid)
     else if (part.startsWith('-')) throw new Error(`expected - and a UID, or -*, got '${part.slice(0, 80)}'`)
