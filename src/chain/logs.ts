@@ -99,12 +99,13 @@ export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter)
 
 /**
  * Returns the logs in chain order without duplicates, because some providers repeat logs. Throws a
- * ContradictionError if two different logs of a block have the same index, as from a node that numbers logs
- * per transaction.
+ * ContradictionError if one is not a log, or if two different logs of a block have the same index, as from a
+ * node that numbers logs per transaction.
  */
 export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   const seen = new Map<string, RpcLog>()
   for (const log of logs) {
+    if (!isLog(log)) throw new ContradictionError('the response to eth_getLogs is not a list of logs')
     const place = `${Number(log.blockNumber)}:${Number(log.logIndex)}`
     const other = seen.get(place)
     if (other && (other.transactionHash !== log.transactionHash || other.data !== log.data))
@@ -115,6 +116,14 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   }
   return [...seen.values()].sort(
     (a, b) => Number(a.blockNumber) - Number(b.blockNumber) || Number(a.logIndex) - Number(b.logIndex),
+  )
+}
+
+/** Checks the members that the indexer reads before it compares a log with its block. */
+function isLog(log: unknown): boolean {
+  const { address, topics, data, blockNumber, logIndex } = (log ?? {}) as Record<keyof RpcLog, unknown>
+  return (
+    [address, data, blockNumber, logIndex].every((each) => typeof each === 'string') && Array.isArray(topics)
   )
 }
 
