@@ -128,7 +128,8 @@ export class Endpoint {
       return { answer }
     } catch (thrown) {
       const error = this.withoutUrl(thrown as Error)
-      const isRefusal = error instanceof RpcError && !isTemporary(error)
+      // An endpoint that refuses eth_chainId refuses every call, for example because its key has expired.
+      const isRefusal = asked.length > 0 && error instanceof RpcError && !isTemporary(error)
       this.count(asked, isRefusal ? 'refused' : 'failed')
       return isRefusal ? { refusal: error } : { failure: error }
     }
