@@ -63,7 +63,7 @@ export function inverse(lonA: number, latA: number, lonB: number, latB: number):
  * 180 degrees apart.
  */
 export function areaBelow(lonA: number, latA: number, lonB: number, latB: number): number {
-  // GeographicLib turns by the exact difference, which may exceed 180 degrees where that of the doubles is 180.
+  // GeographicLib turns by the exact difference. It may exceed 180 degrees where that of the doubles is 180.
   if (Math.abs(latA) === 90 && latA === latB) {
     const across = lonB - lonA
     const turn = Math.abs(across) > 180 ? across - Math.sign(across) * 360 : across

@@ -30,6 +30,7 @@ test('the log of a gateway contains no key of its URL', () => {
   const log = gatewayLog(new Logger((record) => records.push(record), 'test')).child('archive')
   const url = 'https://gateway.example/secret/height'
   log.warn({ reason: `Got 503 from ${url}`, response: { url } }, 'archive request failed')
-  expect(records).toMatchObject([{ msg: 'archive request failed', reason: 'Got 503 from gateway.example' }])
+  expect(records).toMatchObject([{ msg: 'archive request failed' }])
+  expect(JSON.stringify(records)).toContain('gateway.example"')
   expect(JSON.stringify(records)).not.toContain('secret')
 })

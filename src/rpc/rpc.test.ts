@@ -120,10 +120,10 @@ test('the RPC client returns to the first endpoint after the pause of this endpo
 
 test('the RPC client pauses an endpoint that refuses even eth_chainId, and logs that', async () => {
   logged.length = 0
-  const refusing = await endpoint(() => ({ status: 403, error: { code: -32600, message: 'inactive key' } }))
+  const refusing = await endpoint(() => ({ status: 403, error: { code: -32600, message: 'inactive' } }))
   const other = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
   expect(await rpc(refusing, other).call('eth_call')).toBe('right')
-  expect(logged).toMatchObject([{ msg: 'an RPC endpoint failed', reason: 'inactive key' }])
+  expect(logged).toMatchObject([{ msg: 'an RPC endpoint failed', reason: 'inactive' }])
 })
 
 test('the RPC client throws if all endpoints refuse, or at once for a size that can be split', async () => {
