@@ -90,8 +90,8 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     (request) => parts.walletTier?.tierOf(request) !== undefined,
   )
   logRequests(app)
-  redirectSlashes(app)
   await openToAllOrigins(app)
+  redirectSlashes(app)
   compressTexts(app)
   boundResponses(app)
 
@@ -225,15 +225,12 @@ function logRequests(app: FastifyInstance): void {
   })
 }
 
-/**
- * Redirects pages with a trailing slash to the address without, because their links are relative. Routes
- * that the OpenAPI document leaves out are for browsers; some of the others also return pages.
- */
+/** Redirects browsers from a trailing slash to the address without it: links of pages are relative. */
 function redirectSlashes(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const { url, is404, method, headers, routeOptions } = request
+    const { url, is404, method, headers } = request
     const [path] = url.split('?', 1) as [string]
-    const isPage = routeOptions.schema?.hide === true || prefersHtml(headers.accept)
+    const isPage = prefersHtml(headers.accept)
     if (path.length < 2 || !path.endsWith('/') || is404 || !isPage || !['GET', 'HEAD'].includes(method))
       return done()
     // A relative address is correct behind any path prefix of a reverse proxy.
