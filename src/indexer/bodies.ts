@@ -151,7 +151,7 @@ export class BodyReader {
 
   private async readPage(uids: string[], route: Route): Promise<AttestationBody[]> {
     // A failed page is split after a few attempts. A page with a single body cannot be split, so it is
-    // retried without limit.
+    // retried until each endpoint was asked and one of them refuses it.
     const options = uids.length > 1 ? { splittable: true, rounds: PAGE_ROUNDS } : {}
     // A single body is read from EAS directly, because Multicall3 would copy it in memory, which costs gas.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())

@@ -3,7 +3,7 @@ import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
 import { rpcClient } from './http'
-import { isTemporary } from './refusals'
+import { isTemporary, statusOf } from './refusals'
 
 export interface EndpointOptions {
   /** chain that the endpoint must be on */
@@ -129,7 +129,9 @@ export class Endpoint {
     } catch (thrown) {
       const error = this.withoutUrl(thrown as Error)
       // An endpoint that refuses eth_chainId refuses every call, for example because its key has expired.
+      // After a refusal with an HTTP status, the id is read again.
       const isRefusal = asked.length > 0 && error instanceof RpcError && !isTemporary(error)
+      if (isRefusal && statusOf(error) !== undefined) this.chainId = undefined
       this.count(asked, isRefusal ? 'refused' : 'failed')
       return isRefusal ? { refusal: error } : { failure: error }
     }

@@ -114,9 +114,9 @@ class HttpConnection {
   }
 }
 
-/** True if a status concerns the endpoint as a whole (its key, its limits, its health), not one call. */
+/** True if a status concerns the endpoint as a whole (its key, plan, limits or health), not one call. */
 function isOutage(status: number): boolean {
-  return status === 401 || status === 408 || status === 429 || (status >= 500 && status !== 501)
+  return [401, 402, 408, 429].includes(status) || (status >= 500 && status !== 501)
 }
 
 /** Returns the first JSON-RPC error in the body of a response without success; undefined if it has none. */

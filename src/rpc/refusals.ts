@@ -19,14 +19,22 @@ export function isTemporary(error: RpcError): boolean {
   return error.code === 429 || WORDS.temporary.test(error.message)
 }
 
-/** True if a JSON-RPC error, or the HTTP status that came with it, refuses the size of the request. */
+/**
+ * True if a JSON-RPC error refuses the size of the request. If it came with an HTTP status, this decides: the
+ * limit of a plan is another one.
+ */
 export function isTooMuch(error: RpcError): boolean {
-  return WORDS.tooMuch.test(error.message) || isHttpTooMuch(error)
+  return statusOf(error) === undefined ? WORDS.tooMuch.test(error.message) : isHttpTooMuch(error)
+}
+
+/** HTTP status that came with an error; undefined for the error of a successful response. */
+export function statusOf(error: Error): number | undefined {
+  return (error as { response?: { status?: number } }).response?.status
 }
 
 /** True if an HTTP status refuses the size of the request. */
 export function isHttpTooMuch(error: Error): boolean {
-  const status = (error as { response?: { status?: number } }).response?.status
+  const status = statusOf(error)
   return status === 400 || status === 413 || status === 422
 }
 
