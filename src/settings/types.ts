@@ -94,14 +94,17 @@ export const LISTENING = type('[host:]port', (text): Listening => {
 
 export const HTTP_URL = type('http(s) URL', (text) => {
   if (!/^https?:\/\/\S+$/.test(text) || !URL.canParse(text)) throw new Error('expected an http(s) URL')
-  const { username, password } = new URL(text)
-  try {
-    decodeURIComponent(username + password)
-  } catch {
-    throw new Error('expected an http(s) URL with %25 for % in its user and password')
-  }
+  if (!isDecodable(text)) throw new Error('expected an http(s) URL with %25 for % in its user and password')
   return text
 })
+function isDecodable(url: string): boolean {
+  const { username, password } = new URL(url)
+  try {
+    return decodeURIComponent(username + password) !== undefined
+  } catch {
+    return false
+  }
+}
 const SOME_HTTP_URLS = listOf(HTTP_URL)
 export const HTTP_URLS = type(SOME_HTTP_URLS.name, (text) => {
   const urls = SOME_HTTP_URLS.parse(text)
@@ -112,7 +115,7 @@ export const HTTP_URLS = type(SOME_HTTP_URLS.name, (text) => {
 function isServerUrl(text: string): boolean {
   return !/[\s#]/.test(text) && URL.canParse(text)
 }
-const ESCAPES = 'with %23, %2F, %3F and %40 for #, /, ? and @ in the password'
+const ESCAPES = 'with %23, %25, %2F, %3F and %40 for #, %, /, ? and @ in the password'
 const POSTGRES = 'a URL such as postgres://user:password@host:5432/name'
 /** URL that may list several hosts (src/postgres.ts), or none, for the socket of a local server. */
 export const POSTGRES_URL = type('postgres URL', (text) => {
@@ -130,7 +133,7 @@ export const POSTGRES_URLS = listOf(
   /,(?=\s*postgres)/,
 )
 export const REDIS_URL = type('redis URL', (text) => {
-  if (!/^rediss?:\/\/./.test(text) || !isServerUrl(text))
+  if (!/^rediss?:\/\/./.test(text) || !isServerUrl(text) || !isDecodable(text))
     throw new Error(`expected a URL such as redis://host:6379, ${ESCAPES}`)
   return text
 })
