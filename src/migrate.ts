@@ -7,6 +7,9 @@ import { processSettings, SettingsError } from './config'
 import { primaryUrl } from './postgres'
 import { onStop } from './process'
 
+/** Key of the advisory lock that one process holds while it applies migrations. */
+const LOCK = 7_283_461
+
 interface Migration {
   name: string
   up(database: Client): Promise<unknown>
@@ -64,8 +67,8 @@ async function missingOf(database: Client, known: readonly Migration[]): Promise
 
 /** Applies these migrations, except those that another process has applied in the meantime. */
 async function migratePart(database: Client, part: readonly Migration[]): Promise<string[]> {
+  await database.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
   await database.query(APPLIED)
-  await database.query('LOCK TABLE migrations IN SHARE ROW EXCLUSIVE MODE')
   const missing = await missingOf(database, part)
   for (const migration of missing) {
     await migration.up(database)
