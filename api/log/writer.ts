@@ -47,6 +47,8 @@ interface Waiting {
   leaf: Uint8Array
   /** Rejects if the answer must not be published any more. */
   stillValid: () => Promise<void>
+  /** Time of `performance.now()` at which the answer was checked last */
+  checkedAt: number
   /** Time of `performance.now()` until which the entry waits for a log that accepts entries */
   until: number
   resolve: (origin: string) => void
@@ -75,11 +77,26 @@ export class LogWriter {
     const bytes = encodeEntry({ ...entry, time })
     const leaf = leafHash(bytes)
     const origin = await new Promise<string>((resolve, reject) => {
-      const until = performance.now() + OPEN_PATIENCE_MS
-      this.queue.push({ entry: bytes, leaf, stillValid, until, resolve, reject })
-      if (!this.isWriting) void this.write()
+      const checkedAt = performance.now()
+      const until = checkedAt + OPEN_PATIENCE_MS
+      this.add({ entry: bytes, leaf, stillValid, checkedAt, until, resolve, reject })
     })
     return { origin, leaf: toHex(leaf), by: time + INCLUSION_SECONDS }
+  }
+
+  private add(waiting: Waiting): void {
+    this.queue.push(waiting)
+    if (!this.isWriting) void this.write()
+  }
+
+  /** Returns the entries that were checked recently. The others are queued again once they are checked. */
+  private checked(waiting: readonly Waiting[]): readonly Waiting[] {
+    const recent = performance.now() - CHECK_EVERY_MS
+    return waiting.filter((each) => {
+      if (each.checkedAt > recent) return true
+      each.stillValid().then(() => this.add({ ...each, checkedAt: performance.now() }), each.reject)
+      return false
+    })
   }
 
   private async write(): Promise<void> {
@@ -110,8 +127,7 @@ export class LogWriter {
   /** Commits a group. Rejects each entry whose `until` has passed while the log accepts no entries. */
   private async commit(group: readonly Waiting[]): Promise<void> {
     const { store, refusal, reason } = this.parts
-    let checkedAt = performance.now()
-    for (let waiting = group; waiting.length > 0; await pause(LOOK_EVERY_MS)) {
+    for (let waiting = this.checked(group); waiting.length > 0; waiting = this.checked(waiting)) {
       const entries = waiting.map(({ entry }) => entry)
       const leaves = waiting.map(({ leaf }) => leaf)
       const origin = refusal() === undefined ? await store.append(entries, leaves) : undefined
@@ -126,12 +142,7 @@ export class LogWriter {
       for (const { reject } of late)
         reject(new UnavailableError(`The transparency log accepts no entries: ${reason(stopped)}`))
       waiting = waiting.filter(({ until }) => now <= until)
-      if (performance.now() - checkedAt < CHECK_EVERY_MS) continue
-      const checks = await Promise.allSettled(waiting.map(({ stillValid }) => stillValid()))
-      for (const [at, check] of checks.entries())
-        if (check.status === 'rejected') waiting[at]!.reject(check.reason as Error)
-      waiting = waiting.filter((_, at) => checks[at]!.status === 'fulfilled')
-      checkedAt = performance.now()
+      if (waiting.length > 0) await pause(LOOK_EVERY_MS)
     }
   }
 }
