@@ -110,13 +110,10 @@ async function findBefore(
 ): Promise<State> {
   // The nonce is read before the search: if another process lands the answer in between, the search finds it.
   const reason = await mendable(wallet.reader(), submission, refusal)
-  const search = landedBefore(context, wallet.reader(), submission, options.signal)
-  const before = await search.catch((error: unknown) => {
-    if (!(reason instanceof LandingError && error instanceof RevertedError)) throw error
-    // The contract rejects every call, so the answer may have landed: `contractError` would exclude it.
-    const { message, transactionHash, revertData } = reason
-    throw new LandingError(message, undefined, transactionHash, revertData, { cause: error })
-  })
+  // A proxy checks its owner before the signature, and all else after it.
+  const mayHaveLanded = contractError(refusal.refused) === 'AccessDenied'
+  if (reason instanceof LandingError && !mayHaveLanded) throw reason
+  const before = await landedBefore(context, wallet.reader(), submission, options.signal)
   if (before.length > 0) return allLanded(before, submission, refusal.transactionHash)
   if (reason instanceof LandingError) throw reason
   if (reason === USED)

@@ -159,7 +159,7 @@ async function askQuorum(
       // The deadline must be before the end of the epoch, and operators refuse a deadline in the past.
       if (leftOf(named) < LAST_MS) {
         // After an abort, the second reading reports the operators that do not respond.
-        await pause(Math.max(0, leftOf(named)), ending.signal).catch(() => {})
+        await pause(Math.max(0, Math.ceil(leftOf(named)) + 1), ending.signal).catch(() => {})
         named = await read()
       }
       epochs.set(chainId, { ...named, at: performance.now() })
