@@ -13,22 +13,35 @@ const PROXY = `0x${'7'.repeat(40)}`
 const UID = `0x${'a'.repeat(64)}`
 const NOW = Math.floor(Date.now() / 1000)
 const DEADLINE = NOW - 60
+/** Accounts whose attestations were searched. */
+const searched: string[] = []
 const chain = CHAINS.find(({ slug }) => slug === 'base-sepolia')!
 
 /** Verifies an answer whose deadline has passed, at a head of this age, in which it has not landed. */
-async function verified(submission: 'direct' | 'proxy', headAge: number, isLocal: boolean) {
+async function verified(
+  submission: 'direct' | 'proxy',
+  headAge: number,
+  isLocal: boolean,
+  others: string[] = [],
+) {
   const signer = await keySigner(KEY)
   const time = NOW - headAge
   const reader = {
     ...{ logs: { span: Infinity }, isLocal: async () => isLocal, of: () => reader },
-    block: async (which: number | 'latest') => ({ number: which === 'latest' ? 1_000 : which, time }),
-    attested: async () => [],
+    block: async (which: number | 'latest') => ({
+      number: which === 'latest' ? chain.firstBlock + 1_000 : which,
+      time,
+    }),
+    attested: async (filter: { attester: string }) => {
+      searched.push(filter.attester)
+      return []
+    },
     // The proxy compares the deadline with the time of its head.
     revertOf: async () => (time > DEADLINE ? '0x1ab7da6b' : undefined),
     proxyOwner: async () => signer.address,
     nonce: async () => 5n,
   } as unknown as ChainReader
-  const keys = { signer, others: [], seals: [sealOf(`0x${'2'.repeat(64)}`)] }
+  const keys = { signer, others, seals: [sealOf(`0x${'2'.repeat(64)}`)] }
   const attester = new Attester(
     keys as never,
     { chain, proxy: PROXY, rpcUrls: [] } as never,
@@ -75,4 +88,12 @@ test.each([
   expect(reasons).toHaveLength(1)
   // An answer that may have landed must not be signed again.
   expect(reasons[0]!.includes('resign')).toBe(status === 'not landed')
+})
+
+test('an answer is also searched by the other keys of the service, which may have re-signed it', async () => {
+  const other = `0x${'c'.repeat(40)}`
+  searched.length = 0
+  await verified('direct', 5, false, [other])
+  expect(searched.map((each) => each.toLowerCase()).at(-1)).toBe(other)
+  expect(searched).toHaveLength(2)
 })

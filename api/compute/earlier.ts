@@ -26,7 +26,7 @@ import {
 } from './answers'
 import type { Attester, ServedChain, Statement, Terms } from './attester'
 import { contractFor, inPlace, landingOf, servedChain, validityCheck, type ComputeParts } from './compute'
-import { NOWHERE, findLanded } from './landed'
+import { findLanded } from './landed'
 import {
   CLAIM_NAMES,
   type BatchResult,
@@ -192,13 +192,13 @@ export async function resignBatch(
     )
   const { submission = [...forms][0], include } = request
   const contract = await contractFor(parts, chain, submission)
-  const seen = new Set<number>()
-  // The proxy accepts a signature once, so an answer that is listed twice gets another expiration.
-  const again = ({ expirationTime = 0 }: UnsignedResult) =>
-    seen.has(expirationTime) || void seen.add(expirationTime)
+  const expirations = earlier.map(({ unsigned }) => unsigned.expirationTime)
   return signBatch(
     await landingOf(parts, chain, contract, include, true),
-    earlier.map(({ unsigned }) => (again(unsigned) ? { ...unsigned, expirationTime: 0 } : unsigned)),
+    // The proxy accepts a signature once, so an answer that is listed twice gets another expiration.
+    earlier.map(({ unsigned }, i) =>
+      expirations.indexOf(unsigned.expirationTime) < i ? { ...unsigned, expirationTime: 0 } : unsigned,
+    ),
   )
 }
 
@@ -288,7 +288,7 @@ export async function verify(parts: ComputeParts, request: VerifyRequest, work: 
     reasons,
     says: claims,
     landed: standing.landed,
-    attester: attester.address,
+    attester: by,
     submission: contract.submission,
     contract: contract.address,
     nonce: nonce === undefined ? null : { signed: nonce, current: standing.current! },
@@ -328,8 +328,15 @@ async function atEas(
         (await chain.reader.nonceAt(by, number)) > BigInt(nonce)
       : // At a head before the deadline, the answer may have landed in a later block.
         !late.isLate || layout === 'legacy' || time > terms.deadline || (await chain.reader.isLocal())
-  const landed =
-    claims && (await findLanded(chain, { ...statement, ...terms }, by, claims.timestamp, isDecisive))
+  let landed: Landed | null = null
+  // While keys are replaced, an instance with another key may have re-signed the answer.
+  for (const signer of claims ? new Set([by, chain.attester.address, ...chain.attester.others]) : []) {
+    const found = await findLanded(
+      ...[chain, { ...statement, ...terms }, signer, claims!.timestamp, isDecisive],
+    )
+    if (landed?.status !== 'unknown' || found.status === 'landed') landed = found
+    if (landed.status === 'landed') break
+  }
   const reasons: string[] = []
   if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? usedBy(landed.status, late) : ''}`)
   if (nonce > current) reasons.push(`nonce ${nonce} cannot be used yet: the contract expects ${current}`)
@@ -338,9 +345,8 @@ async function atEas(
 }
 
 /**
- * Checks by a simulated call if the proxy would accept an answer. The proxy checks the owner and the deadline
- * before it checks for a used signature, so that only an answer that it would accept has certainly not
- * landed.
+ * Checks by a simulated call if the proxy would accept an answer. It may accept one that has landed, with the
+ * signature of a re-signed answer.
  */
 async function atProxy(
   chain: ServedChain,
@@ -352,17 +358,14 @@ async function atProxy(
   if (!ours) return { reasons: [], landed: null }
   const { claims, call } = ours
   const revert = await chain.reader.revertOf(contract.address, attestCalldata('proxy', call))
-  if (revert === undefined) {
-    // At a head before the deadline, the answer may have landed in a later block.
-    const status = late.isLate && !(await chain.reader.isLocal()) ? 'unknown' : 'not landed'
-    const landed: Landed = { status, ...NOWHERE }
-    return { reasons: late.isLate ? [tooLate(terms, landed, late)] : [], landed }
-  }
-  const error = delegationError('proxy', revert)
-  // The deadline has passed at one endpoint. At a head before it, the answer can still land.
-  const isDecisive = ({ time }: Block) => error !== 'DeadlineExpired' || time > terms.deadline
+  const error = revert === undefined ? undefined : delegationError('proxy', revert)
+  // At a head before the deadline, the answer may have landed in a later block.
+  const isDecisive = async ({ time }: Block) =>
+    error !== 'UsedSignature' &&
+    ((revert === undefined && !late.isLate) || time > terms.deadline || (await chain.reader.isLocal()))
   const content = { ...statement, ...terms }
   const landed = await findLanded(chain, content, contract.address, claims.timestamp, isDecisive)
+  if (revert === undefined) return { reasons: late.isLate ? [tooLate(terms, landed, late)] : [], landed }
   if (error === 'UsedSignature' || landed.status === 'landed')
     return { reasons: ['the proxy has already accepted this signature: this answer has landed'], landed }
   const reason =

@@ -6,7 +6,7 @@ import type { AttestedLog, Block, ChainReader } from '../contracts'
 import { UnavailableError } from '../http/problems'
 import type { Landed } from './schemas'
 
-export const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
+const NOWHERE = { uid: null, transactionHash: null, blockNumber: null, revoked: null }
 /** Maximum lag of a block's time behind the clock of this service, in seconds. */
 const SKEW_SECONDS = 120
 /** Number of blocks below which a local chain is searched from its first block. */

@@ -193,7 +193,7 @@ export const Verification = named(
           },
         ),
       ),
-      attester: address('Attester of this chain.'),
+      attester: address('Signer of the answer; the attester of this chain if it is not of this service.'),
       submission: SUBMISSION,
       contract: address('Contract that it was signed for.'),
       nonce: orNull(

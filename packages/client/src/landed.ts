@@ -144,7 +144,7 @@ async function landedEarlier(
 
 /** Asks the service about an answer, and checks the attestation that it finds against the chain. */
 async function askLanded(
-  { verify }: Context,
+  { verify, options }: Context,
   reader: ChainReader,
   { chain, direct, attester, recorded }: Submission,
   answer: Answer,
@@ -157,10 +157,15 @@ async function askLanded(
   if (landed?.status === 'landed') {
     const { uid, transactionHash, blockNumber } = landed
     const made = await getAttestation(reader, chain.eas, uid!)
+    // While keys are replaced, an instance with another key may have re-signed the answer.
+    const others = options.attester ? [] : [chain.attester, ...(chain.otherAttesters ?? [])]
+    const isOne = (account: string) => [attester, ...others].some((each) => same(each, account))
     const isOurs =
       made !== undefined &&
-      holds(made, answer, recorded) &&
-      (direct || same(await getProxiedAttester(reader, recorded, uid!), attester))
+      isContentOf(made, answer.attestation) &&
+      (direct
+        ? isOne(made.attester)
+        : same(made.attester, recorded) && isOne(await getProxiedAttester(reader, recorded, uid!)))
     if (isOurs)
       return {
         found: { ...landedAs(made, chain, transactionHash!, blockNumber!), already: true },
