@@ -201,7 +201,8 @@ export class ChainReader extends ChainNode {
   /**
    * Returns the attestations of this schema by this attester to this recipient in these blocks, both
    * included, oldest first. Throws an UnavailableError also if the range is too wide for the RPC endpoint, or
-   * if the endpoint lacks its last block: a lagging one returns no logs instead of an error.
+   * if the endpoint lacks its last block: a lagging one returns no logs instead of an error. An endpoint that
+   * refuses batches is asked for both separately.
    */
   async attested(
     { recipient, attester, schema }: { recipient: string; attester: string; schema: string },
