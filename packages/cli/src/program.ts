@@ -75,8 +75,9 @@ export function buildProgram(
   }
   command('completion', 'print the completion script of a shell', async () => {
     const { completionScript } = await import('./completion.ts')
-    return async ({ print }, shell: (typeof SHELLS)[number]) =>
-      print(completionScript(program, shell).trimEnd())
+    return async ({ print }, shell: (typeof SHELLS)[number]) => {
+      for (const line of completionScript(program, shell).trimEnd().split('\n')) print(line)
+    }
   }).addArgument(new Argument('<shell>').choices(SHELLS))
   const isCommand = (name: string) => program.commands.some((each) => each.name() === name)
   program

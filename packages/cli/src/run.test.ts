@@ -6,13 +6,20 @@ import { run } from './run'
 
 afterEach(() => void vi.unstubAllGlobals())
 
-async function errorOf(...argv: string[]): Promise<string> {
+async function outputsOf(...argv: string[]): Promise<string[]> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const { signal } = new AbortController()
   await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })
+  stdout.end()
   stderr.end()
-  return text(stderr)
+  return Promise.all([text(stdout), text(stderr)])
 }
+const errorOf = async (...argv: string[]) => (await outputsOf(...argv))[1]!
+
+test('the completion script of a shell keeps its line breaks', async () => {
+  const [script] = await outputsOf('completion', 'bash')
+  expect(script).toMatch(/^# bash completion.*\n_geo\(\) \{\n/)
+})
 
 test('an error has no control characters besides its line breaks', async () => {
   const name = 'x\x1b[2J\u009b31m\u202e'
@@ -32,7 +39,7 @@ test('a position west of Greenwich is an argument, and the value of an option st
   })
   await errorOf('records', '--memo', '-1,5 degrees', '--json')
   expect(asked).toEqual(['-1,5 degrees'])
-  await errorOf('distance', '--chain', '1', '-1,5', '-2,5', '--timeout', '1')
+  await errorOf('distance', '--chain', '1', '-1,5', '-2,5', '--timeout', '30')
   expect(asked.at(-1)).toMatchObject({
     from: { coordinates: [-1, 5] },
     to: { coordinates: [-2, 5] },

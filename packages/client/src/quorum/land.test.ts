@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { encodeAbiParameters, encodeErrorResult, parseAbi, parseAbiParameters, type Hex } from 'viem'
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { encodeBooleanResult } from '../../../../src/eas'
 import type { Chain, QuorumAnswer } from '../types'
 import { landQuorum } from './land'
@@ -56,6 +56,8 @@ const walletOn = (refusal: Hex, landed: boolean) => {
   }
 }
 
+afterEach(() => vi.restoreAllMocks())
+
 describe('an answer of a quorum that the contract refuses', () => {
   const landOn = (wallet: ReturnType<typeof walletOn>) =>
     landQuorum(
@@ -76,7 +78,7 @@ describe('an answer of a quorum that the contract refuses', () => {
     })
   })
   test('waits for a block of its epoch', async () => {
-    const clock = vi.spyOn(Date, 'now').mockReturnValue((TIME + 1) * 1000)
+    vi.spyOn(Date, 'now').mockReturnValue((TIME + 1) * 1000)
     const wallet = walletOn(
       encodeErrorResult({
         abi: ERRORS,
@@ -93,7 +95,6 @@ describe('an answer of a quorum that the contract refuses', () => {
     }
     await expect(landOn({ request })).rejects.toMatchObject({ contractError: 'EpochNotValid' })
     expect(heads).toBe(2)
-    clock.mockRestore()
   })
   test('has not landed if its deadline passed before', async () => {
     await expect(land(refusals.DeadlinePassed, false)).rejects.toMatchObject({
