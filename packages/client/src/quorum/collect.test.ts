@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { expect, test } from 'vitest'
-import { ApiError } from '../errors'
+import { apiError, ApiError } from '../errors'
 import { collect } from './collect'
-import type { Operator } from './operators'
+import { dissentOf, type Operator } from './operators'
 
 test.each([
   [['not-indexed-yet', 'skew'], 'not-indexed-yet'],
@@ -16,4 +16,12 @@ test.each([
   const operator = { url: 'http://one', sign } as unknown as Operator
   const answer = collect([operator], 1, {}, AbortSignal.timeout(20_000), async () => ({ isSigned: false }))
   await expect(answer).rejects.toMatchObject({ dissent: [{ reason }] })
+})
+
+test.each([
+  [apiError(403, '<html>Blocked</html>'), 'failed'],
+  [apiError(404, { type: 'about:blank', status: 404 }), 'invalid-input'],
+  [apiError(500, {}), 'failed'],
+])('an operator dissents for its own refusal only: %s', (error, reason) => {
+  expect(dissentOf('http://one', error)).toMatchObject({ reason })
 })

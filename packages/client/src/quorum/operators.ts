@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { isAddress } from 'viem'
 import type { GeoOptions } from '../context'
-import { ApiError, GeoError, invalidInput, messageOf } from '../errors'
+import { ApiError, GeoError, invalidInput, isOfRequest, messageOf } from '../errors'
 import { requireJson, sender, type Send } from '../http'
 import { same } from '../says'
 import type { Dissent, QuorumSignature } from '../types'
@@ -127,7 +127,10 @@ const isAccount = (value: unknown) => typeof value === 'string' && isAddress(val
  */
 const SETTLED_SECONDS = 60
 
-/** Returns the contract and the newest valid epoch that k operators name. Throws a QuorumError. */
+/**
+ * Returns the contract and the newest valid epoch that k operators name. During the first SETTLED_SECONDS of
+ * an epoch, the earlier one is preferred while it is valid. Throws a QuorumError.
+ */
 export function currentEpoch(
   operators: readonly Operator[],
   { contract, k }: QuorumOptions,
@@ -186,7 +189,7 @@ export function currentEpoch(
 
 export function dissentOf(url: string, error: unknown): Dissent {
   if (!(error instanceof ApiError)) return { url, reason: 'unreachable', detail: messageOf(error) }
-  const reason = error.refusal ?? (error.retryable ? 'busy' : error.status < 500 ? 'invalid-input' : 'failed')
+  const reason = error.refusal ?? (error.retryable ? 'busy' : isOfRequest(error) ? 'invalid-input' : 'failed')
   return { url, reason, detail: error.detail }
 }
 
