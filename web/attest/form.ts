@@ -61,7 +61,7 @@ export function useForm() {
     return file.finally(() => setReading((files) => files - 1))
   }
   const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
-  return { fields, set, setMedia, reads, isReading: reading > 0, isLinked, problemAt, setProblem }
+  return { fields, set, setMedia, reads, isReading: reading > 0, isLinked, problem, problemAt, setProblem }
 }
 
 /** Place in the form. Throws a FormError. */

@@ -73,7 +73,8 @@ export default function Attest({
         form={form}
         // Without the map, a drawing in progress ends.
         map={isAttesting ? undefined : map}
-        isDisabled={isAttesting}
+        // A disabled field cannot be focused.
+        isDisabled={isAttesting && !form.problem}
         change={change}
         edit={edit}
         chainField={
