@@ -72,8 +72,8 @@ export async function checkEntry(
 
 /**
  * Recomputes an answer, given by its claim or by the UID of its attestation, from its inputs on the chain. It
- * is `unresolved` if an input is not on the chain. Throws a ConnectionError if the RPC endpoint does not
- * respond.
+ * is `unresolved` if its attestation or an input is not on the chain. Throws a ConnectionError if the RPC
+ * endpoint does not respond.
  */
 export async function recomputed(
   answer: Parameters<Geo['recompute']>[0],

@@ -19,6 +19,7 @@ import { contentKey } from './attested'
 import { Chains } from './chains'
 import { MAX_BYTES, download, maximumOf } from './download'
 import { checkEntry, recomputed } from './entries'
+import { recomputeLanded } from './landed'
 import { Metrics, publish, replaceFile } from './metrics'
 import { REMEMBERED_SECONDS, comparisonOf, prune, readState, type State } from './state'
 
@@ -121,7 +122,7 @@ class Monitor {
     // Otherwise the contents are out of date.
     if (isRead) {
       this.raiseUnlogged(readAt)
-      await this.attempt(() => this.recomputeLanded())
+      await this.recomputeLanded()
       prune(state, unixSeconds(), areRead)
     }
     // Alarms are sent whatever failed: the log's operator could otherwise delay them.
@@ -292,19 +293,15 @@ class Monitor {
     ]
   }
 
-  /**
-   * Recomputes landed answers that could not be recomputed when they were logged: a service may log an answer
-   * before it attests the input, whose UID it can predict.
-   */
-  private async recomputeLanded(): Promise<void> {
+  private recomputeLanded(): Promise<void> {
     const { session, state } = this
-    for (const [uid, { index, chainId }] of Object.entries(state.landed)) {
-      const connect = (id: number) => this.chains.connect(id)
-      const checked = await recomputed(uid, chainId, session.geo, connect, session.signal)
-      if (checked.result === 'differs')
-        this.alarms.raise('differs', `Entry ${index}: ${checked.reason}`, String(index))
-      delete state.landed[uid]
-    }
+    const connect = (id: number) => this.chains.connect(id)
+    return recomputeLanded(
+      state,
+      unixSeconds(),
+      (uid, chainId) => this.attempt(() => recomputed(uid, chainId, session.geo, connect, session.signal)),
+      (index, reason) => this.alarms.raise('differs', `Entry ${index}: ${reason}`, String(index)),
+    )
   }
 
   /** Raises an alarm for each attestation that the log should include by `readAt`, when it was read. */
@@ -319,7 +316,7 @@ class Monitor {
       if (result === 'waiting') return true
       if (result !== 'older') metrics.count('attestations', result)
       const unresolved = state.unresolved[key]
-      if (result === 'logged' && unresolved) state.landed[uid] = unresolved
+      if (result === 'logged' && unresolved) state.landed[uid] = { ...unresolved, key }
       if (result === 'unknown') unknown.set(chain, (unknown.get(chain) ?? 0) + 1)
       const message = `The attestation ${uid} on ${chain} has no entry in the log.`
       if (result === 'unlogged') this.alarms.raise(result, message, `${chain} ${uid}`)

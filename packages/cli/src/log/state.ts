@@ -31,7 +31,7 @@ export interface State extends AlarmState {
   /** entries of `contents` that could not be recomputed, because an input was not on the chain */
   unresolved: Record<string, UnresolvedEntry>
   /** landed entries of `unresolved`, to recompute again, by the UID of their attestation */
-  landed: Record<string, UnresolvedEntry>
+  landed: Record<string, LandedEntry>
   /** Unix seconds; contents of earlier entries were forgotten */
   pruned?: number
   /**
@@ -54,6 +54,12 @@ export interface State extends AlarmState {
 interface UnresolvedEntry {
   index: number
   chainId: number
+}
+interface LandedEntry extends UnresolvedEntry {
+  /** key of its content in `contents` */
+  key: string
+  /** Unix seconds at which it could not be recomputed last */
+  tried?: number
 }
 
 /**
@@ -175,4 +181,6 @@ export function prune(state: State, now: number, isRead: boolean): void {
     delete state.unresolved[key]
     state.pruned = oldest
   }
+  for (const [uid, { key }] of Object.entries(state.landed))
+    if (state.contents[key] === undefined) delete state.landed[uid]
 }
