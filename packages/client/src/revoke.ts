@@ -46,11 +46,12 @@ export async function revokeOnchain(
   const common = { uid, chainId: chain.id }
   if (attestation.revocationTime !== 0n)
     return { ...common, revocationTime: Number(attestation.revocationTime), already: true }
-  await requireSame(wallet, attestation.attester, 'The attester')
+  const from = await wallet.address()
+  requireSame(from, attestation.attester, 'The attester')
   if (!attestation.revocable)
     throw new LandingError(`The attestation ${uid} is not revocable. Nothing was sent.`, 'Irrevocable')
   const call = { to: chain.eas, data: revokeCall(attestation.schema, uid) }
-  const sent = await sendRevocation(signer, wallet, chain, call, signal)
+  const sent = await sendRevocation(signer, wallet, chain, call, { from, signal })
   const revocationTime = await readAfter(
     sent,
     async () => Number((await getAttestation(reader, chain.eas, uid))?.revocationTime) || undefined,
@@ -90,13 +91,15 @@ export async function revokeSigned(
     throw new GeoError(
       `The attestation ${uid} was made for chain ${chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
     )
-  if (attestation) await requireSame(wallet, attestation.signer, 'The signer')
-  const revocationTime = async () => getRevokeOffchain(reader, chain.eas, await wallet.address(), uid)
+  // The user may switch the account of the wallet meanwhile.
+  const from = await wallet.address()
+  if (attestation) requireSame(from, attestation.signer, 'The signer')
+  const revocationTime = () => getRevokeOffchain(reader, chain.eas, from, uid)
   const common = { uid, chainId: chain.id }
   const before = await revocationTime()
   if (before !== 0) return { ...common, revocationTime: before, already: true }
   const call = { to: chain.eas, data: revokeOffchainCall(uid) }
-  const sent = await sendRevocation(signer, wallet, chain, call, signal)
+  const sent = await sendRevocation(signer, wallet, chain, call, { from, signal })
   const now = await readAfter(sent, async () => (await revocationTime()) || undefined, signal)
   return { ...common, revocationTime: now, already: false, ...sent }
 }
@@ -128,8 +131,7 @@ async function ready(context: Context, uid: string, signer: Signer, which: numbe
   return { wallet, chain, reader }
 }
 
-async function requireSame(wallet: Wallet, maker: string, who: string): Promise<void> {
-  const address = await wallet.address()
+function requireSame(address: string, maker: string, who: string): void {
   if (!same(address, maker))
     throw new SignerError(
       `${who} of the attestation is ${maker}, and only this account can revoke it, but the given signer is ${address}. Nothing was sent.`,
@@ -141,10 +143,10 @@ async function sendRevocation(
   wallet: Wallet,
   chain: Chain,
   call: Call,
-  signal: AbortSignal | undefined,
+  sender: { from: string; signal: AbortSignal | undefined },
 ): Promise<{ transactionHash: Hex; blockNumber: number }> {
   const outcome = await inTurn(signer, (release) =>
-    transact(wallet, chain, call, { signal, onSent: release }),
+    transact(wallet, chain, call, { ...sender, onSent: release }),
   )
   if ('refused' in outcome) throw await refusal(outcome, 'The attestation was not revoked')
   const { transactionHash, blockNumber } = outcome.receipt

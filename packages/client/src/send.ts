@@ -92,17 +92,21 @@ export interface Refused {
 /**
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
  * send it, a LostTransactionError if it is never included in a block, and a LandingError if it fails although
- * its simulation succeeded. `from` is the sender: the user may switch the wallet to another account
- * meanwhile.
+ * its simulation succeeded. `from` is the sender, by default the current account of the wallet: the user may
+ * switch the wallet to another account meanwhile.
  */
 export async function transact(
   wallet: Wallet,
   chain: Chain,
   call: Call,
-  { signal, onSent = () => {} }: { signal?: AbortSignal; onSent?: (transactionHash: string) => void },
+  {
+    from: given,
+    signal,
+    onSent = () => {},
+  }: { from?: string; signal?: AbortSignal; onSent?: (transactionHash: string) => void },
 ): Promise<{ receipt: Receipt; from: string } | Refused> {
   const reader = wallet.reader()
-  const from = await wallet.address()
+  const from = given ?? (await wallet.address())
   const refusal = async () => {
     try {
       await reader.call(call, from)
