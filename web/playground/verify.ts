@@ -1,6 +1,7 @@
 import {
   checkSigned,
   expectedAttester,
+  InvalidInputError,
   type Answer,
   type QuorumAnswer,
   type Input,
@@ -42,10 +43,16 @@ export async function checkSignature(answer: Answer): Promise<Check> {
  */
 export async function checkResult(answer: Answer | QuorumAnswer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(inputOf))
-  const recomputed = await geo.recompute(answer, contents)
-  return {
-    state: recomputed.verdict === 'equal' ? 'good' : 'bad',
-    sentence: say.answer.recomputed(recomputed),
+  try {
+    const recomputed = await geo.recompute(answer, contents)
+    return {
+      state: recomputed.verdict === 'equal' ? 'good' : 'bad',
+      sentence: say.answer.recomputed(recomputed),
+    }
+  } catch (error) {
+    // The kernel was loaded, and refuses the answer itself.
+    if (error instanceof InvalidInputError) return { state: 'bad', sentence: reasonOf(error) }
+    throw error
   }
 }
 
