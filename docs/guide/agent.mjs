@@ -33,8 +33,9 @@ for (let tries = 1; ; tries++) {
   try {
     const sent = await wallet.sendTransaction(answer.transaction)
     const { logs } = await sent.wait()
-    const { recipient } = answer.attestation
-    const attester = question.submission === 'proxy' ? chain.proxy.address : chain.attester
+    const { recipient, attester: signer } = answer.attestation
+    // Instances of the service may sign with different keys, so the answer names its own signer.
+    const attester = question.submission === 'proxy' ? chain.proxy.address : signer
     const ours = `${[ATTESTED, zeroPadValue(recipient, 32), zeroPadValue(attester, 32)]}`.toLowerCase()
     // The transaction may have emitted other events before, for example if the wallet is a contract.
     const log = logs.find(({ address, topics }) => address === chain.eas && `${topics.slice(0, 3)}` === ours)
