@@ -79,24 +79,10 @@ export class LogWriter {
     const origin = await new Promise<string>((resolve, reject) => {
       const checkedAt = performance.now()
       const until = checkedAt + OPEN_PATIENCE_MS
-      this.add({ entry: bytes, leaf, stillValid, checkedAt, until, resolve, reject })
+      this.queue.push({ entry: bytes, leaf, stillValid, checkedAt, until, resolve, reject })
+      if (!this.isWriting) void this.write()
     })
     return { origin, leaf: toHex(leaf), by: time + INCLUSION_SECONDS }
-  }
-
-  private add(waiting: Waiting): void {
-    this.queue.push(waiting)
-    if (!this.isWriting) void this.write()
-  }
-
-  /** Returns the entries that were checked recently. The others are queued again once they are checked. */
-  private checked(waiting: readonly Waiting[]): readonly Waiting[] {
-    const recent = performance.now() - CHECK_EVERY_MS
-    return waiting.filter((each) => {
-      if (each.checkedAt > recent) return true
-      each.stillValid().then(() => this.add({ ...each, checkedAt: performance.now() }), each.reject)
-      return false
-    })
   }
 
   private async write(): Promise<void> {
@@ -127,7 +113,7 @@ export class LogWriter {
   /** Commits a group. Rejects each entry whose `until` has passed while the log accepts no entries. */
   private async commit(group: readonly Waiting[]): Promise<void> {
     const { store, refusal, reason } = this.parts
-    for (let waiting = this.checked(group); waiting.length > 0; waiting = this.checked(waiting)) {
+    for (let waiting = await checked(group); waiting.length > 0; waiting = await checked(waiting)) {
       const entries = waiting.map(({ entry }) => entry)
       const leaves = waiting.map(({ leaf }) => leaf)
       const origin = refusal() === undefined ? await store.append(entries, leaves) : undefined
@@ -145,4 +131,30 @@ export class LogWriter {
       if (waiting.length > 0) await pause(LOOK_EVERY_MS)
     }
   }
+}
+
+/**
+ * Returns the entries whose answers may be published: those that have waited are checked again. Rejects the
+ * others, also if a check takes so long that it would hold up the log.
+ */
+async function checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
+  const recent = performance.now() - CHECK_EVERY_MS
+  const checks = waiting.map(async (each) => {
+    if (each.checkedAt > recent) return true
+    try {
+      await Promise.race([each.stillValid(), tooLong()])
+      each.checkedAt = performance.now()
+      return true
+    } catch (error) {
+      each.reject(error as Error)
+      return false
+    }
+  })
+  const results = await Promise.all(checks)
+  return waiting.filter((_, at) => results[at])
+}
+
+async function tooLong(): Promise<never> {
+  await pause(CHECK_EVERY_MS, undefined, { ref: false })
+  throw new UnavailableError('The inputs could not be checked again in time.')
 }
