@@ -362,12 +362,13 @@ async function atProxy(
   // At a head before the deadline, the answer may have landed in a later block.
   const isDecisive = async ({ time }: Block) =>
     error !== 'UsedSignature' &&
-    ((revert === undefined && !late.isLate) || time > terms.deadline || (await chain.reader.isLocal()))
+    ((error !== 'DeadlineExpired' && !late.isLate) || time > terms.deadline || (await chain.reader.isLocal()))
   const content = { ...statement, ...terms }
   const landed = await findLanded(chain, content, contract.address, claims.timestamp, isDecisive)
   if (revert === undefined) return { reasons: late.isLate ? [tooLate(terms, landed, late)] : [], landed }
-  if (error === 'UsedSignature' || landed.status === 'landed')
+  if (error === 'UsedSignature')
     return { reasons: ['the proxy has already accepted this signature: this answer has landed'], landed }
+  if (landed.status === 'landed') return { reasons: ['this answer has landed'], landed }
   const reason =
     error === 'DeadlineExpired'
       ? tooLate(terms, landed, late)
