@@ -110,8 +110,8 @@ async function findBefore(
 ): Promise<State> {
   // The nonce is read before the search: if another process lands the answer in between, the search finds it.
   const reason = await mendable(wallet.reader(), submission, refusal)
-  // A proxy checks its owner before the signature, and all else after it.
-  const mayHaveLanded = contractError(refusal.refused) === 'AccessDenied'
+  // A proxy checks its owner before the signature, and another node may still have an earlier nonce.
+  const mayHaveLanded = ['AccessDenied', 'InvalidSignature'].includes(contractError(refusal.refused)!)
   if (reason instanceof LandingError && !mayHaveLanded) throw reason
   const before = await landedBefore(context, wallet.reader(), submission, options.signal)
   if (before.length > 0) return allLanded(before, submission, refusal.transactionHash)

@@ -134,8 +134,9 @@ async function landedEarlier(
     const { found, status, nonce } = await askLanded(context, reader, submission, answer, signal)
     if (found) return found
     // The service's RPC endpoint has returned this nonce, so its search covers the blocks of all earlier
-    // answers.
-    const seen = next === undefined ? asked >= ASKED : nonce !== undefined && nonce >= next
+    // answers with this key.
+    const isOfOneKey = next !== undefined && !submission.chain.otherAttesters?.length
+    const seen = isOfOneKey ? nonce !== undefined && nonce >= next : asked >= ASKED
     if (status === 'not landed' && seen) return undefined
     if (asked >= ASKED) throw uncertain()
     await pause(ASKED_MS, signal)
