@@ -8,6 +8,9 @@ import type { State } from './state'
  */
 const AGAIN_SECONDS = 3_600
 
+/** Maximum number of answers per call, because others wait for it. */
+const MOST = 200
+
 /**
  * Recomputes landed answers that could not be recomputed when they were logged: a service may log an answer
  * before it attests the input, whose UID it can predict. An answer that is still unresolved is tried again
@@ -21,9 +24,10 @@ export async function recomputeLanded(
   onDifference: (index: number, reason: string) => void,
 ): Promise<void> {
   const failed = new Set<number>()
-  for (const [uid, entry] of Object.entries(landed)) {
-    const { index, chainId, tried = -Infinity } = entry
-    if (failed.has(chainId) || now < tried + AGAIN_SECONDS) continue
+  const due = Object.entries(landed).filter(([, { tried = -Infinity }]) => now >= tried + AGAIN_SECONDS)
+  for (const [uid, entry] of due.slice(0, MOST)) {
+    const { index, chainId } = entry
+    if (failed.has(chainId)) continue
     const checked = await recompute(uid, chainId)
     if (!checked) failed.add(chainId)
     else if (checked.result === 'unresolved') entry.tried = now

@@ -120,13 +120,14 @@ class Monitor {
     for (const chain of compared ?? [])
       if (!(await this.attempt(() => this.chains.read(chain)))) areRead = false
     // Otherwise the contents are out of date.
-    if (isRead) {
-      this.raiseUnlogged(readAt)
-      await this.recomputeLanded()
-      prune(state, unixSeconds(), areRead)
-    }
+    if (isRead) this.raiseUnlogged(readAt)
     // Alarms are sent whatever failed: the log's operator could otherwise delay them.
     await this.alarms.send()
+    if (isRead) {
+      await this.recomputeLanded()
+      prune(state, unixSeconds(), areRead)
+      await this.alarms.send()
+    }
     if (isRead && this.failures.length === 0) metrics.set('last_success_seconds', unixSeconds())
     const parts = await Promise.all(this.failures.map(unreachablePart))
     for (const part of parts) if (part !== undefined) metrics.count('failures', part)
