@@ -20,11 +20,12 @@ export function isTemporary(error: RpcError): boolean {
 }
 
 /**
- * True if a JSON-RPC error refuses the size of the request. If it came with an HTTP status, this decides: the
- * limit of a plan is another one.
+ * True if a JSON-RPC error refuses the size of the request. If it came with an HTTP status, this decides, or
+ * a range that it names: the limit of a plan is another one.
  */
 export function isTooMuch(error: RpcError): boolean {
-  return statusOf(error) === undefined ? WORDS.tooMuch.test(error.message) : isHttpTooMuch(error)
+  if (statusOf(error) === undefined) return WORDS.tooMuch.test(error.message)
+  return isHttpTooMuch(error) || allowedRange(error) !== undefined
 }
 
 /** HTTP status that came with an error; undefined for the error of a successful response. */
