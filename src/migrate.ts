@@ -69,6 +69,8 @@ async function missingOf(database: Client, known: readonly Migration[]): Promise
 async function migratePart(database: Client, part: readonly Migration[]): Promise<string[]> {
   await database.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
   await database.query(APPLIED)
+  // Earlier versions lock the table.
+  await database.query('LOCK TABLE migrations IN SHARE ROW EXCLUSIVE MODE')
   const missing = await missingOf(database, part)
   for (const migration of missing) {
     await migration.up(database)
