@@ -225,12 +225,16 @@ function logRequests(app: FastifyInstance): void {
   })
 }
 
-/** Redirects browsers from a trailing slash to the address without it: links of pages are relative. */
+/**
+ * Redirects browsers from a trailing slash to the address without it: links of pages are relative. Pages of
+ * documented routes and of the OGC API have links for any address.
+ */
 function redirectSlashes(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const { url, is404, method, headers } = request
+    const { url, is404, method, headers, routeOptions } = request
     const [path] = url.split('?', 1) as [string]
-    const isPage = prefersHtml(headers.accept)
+    const isHidden = routeOptions.schema?.hide === true && !path.startsWith('/ogc/')
+    const isPage = isHidden && prefersHtml(headers.accept)
     if (path.length < 2 || !path.endsWith('/') || is404 || !isPage || !['GET', 'HEAD'].includes(method))
       return done()
     // A relative address is correct behind any path prefix of a reverse proxy.
