@@ -86,7 +86,7 @@ test('the client bundles no mathematics that differs between engines', () => {
     ...['trunc'],
   ])
 })
-test('the client bundles the kernel in 55 kB compressed, without viem, and loads H3 on demand', async () => {
+test('the client bundles the kernel in 56 kB compressed, without viem, and loads H3 on demand', async () => {
   // viem contains this version of the hash function.
   const external = ['viem', '@noble/hashes/sha3.js']
   const bundle = await rolldown({ ...options, input: 'packages/client/src/kernel.ts', external })
@@ -98,7 +98,7 @@ test('the client bundles the kernel in 55 kB compressed, without viem, and loads
   expect(entry!.dynamicImports.length).toBe(1)
   expect(first.some(({ fileName }) => entry!.dynamicImports.includes(fileName))).toBe(false)
   const sizes = first.map(({ code }) => gzipSync(code, { level: 9 }).length)
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(55_000)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(56_000)
 })
 describe('the results of the kernel, bit for bit,', () => {
   test('are the same in this Node', async () => expect(answersIn(process.execPath)).toEqual(ours))
