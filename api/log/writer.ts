@@ -139,19 +139,19 @@ export class LogWriter {
  */
 async function checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
   const recent = performance.now() - CHECK_EVERY_MS
-  const checks = waiting.map(async (each) => {
-    if (each.checkedAt > recent) return true
+  const due = waiting.filter(({ checkedAt }) => checkedAt <= recent)
+  const refused = new Set<Waiting>()
+  const check = async (each: Waiting) => {
     try {
       await Promise.race([each.stillValid(), tooLong()])
       each.checkedAt = performance.now()
-      return true
     } catch (error) {
       each.reject(error as Error)
-      return false
+      refused.add(each)
     }
-  })
-  const results = await Promise.all(checks)
-  return waiting.filter((_, at) => results[at])
+  }
+  await Promise.all(due.map(check))
+  return waiting.filter((each) => !refused.has(each))
 }
 
 async function tooLong(): Promise<never> {

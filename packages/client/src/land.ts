@@ -173,7 +173,8 @@ function essentialsOf(answer: Answer | BatchAnswer): Answer | BatchAnswer {
 
 /**
  * Returns the reason for which the answer needs a new signature, or a LandingError if the contract rejects
- * the answer for another reason. It may check others first: a proxy checks its owner before the signature.
+ * the answer for another reason, which does not exclude that it has landed: a proxy checks its owner before
+ * the signature.
  */
 async function mendable(
   reader: ChainReader,
