@@ -134,7 +134,12 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer) {
         .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
     return () => void (left = true)
   }, [answer, tries])
-  return { checks, retry: () => setTries(tries + 1) }
+  function retry() {
+    // The effect runs only after the next frame: until then, the button would stay.
+    setChecks(checks.map(() => undefined))
+    setTries(tries + 1)
+  }
+  return { checks, retry }
 }
 
 function Fields({ answer }: { answer: Answer }) {
