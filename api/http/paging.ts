@@ -15,8 +15,6 @@ export interface Position {
   id: string
 }
 
-/** Maximum offset: Postgres reads the rows that it skips, so that deep pages need a cursor. */
-export const MAX_OFFSET = 100_000
 /** Maximum length of any cursor. Those of this service have at most 200 characters. */
 export const MAX_CURSOR_LENGTH = 300
 const CURSOR = /^(?:(?<tag>[\w-]{12}) )?(?<at>\d{1,15}) (?<id>[a-z\d-]{1,40}-0x[0-9a-f]{64})$/
@@ -96,10 +94,9 @@ export function pageAddresses(
     ...(nextCursor !== null && { next: at({ cursor: nextCursor, offset: undefined }) }),
     ...((byCursor || offset > 0) && { first: at({ cursor: undefined, offset: undefined }) }),
     // The previous page may be shorter than the limit, so that no record appears on two pages.
-    ...(offset > 0 &&
-      offset <= MAX_OFFSET && {
-        prev: at({ offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }),
-      }),
+    ...(offset > 0 && {
+      prev: at({ offset: Math.max(0, offset - limit) || undefined, limit: Math.min(limit, offset) }),
+    }),
   }
 }
 

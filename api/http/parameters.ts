@@ -171,10 +171,13 @@ function readBoolean(text: string, name: string): boolean {
   return text === 'true'
 }
 
+/** Largest whole number of a parameter. A larger one is read as this one: no list is longer. */
+const MOST = 999_999_999_999_999
+
 /** @param help further text at the end of the error */
 export function wholeReader(minimum: number, help = '') {
   return (text: string, name: string): number => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
+    const value = /^\d+$/.test(text) ? Math.min(Number(text), MOST) : NaN
     if (!(value >= minimum)) throw invalid(name, `Expected a whole number of at least ${minimum}${help}`)
     return value
   }

@@ -37,7 +37,7 @@ import {
   readText,
   textParameter,
 } from '../http/parameters'
-import { MAX_OFFSET, MAX_CURSOR_LENGTH } from '../http/paging'
+import { MAX_CURSOR_LENGTH } from '../http/paging'
 import { groupsSchema, PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
 
 /** OpenAPI 3.1 documentation of the Records API; api/query/parameters.ts has the shared parameters. */
@@ -74,8 +74,7 @@ export const LIST_QUERY = queryOf({
   ),
   offset: wholeParameter(
     0,
-    `Number of records to skip: (n-1)*L for page n of size L. At most ${MAX_OFFSET}, unless it ` +
-      'is beyond the last record. Use `cursor` to go further.',
+    'Number of records to skip: (n-1)*L for page n of size L. `cursor` is faster for late pages.',
     { default: 0 },
   ),
   cursor: textParameter(
@@ -207,7 +206,10 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
     {
       data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),
       count: count('Number of records.', { minimum: 0 }),
-      limit: count('The limit applied.', { minimum: 1, maximum: 1000 }),
+      limit: count('The limit that was applied. `offset` + `limit` is the offset of the next page.', {
+        minimum: 1,
+        maximum: 1000,
+      }),
       offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
       next_cursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],

@@ -329,8 +329,9 @@ describe('the pages of the record list', () => {
         sentence(),
       ])
   })
-  test('are empty for an offset beyond the last record, and rejected for an offset above the limit', async () => {
-    expect((await ask('?offset=999999999999999')).body).toEqual({
+  test('are empty for an offset beyond the last record', async () => {
+    // A larger number is read as the largest one that every JSON reader keeps exact.
+    expect((await ask(`?offset=${'9'.repeat(40)}`)).body).toEqual({
       data: [],
       count: 0,
       limit: 100,
@@ -345,17 +346,6 @@ describe('the pages of the record list', () => {
       next_cursor: null,
     })
     expect((await ask('?offset=200000&format=csv')).text.trim()).toBe(CSV_COLUMNS.join())
-    await rows(database.url, 'UPDATE record_state SET total = total + 200000')
-    await new Promise((resolve) => setTimeout(resolve, 260))
-    expect(await problem('?offset=100001')).toEqual([400, 'Invalid offset parameter', sentence()])
-    expect(await problem('?offset=100001&format=csv')).toEqual([
-      400,
-      'Invalid offset parameter',
-      expect.any(String),
-    ])
-    expect((await ask('?offset=100000')).status).toBe(200)
-    await rows(database.url, 'UPDATE record_state SET total = total - 200000')
-    await new Promise((resolve) => setTimeout(resolve, 260))
   })
   test('include a total on request, stored or counted', async () => {
     expect((await ask('?limit=1')).body).not.toHaveProperty('total')
@@ -527,7 +517,7 @@ describe('the formats of records', () => {
   test('contain the same matching records in the same order, in pages and in exports', async () => {
     const query = '?revoked=false&sort=event_timestamp'
     const { data } = (await ask(`${query}&limit=1000`)).body
-    for (const limit of ['', '&limit=1000', '&limit=1001', '&limit=99999999']) {
+    for (const limit of ['', '&limit=1000', '&limit=1001', `&limit=${'9'.repeat(20)}`]) {
       expect(
         (await ask(`${query}${limit}&format=ndjson`)).text
           .trimEnd()
@@ -1097,12 +1087,12 @@ describe('large records', () => {
         }
         expect([first.count, first.limit, first.offset, first.next_cursor !== null]).toEqual([
           33,
-          1000,
+          33,
           1,
           true,
         ])
         expect(
-          uidsIn((await get(`${BASE}${LIST}?limit=1000&offset=${first.offset + first.count}`)).text),
+          uidsIn((await get(`${BASE}${LIST}?limit=1000&offset=${first.offset + first.limit}`)).text),
         ).toEqual(newestFirst.slice(34, 67))
         expect(
           JSON.parse((await get(`${BASE}/ogc/collections/location-records/items?limit=1000`)).text) as {

@@ -4,7 +4,7 @@ import { RecordsError, itIsOn } from '../http/problems'
 import { SharedRead } from '../http/shared'
 import { workOf } from '../http/work'
 import { listAbove, listPage, recordPage, type Feature } from '../pages'
-import { cursorText, linkHeader, pageAddresses, MAX_OFFSET, positionIn } from '../http/paging'
+import { cursorText, linkHeader, pageAddresses, positionIn } from '../http/paging'
 import {
   choiceTag,
   checkBom,
@@ -34,6 +34,8 @@ const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
 /** Milliseconds for which a count of all records is reused. Only requests with a deep offset need it. */
 const COUNT_SHARED_MS = 250
 const NOTHING: RecordPage = { rows: [] }
+/** Offset from which the number of records is checked first: Postgres reads the rows that it skips. */
+const DEEP_OFFSET = 100_000
 const addressOf = (publicBaseUrl: string) => `${publicBaseUrl}/api/v0/location-records`
 
 /**
@@ -67,16 +69,9 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
   app.get('/location-records', { schema: recordsSchemas.list }, async (request, reply) => {
     const asked = listRequest(request.query, request.headers.accept)
     const { format, search: page } = asked
-    const deep = page.offset > MAX_OFFSET
-    if (deep && page.offset < (await known.get()).total)
-      throw invalid(
-        'offset',
-        `The maximum is ${MAX_OFFSET}. To go further, pass next_cursor of the previous page as ` +
-          'cursor, or split the records by time.',
-      )
     if (await freshness.answers(request, reply, format)) return reply
-    // A deep offset that was not rejected is beyond the last record.
-    const search = records.search(deep && asked.whole ? { ...page, limit: 0 } : page, workOf(request))
+    const isBeyond = page.offset >= DEEP_OFFSET && page.offset >= (await known.get()).total
+    const search = records.search(isBeyond && asked.whole ? { ...page, limit: 0 } : page, workOf(request))
     if (asked.whole)
       return fileExports.send(
         request,
@@ -89,7 +84,7 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
             : RECORD_FORMATS[asked.format],
       )
     const [found, counted] = await Promise.all([
-      deep ? NOTHING : search.page(),
+      isBeyond ? NOTHING : search.page(),
       asked.withTotal ? search.count() : undefined,
     ])
     return sendList(reply, asked, found, counted, listAddress, home)
@@ -128,8 +123,10 @@ function sendList(
       .header('content-disposition', file)
       .send(head + write(rows) + tail)
   }
+  // The next page by offset starts `limit` records later, so a page that ends early has a lower limit.
+  const applied = next && rows.length > 0 ? rows.length : limit
   const total = counted ? `,"total":${counted.total},"total_exact":${counted.exact}` : ''
-  const end = `],"count":${rows.length},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`
+  const end = `],"count":${rows.length},"limit":${applied},"offset":${offset},"next_cursor":${JSON.stringify(nextCursor)}${total}}`
   return reply.type(JSON_TYPE).send(recordBytes('{"data":[', rows, end))
 }
 
