@@ -252,6 +252,8 @@ function computeScope(parts: ServerParts, routes: (scope: FastifyInstance) => Pr
       scope: 'compute',
       perHour: rateLimitPerHour,
       counter,
+      // The specification grants a number of requests. Shares of workers and connections limit long ones.
+      byTime: false,
       otherTier: walletTier && ((request) => walletTier.tierOf(request)),
       tooMany: (perHour, after) => new ComputeError('rate-limited', tooManyRequests(perHour, after)),
     })
@@ -281,7 +283,11 @@ function publicRecordsScope(
       scope: 'records',
       perHour: recordsRateLimitPerHour,
       counter,
-      tooMany: (perHour, after) => new RecordsError('rate-limited', tooManyRequests(perHour, after)),
+      tooMany: (perHour, after) =>
+        new RecordsError(
+          'rate-limited',
+          `${tooManyRequests(perHour, after)} A slow request counts as several.`,
+        ),
     })
     scope.setNotFoundHandler(unknownRecordsRoute(app))
     await routes(scope)
@@ -289,10 +295,7 @@ function publicRecordsScope(
 }
 
 function tooManyRequests(perHour: number, after: string): string {
-  return (
-    `More than ${perHour} requests in an hour from your IP address. Retry in ${after}. A slow ` +
-    'request counts as several.'
-  )
+  return `More than ${perHour} requests in an hour from your IP address. Retry in ${after}.`
 }
 
 /** Handles requests without a route: 404 for an unknown path, 405 for a known path with another method. */

@@ -22,7 +22,8 @@ async function limited(
     counter,
     perHour,
     trustProxy = false,
-  }: { counter: RequestCounter; perHour: number; trustProxy?: string | false },
+    byTime,
+  }: { counter: RequestCounter; perHour: number; trustProxy?: string | false; byTime?: boolean },
   routes: (scope: FastifyInstance) => void,
 ) {
   const app = Fastify({ trustProxy })
@@ -33,6 +34,7 @@ async function limited(
       scope: 'test',
       perHour,
       counter,
+      byTime,
       tooMany: (limit, after) => new ComputeError('rate-limited', `${limit}, try in ${after}`),
     })
     routes(scope)
@@ -68,6 +70,20 @@ async function serveLongQueries(check: (from: string) => void) {
       ),
     )
 }
+
+test.each([
+  [true, 6],
+  [false, 9],
+])('a request of 350 ms counts by time: %s', async (byTime, left) => {
+  const counter = new RequestCounter(() => 0)
+  const app = await limited({ counter, perHour: 10, byTime }, (scope) => {
+    scope.get('/', (request) => {
+      workOf(request).spend(350)
+      return 'ok'
+    })
+  })
+  expect((await app.inject('/')).headers['ratelimit-remaining']).toBe(String(left))
+})
 
 test('the service alternates between clients when it starts checks of long queries', async () => {
   const started: string[] = []

@@ -77,8 +77,8 @@ export interface Tier {
 
 /**
  * Limits this scope, its unknown routes included, to `perHour` requests per client, and begins the work of
- * each request (work.ts). Work that takes long counts as several requests. Its estimate is reserved in
- * advance; the time spent is counted with the response, or afterwards if it is spent later. Responses have
+ * each request (work.ts). With `byTime`, work that takes long counts as several requests. Its estimate is reserved
+ * in advance; the time spent is counted with the response, or afterwards if it is spent later. Responses have
  * the RateLimit-* headers of the IETF draft, X-RateLimit-* with the same values, and Retry-After beyond the
  * limit. A request for which `otherTier` returns a tier is counted there instead.
  */
@@ -86,12 +86,14 @@ export async function limitRequests(
   app: FastifyInstance,
   options: Tier & {
     counter: RequestCounter
+    /** False if every request counts once. Default: true. */
+    byTime?: boolean
     /** @param retryAfter value of Retry-After with its unit, such as `12 seconds` */
     tooMany: (perHour: number, retryAfter: string) => Error
     otherTier?: (request: FastifyRequest) => Tier | undefined
   },
 ): Promise<void> {
-  const { scope, perHour, counter, tooMany, otherTier } = options
+  const { scope, perHour, counter, byTime = true, tooMany, otherTier } = options
   app.addHook('preValidation', admit)
   if (perHour === 0 && !otherTier) {
     app.addHook('onRequest', (request, reply, done) => {
@@ -124,7 +126,7 @@ export async function limitRequests(
   app.addHook('onRequest', (request, reply, done) => {
     const client = clientOf(request)
     const tier = tierOf(request)
-    if (tier.perHour === 0) beginWork(request, reply, client)
+    if (tier.perHour === 0 || !byTime) beginWork(request, reply, client)
     else {
       const key = keyOf(`${tier.scope}:${client}`)
       const bill = new Bill(counter, key, tier.perHour, reply, tooMany)

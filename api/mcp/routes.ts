@@ -42,6 +42,7 @@ export async function mcpRoutes(app: FastifyInstance, parts: McpParts): Promise<
       scope: 'mcp',
       perHour: rateLimitPerHour,
       counter,
+      byTime: false,
       tooMany: (perHour, after) =>
         new StatusError(
           429,

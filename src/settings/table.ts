@@ -152,7 +152,7 @@ export const SETTINGS = {
     rateLimitPerHour: setting(
       'RATE_LIMIT_PER_HOUR',
       types.integer(0, MOST_REQUESTS),
-      'Maximum number of requests of a client to /compute, where a slow request [counts as several](limits.md#requests); 0 = no limit. Local: 0',
+      'Maximum number of requests of a client to /compute; 0 = no limit. Local: 0',
       { default: 100, unit: 'per hour' },
     ),
     recordsRateLimitPerHour: setting(
