@@ -174,6 +174,8 @@ describe('an operator refuses', () => {
   test('a revoked and an unknown input', async () => {
     const revoked = await attest(world.chain, locationRequest(POINT as never))
     await revoke(world.chain, revoked)
+    // The index may have read the attestation just before it was revoked.
+    await world.caughtUp()
     expect(await refusalOf({ ...question(), from: revoked })).toBe('revoked')
     expect(await refusalOf({ ...question(), from: `0x${'1'.repeat(64)}` })).toBe('unknown-input')
   })
@@ -208,13 +210,53 @@ describe('an operator refuses', () => {
     const changed = Object.fromEntries(Object.entries(offsets).map(([key, offset]) => [key, now + offset]))
     expect(await refusalOf({ ...question(), ...changed })).toBe('skew')
   })
-  test('a request for an unknown epoch, or by a removed operator', async () => {
+  test('a request for an unknown epoch, or for one to which it does not belong', async () => {
     expect(await refusalOf({ ...question(), epoch: 2 })).toBe('wrong-epoch')
     const outsider = await operatorWith(`0x${'9'.repeat(64)}`)
     try {
       expect(await refusalOf(question(), outsider)).toBe('wrong-epoch')
     } finally {
       await outsider.close()
+    }
+  })
+  test('every request after its removal, which the client reports', async () => {
+    const keys = operatorsByAddress.slice(0, 2)
+    const address = await deployQuorum(world.chain, {
+      ...{ operators: keys.map((each) => each.address), threshold: 2, owner: OTHER.address },
+    })
+    const start = () =>
+      Promise.all(keys.map(({ privateKey }) => operatorWith(privateKey, { quorum: address })))
+    const before = await start()
+    const urls = before.map(({ url }) => url)
+    let running = before
+    const routed: typeof fetch = (input, init) => {
+      const request = input as Request
+      const { url } = running[urls.findIndex((each) => request.url.startsWith(each))]!
+      return fetch(new Request(url + new URL(request.url).pathname, request), init)
+    }
+    const geo = createGeo({ url: world.url, chain: LOCAL_CHAIN.id, fetch: routed })
+    const asked = await geo.quorum({ operators: urls, k: 2 })
+    const answer = await asked.area(POLYGON)
+
+    const owner = await world.chain.provider.getSigner(OTHER.address)
+    const { hash } = await new Contract(address, QUORUM_ABI, owner).getFunction('remove').send(1, 1)
+    await mined(world.chain, hash)
+    // Restarted operators have no cached epochs.
+    running = await start()
+    try {
+      expect(await refusalOf(question(), running[1])).toBe('wrong-epoch')
+      expect((await sign(running[0]!, question())).status).toBe(200)
+      // The client first uses the operator set that it has read before the removal.
+      await expect(asked.area(POLYGON)).rejects.toMatchObject({
+        ...{ name: 'QuorumError', retryable: false },
+        dissent: [{ url: urls[1], reason: 'wrong-epoch' }],
+      })
+      const land = new Contract(address, QUORUM_ABI, owner).getFunction('land')
+      await expect(land.staticCall(answer.answer, answer.signers, answer.signatures)).rejects.toMatchObject({
+        revert: { name: 'WrongSignature' },
+      })
+    } finally {
+      await Promise.all([...before, ...running].map((each) => each.close()))
     }
   })
   test.each([
