@@ -1,25 +1,32 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import {
+  encodeBundle,
   formatNote,
   formatSignerKey,
   formatVerifierKey,
+  leafHash,
   parseCheckpoint,
   parseNote,
   signNote,
   signatureBy,
   tilePath,
   toBase64,
+  toHex,
 } from '../src/tlog'
-import { temporaryFolder } from './database'
+import { rows, temporaryFolder } from './database'
+import { serve } from './http-server'
+import { positions } from './positions'
 import { hunt } from './seed'
 import { MemoryLog, seededKey, allTiles } from './tlog'
+import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
 
 /**
- * Tests checkpoints, tiles and proofs against the reference implementation, golang.org/x/mod/sumdb, of the
- * Debian packages golang-go and golang-golang-x-mod-dev.
+ * Tests checkpoints, tiles, bundles and proofs against the reference implementation,
+ * golang.org/x/mod/sumdb, of the Debian packages golang-go and golang-golang-x-mod-dev.
  */
 const GOPATH = '/usr/share/gocode'
 const folder = temporaryFolder()
@@ -74,6 +81,33 @@ async function verified(
   }
 }
 
+/**
+ * Commits entries to the log of a running service. Returns their leaf hashes once its tree has them, and with
+ * them `size` entries.
+ */
+async function append(world: TestWorld, entries: readonly Uint8Array[], size: number): Promise<string[]> {
+  const leaves = entries.map((entry) => leafHash(entry))
+  for (let at = 0; at < entries.length; at += 1_000) {
+    const group = [encodeBundle(entries.slice(at, at + 1_000)), Buffer.concat(leaves.slice(at, at + 1_000))]
+    const [row] = await rows<{ origin: string | null }>(
+      world.databaseUrl,
+      'SELECT log_append($1, $2) AS origin',
+      group,
+    )
+    expect(row!.origin).not.toBeNull()
+  }
+  await expect.poll(async () => (await world.get('/log/v0')).body.size, { timeout: 60_000 }).toBe(size)
+  return leaves.map(toHex)
+}
+
+/** Runs the reference implementation on a log that is served. */
+const verifiedAt = async (url: string, verifierKey: string, leaves: readonly string[]) =>
+  JSON.parse((await promisify(execFile)(program, [url, verifierKey, ...leaves])).stdout) as {
+    size: number
+    tiles: string[]
+    proofs: number
+  }
+
 if (!hasGo) test.skip('the reference implementation needs golang-go and golang-golang-x-mod-dev', () => {})
 else {
   hunt(
@@ -112,4 +146,60 @@ else {
     ] as const)
       await expect(verified(log, [7, 299], flipped(name, at))).rejects.toMatchObject({ status: 1 })
   })
+
+  test('the reference implementation verifies what a service serves, and detects each changed file', async () => {
+    const world = await startTestWorld()
+    try {
+      const url = `${world.url}/log/v0`
+      const geometry = { type: 'Polygon', coordinates: [positions('2 48, 3 48, 3 49, 2 49, 2 48')] }
+      const { body } = await world.post('/compute/v0/area', { chainId: LOCAL_CHAIN.id, geometry })
+      const { key } = (await world.get('/log/v0')).body
+      const leaves = [body.log.leaf as string]
+      const entryAt = (_: unknown, at: number) => Buffer.alloc(1 + ((at * 7_919) % 300), `entry ${at},`)
+      const first = [Buffer.alloc(65_535, 'x'), ...Array.from({ length: 298 }, entryAt)]
+      leaves.push(...(await append(world, first, 300)))
+      const tilesOf = (size: number) =>
+        allTiles(size)
+          .filter(({ level }) => level !== 'entries')
+          .map(tilePath)
+      const isVerified = async (size: number, proved: readonly string[]) => {
+        const { tiles, ...counts } = await verifiedAt(url, key, proved)
+        expect(counts).toEqual({ size, proofs: proved.length })
+        // The reference implementation also reads the narrower tiles of each partial one.
+        expect(tiles).toEqual(expect.arrayContaining(tilesOf(size)))
+      }
+      await isVerified(300, leaves)
+
+      for (const [file, at] of [
+        ['checkpoint', 20],
+        ['tile/0/000', 5],
+        ['tile/0/001.p/44', -1],
+        ['tile/1/000.p/1', 31],
+        ['tile/entries/000', 100],
+        ['tile/entries/001.p/44', -1],
+        [`proof/${leaves[0]}`, 30],
+        [`proof/${leaves[0]}`, 60],
+        [`proof/${leaves[0]}`, -10],
+      ] as const) {
+        const changed = await serve((request, response) => {
+          const respond = async () => {
+            const content = Buffer.from(await (await fetch(url + request.url)).arrayBuffer())
+            if (request.url === `/${file}`) content[(at + content.length) % content.length]! ^= 1
+            response.end(content)
+          }
+          respond().catch(() => response.destroy())
+        })
+        const ended = verifiedAt(changed, key, leaves.slice(0, 1))
+        expect([file, await ended.catch(({ code }: { code: number }) => code)]).toEqual([file, 1])
+      }
+
+      // Tiles of all levels, and both full and partial tiles of levels 0 and 1.
+      const more = Array.from({ length: 65_536 }, (_, at) => entryAt(undefined, at + 298))
+      leaves.push(...(await append(world, more, 65_836)))
+      const proved = leaves.filter((_, at) => at % 4_096 < 2).concat(leaves.at(-1)!)
+      await isVerified(65_836, proved)
+    } finally {
+      await world.stop()
+    }
+  }, 300_000)
 }
