@@ -61,6 +61,7 @@ export const RECORDS_ERRORS = {
   'rate-limited': { status: 429, message: 'Rate limit exceeded', retryable: true },
   'internal-error': { status: 500, message: 'Internal error', retryable: false },
   unavailable: { status: UNAVAILABLE_STATUS, message: 'Temporarily unavailable', retryable: true },
+  'too-expensive': { status: UNAVAILABLE_STATUS, message: 'Query too expensive', retryable: false },
 } as const satisfies Readonly<Record<string, ErrorRow & { message: string }>>
 export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
@@ -91,4 +92,5 @@ export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {
     "too many requests in an hour, or too many of the client's at once ([shares](limits.md#requests))",
   'internal-error': 'the service failed',
   unavailable: 'the database is unreachable, or the queue was full for too long',
+  'too-expensive': 'the query takes too long or reads too much; `detail` names a remedy',
 }

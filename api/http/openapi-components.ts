@@ -187,7 +187,7 @@ export const RECORDS_ERRORS = recordsErrors({
   'invalid-query': 'A parameter is invalid, unknown, or set twice.',
   'rate-limited': 'Too many requests.',
   'internal-error': 'The service has a fault.',
-  unavailable: 'The database is unreachable.',
+  unavailable: 'The database is unreachable, or, without Retry-After, the query is too expensive.',
 })
 const ETAG = {
   etag: text(

@@ -1,7 +1,16 @@
+import fastify, { type FastifyReply } from 'fastify'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { COMPUTE_ERRORS, COMPUTE_TEXTS, RECORDS_ERRORS, RECORDS_TEXTS, type ErrorRow } from '../../src/errors'
-import { ComputeError, RecordsError } from './problems'
+import {
+  computeErrorHandler,
+  ComputeError,
+  RecordsError,
+  recordsErrorHandler,
+  statusOf,
+  TooExpensiveError,
+  UnavailableError,
+} from './problems'
 
 const PAGE = 'docs/reference/errors.md'
 
@@ -45,4 +54,28 @@ test('an error is marked as retryable by its kind, or by its retry time', () => 
     ...[of(new RecordsError('unavailable', '')), of(new RecordsError({ parameter: 'chain' }, ''))],
   ]).toEqual([true, false, true, false, true, false])
   expect(new RecordsError({ parameter: '$&' }, '').message).toBe('Invalid $& parameter')
+})
+test('only an error that may pass has Retry-After and a sentence about it, in every API', async () => {
+  const url = 'https://geo.example.org'
+  const handlers = {
+    records: recordsErrorHandler(url),
+    compute: computeErrorHandler(url),
+    graphql: (error: Error, _request: unknown, reply: FastifyReply) => {
+      const { status, message } = statusOf(error, reply, '')!
+      return reply.status(status).send({ detail: message })
+    },
+  }
+  for (const [name, handler] of Object.entries(handlers)) {
+    const app = fastify()
+    app.setErrorHandler(handler as typeof handlers.compute)
+    app.get('/busy', () => Promise.reject(new UnavailableError('Busy.')))
+    app.get('/large', () => Promise.reject(new TooExpensiveError('Narrow it.')))
+    const [busy, large] = await Promise.all(['/busy', '/large'].map((path) => app.inject(path)))
+    const failed = name === 'compute' ? 500 : 503
+    expect([busy!.statusCode, busy!.headers['retry-after']], name).toEqual([failed, '5'])
+    expect([large!.statusCode, large!.headers['retry-after']], name).toEqual([failed, undefined])
+    expect(busy!.json<{ detail: string }>().detail).toContain('etry in 5 seconds')
+    expect(large!.json<{ detail: string }>().detail).not.toContain('etry')
+    await app.close()
+  }
 })

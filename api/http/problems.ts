@@ -10,6 +10,9 @@ import { GeometryError } from '../../src/geodesy'
 import { sendPage } from './pages'
 import { problemPage, wantsPage } from './problem-page'
 
+/** Seconds after which a retry makes sense if the database or an RPC endpoint was unavailable. */
+const RETRY_AFTER_SECONDS = 5
+
 /**
  * Lists the other chains on which the index has an attestation that a chain does not have; empty if none is
  * known.
@@ -108,7 +111,21 @@ export class RecordsError extends Error {
 
 /** The database or a chain's RPC endpoint does not answer; a retry may succeed. */
 export class UnavailableError extends Error {
-  override readonly name = 'UnavailableError'
+  override readonly name: string = 'UnavailableError'
+  /** Seconds after which a retry makes sense. */
+  readonly retryAfter: number | undefined = RETRY_AFTER_SECONDS
+
+  /** Message for the client. @param more sentences before that about the retry */
+  sentence(more = ''): string {
+    const retry = this.retryAfter === undefined ? '' : ` Retry in ${this.retryAfter} seconds.`
+    return this.message + more + retry
+  }
+}
+
+/** The query exceeds a limit, and would do so again: its message names a remedy other than a retry. */
+export class TooExpensiveError extends UnavailableError {
+  override readonly name = 'TooExpensiveError'
+  override readonly retryAfter = undefined
 }
 
 /** The request is malformed. Its message is for the client, in the form of the requested API. */
@@ -138,9 +155,6 @@ export class SlowRequestError extends RequestError {
 
 /** The query string cannot be read. */
 export class QueryStringError extends RequestError {}
-
-/** Seconds after which a retry makes sense if the database or an RPC endpoint was unavailable. */
-const RETRY_AFTER_SECONDS = 5
 
 /**
  * Returns the problem of a request that Fastify refused, for the client; undefined for defects of this
@@ -187,8 +201,8 @@ export function statusOf(
     return { status: error.statusCode, message: error.message }
   }
   if (error instanceof UnavailableError) {
-    reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return { status: 503, message: `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.` }
+    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
+    return { status: 503, message: error.sentence() }
   }
   // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
   if (error instanceof ComputeError) {
@@ -284,11 +298,7 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
   if (error instanceof GeometryError) return invalidInput(error.message)
   if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a computation is unavailable')
-    return new ComputeError(
-      'computation-error',
-      `${error.message} Nothing was signed. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
-      RETRY_AFTER_SECONDS,
-    )
+    return new ComputeError('computation-error', error.sentence(' Nothing was signed.'), error.retryAfter)
   }
   const fault = refusalOf(error)
   if (fault) return invalidInput(fault)
@@ -327,8 +337,9 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
   }
   if (error instanceof UnavailableError) {
     request.log.warn({ reason: error.message }, 'a query is unavailable')
-    reply.header('retry-after', RETRY_AFTER_SECONDS)
-    return new RecordsError('unavailable', `${error.message} Retry in ${RETRY_AFTER_SECONDS} seconds.`)
+    if (error.retryAfter === undefined) return new RecordsError('too-expensive', error.sentence())
+    reply.header('retry-after', error.retryAfter)
+    return new RecordsError('unavailable', error.sentence())
   }
   // The client has used up its share of a node's calls, which compute requests use as well.
   if (error instanceof ComputeError && error.slug === 'rate-limited') {

@@ -53,7 +53,7 @@ test('the worker pool ends a task that takes too long', async () => {
   let spent = 0
   const work = { ...OWN_WORK, spend: (ms: number) => (spent += ms) }
   await expect(workers.run('hold', new SharedArrayBuffer(8), work)).rejects.toMatchObject({
-    name: 'UnavailableError',
+    name: 'TooExpensiveError',
   })
   expect(spent).toBeGreaterThan(0)
   await workers.close()

@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import { UnavailableError } from './problems'
+import { TooExpensiveError, UnavailableError } from './problems'
 import { Semaphore, busyWith, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
@@ -25,7 +25,9 @@ export function workerErrors(busy: string, slow: string): Pick<WorkerLimits, 'bu
   return {
     busy: busyWith(`${busy} They are all from your IP address.`, busy),
     slow: (isStarved) =>
-      new UnavailableError(isStarved ? 'The service is overloaded and could not finish in time.' : slow),
+      isStarved
+        ? new UnavailableError('The service is overloaded and could not finish in time.')
+        : new TooExpensiveError(slow),
   }
 }
 

@@ -9,7 +9,8 @@ const decompress = promisify(gunzip)
 
 /** Store for reads of clients, each within the share of its client. */
 type Reader = Pick<Store, 'run' | 'runOnPrimary'>
-const REMEDY = 'Retry later.'
+/** Reads of the log have a fixed size, so only a retry can succeed. */
+const REMEDY = ''
 
 /** State of the tree and its checkpoints in the database. */
 export interface LogState {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { UnavailableError } from '../http/problems'
+import { TooExpensiveError } from '../http/problems'
 import type { Bind, RecordFilter } from './model'
 import { statement } from './sql'
 import { foldedGroups } from './folded-groups'
@@ -25,13 +25,13 @@ const REMEDY =
 
 /**
  * Reads groups of the records that pass a filter: from maintained counts if these suffice, otherwise by
- * reading the records. Throws an UnavailableError if that takes too long.
+ * reading the records. Throws a TooExpensiveError if that takes too long.
  */
 export async function recordGroups(store: Store, query: GroupQuery, filter: RecordFilter): Promise<Groups> {
   const counted = await groupsFrom(store, query, (value) => keptSource(query, filter, value))
   const found = counted ?? (await groupsFrom(store, query, (value) => recordSource(query, filter, value)))
   if (found) return found
-  throw new UnavailableError(
+  throw new TooExpensiveError(
     'Areas and lengths of older records are still being measured. Leave out sum, or retry later.',
   )
 }
@@ -67,7 +67,7 @@ async function groupsFrom(
   if (total.incomplete) return undefined
   if (!query.by.some(({ dimension }) => dimension.cell)) return groupsOf(total, rows, query)
   if (rows.length > MOST_FOLDED)
-    throw new UnavailableError(
+    throw new TooExpensiveError(
       `More than ${MOST_FOLDED} positions would have to be assigned to H3 cells. Narrow it by chain, prover, a shorter time or a smaller bbox, or group by geohash.`,
     )
   return foldedGroups(rows, query, setImmediate)

@@ -1,6 +1,6 @@
 import { Connection, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { isUnmigrated } from '../../src/postgres'
-import { UnavailableError } from '../http/problems'
+import { TooExpensiveError, UnavailableError } from '../http/problems'
 
 /** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 5_000
@@ -134,10 +134,10 @@ export class StandbyError extends Error implements DatabaseError {
 }
 
 /**
- * Returns the error that clients see: an UnavailableError for outages of the database and for statements that
- * timed out; otherwise the error itself.
+ * Returns the error that clients see: an UnavailableError for outages of the database, a TooExpensiveError
+ * for statements that timed out; otherwise the error itself.
  * @param heavy true if clients can make the statement slow
- * @param remedy for clients whose statement timed out
+ * @param remedy for clients whose statement timed out; empty if only a retry can succeed
  */
 export function shownError(
   error: DatabaseError,
@@ -145,8 +145,12 @@ export function shownError(
   remedy = 'Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
 ): Error {
   const unavailable = (reason: string) => new UnavailableError(reason, { cause: error })
-  if (heavy && isTimeout(error))
-    return unavailable(`The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds. ${remedy}`)
+  if (heavy && isTimeout(error)) {
+    const problem = `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds.`
+    return remedy === ''
+      ? unavailable(problem)
+      : new TooExpensiveError(`${problem} ${remedy}`, { cause: error })
+  }
   if (isUnmigrated(error)) return unavailable('The database is not migrated yet.')
   if (isOutage(error)) return unavailable('The database does not respond.')
   return error

@@ -55,7 +55,7 @@ export async function exitCodeOf(error: unknown): Promise<number> {
   if (error instanceof Error && error.name === 'QuorumError') return exitCodeOfQuorum(error as QuorumError)
   // The error comes from a reverse proxy in front of the service, or from the service itself, which sends
   // Retry-After if its database or an RPC endpoint is unavailable.
-  if (error instanceof kinds.ApiError && error.status >= 500)
+  if (error instanceof kinds.ApiError && error.status >= 500 && !(error instanceof kinds.InvalidInputError))
     return error.retryAfter !== undefined || error.status > 501 ? EXIT.unreachable : EXIT.refused
   const codes = [
     [kinds.InvalidInputError, EXIT.usage],

@@ -12,9 +12,10 @@ test.each([
   [404, { status: 'error', message: 'Location record not found' }, 'AttestationNotFoundError'],
   [405, { status: 'error', message: 'Method not allowed' }, 'InvalidInputError'],
   [400, { errors: [{ message: 'Cannot query field "x".' }] }, 'InvalidInputError'],
+  [503, { status: 'error', message: 'Query too expensive' }, 'InvalidInputError'],
 ])('an error of the service is of the request: %i %j', (status, body, name) => {
   const error = apiError(status, body)
-  expect([error.name, isOfRequest(error)]).toEqual([name, true])
+  expect([error.name, isOfRequest(error), error.retryable]).toEqual([name, true, false])
 })
 
 test.each([

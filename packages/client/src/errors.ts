@@ -65,9 +65,13 @@ export class ApiError extends GeoError implements Refusal {
     )
   }
 }
-/** `invalid-input`, and any 4xx of the Records API that has no class of its own. */
+/** `invalid-input`, a query that is too expensive, and any 4xx of the Records API without its own class. */
 export class InvalidInputError extends ApiError {
   override name = 'InvalidInputError'
+
+  override get retryable(): boolean {
+    return false
+  }
 }
 /** Creates the error for a value that this package rejects itself, in the form of the service's error. */
 export function invalidInput(detail: string): InvalidInputError {
@@ -228,6 +232,9 @@ export function apiError(status: number, body: unknown, retryAfter?: number): Ap
   if (refusal.type === 'about:blank' && NOT_FOUND.includes(status)) return new InvalidInputError(refusal)
   if (Object.hasOwn(CLASSES, slug)) return new CLASSES[slug as ComputeErrorKind](refusal)
   const isOwn = (state === 'error' && text(message) !== undefined) || text(ofGraphql?.message) !== undefined
+  // The service sends Retry-After with every 503 that a retry may resolve.
+  if (isOwn && status === UNAVAILABLE_STATUS && retryAfter === undefined)
+    return new InvalidInputError(refusal)
   if (isOwn || PASSING.includes(status))
     return new (BY_STATUS.get(status) ?? (status < 500 ? InvalidInputError : ApiError))(refusal)
   return new ApiError(refusal)

@@ -78,7 +78,9 @@ export function sender(options: HttpOptions): Send {
         if (response.ok || accepted.includes(response.status))
           return timed && response.body ? new Response(await response.arrayBuffer(), response) : response
         failure = await refusalOf(response, options.url)
-        if (!PASSING.includes(response.status)) throw failure
+        // The error of another server, such as a reverse proxy, does not state whether a retry may succeed.
+        const isFinal = failure.constructor !== ApiError && !failure.retryable
+        if (isFinal || !PASSING.includes(response.status)) throw failure
       } catch (error) {
         signal?.throwIfAborted()
         if (error instanceof ApiError || error instanceof ServiceVersionError) throw error

@@ -396,7 +396,11 @@ describe('the client, for errors,', () => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
       response.end(JSON.stringify(body))
     }
-  const busy = answering(503, { status: 'error', message: 'Temporarily unavailable', detail: 'Soon.' })
+  const busy = answering(
+    503,
+    { status: 'error', message: 'Temporarily unavailable', detail: 'Soon.' },
+    { 'retry-after': '0' },
+  )
   const hangUp: RequestListener = (request) => request.socket.destroy()
 
   test('retries after temporary failures: 503, 429 and 500 with Retry-After, lost connections', async () => {
@@ -444,6 +448,11 @@ describe('the client, for errors,', () => {
     const wrong = await told([answering(400, { status: 'error', message: 'Invalid bbox format' })])
     expect(await caught(wrong.geo.records.stats())).toBeInstanceOf(InvalidInputError)
     expect(wrong.asked).toHaveLength(1)
+    const costly = await told([answering(503, { status: 'error', message: 'Query too expensive' })])
+    expect(await caught(costly.geo.records.stats())).toBeInstanceOf(InvalidInputError)
+    const entangled = await told([answering(500, { type: 'https://x/errors/computation-error' })])
+    expect(await caught(entangled.geo.area(PARK))).toBeInstanceOf(ComputationError)
+    expect([costly.asked.length, entangled.asked.length]).toEqual([1, 1])
   })
 
   test('ends a request or its retry delay on a signal, and a slow response on the timeout', async () => {

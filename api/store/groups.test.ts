@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { sentence, testSentences } from '../../test/sentences'
+import { TooExpensiveError } from '../http/problems'
+import { recordGroups } from './groups'
+import { shownError } from './pool'
+import { RECORD_DIMENSIONS, type GroupQuery } from './sql-groups'
+import type { Store } from './store'
+
+const by = (...names: string[]): GroupQuery => ({
+  by: names.map((name) => ({ name, dimension: RECORD_DIMENSIONS[name]!, argument: 3 })),
+  ...{ sums: [], sort: { by: 'records', descending: true }, top: 10 },
+})
+/** A store whose statement for groups returns these rows, after the row of totals, or fails. */
+const storeOf = (read: () => object[]): Store =>
+  ({
+    run: (_statement: unknown, heavy: boolean, remedy: string) => {
+      try {
+        return Promise.resolve([{ groups: 0, records: 0, incomplete: false }, ...read()])
+      } catch (error) {
+        return Promise.reject(shownError(error as Error & { code: string }, heavy, remedy))
+      }
+    },
+  }) as unknown as Store
+const refusalOf = (store: Store, query: GroupQuery): Promise<unknown> =>
+  recordGroups(store, query, {}).catch((error: unknown) => error)
+
+test('groups that take too long are refused with a remedy other than a retry', async () => {
+  const late = storeOf(() => {
+    throw Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })
+  })
+  const error = await refusalOf(late, by('subject'))
+  expect(error).toBeInstanceOf(TooExpensiveError)
+  expect(error).toEqual(sentence())
+})
+
+test('groups by H3 cell of too many positions are refused with a remedy other than a retry', async () => {
+  const places = Array.from({ length: 100_001 }, (_, i) => ({ k0: `${i / 1e6} 0`, records: 1 }))
+  const error = await refusalOf(
+    storeOf(() => places),
+    by('h3'),
+  )
+  expect(error).toBeInstanceOf(TooExpensiveError)
+  expect(error).toEqual(sentence())
+})
+
+testSentences()
