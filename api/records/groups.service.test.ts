@@ -18,7 +18,7 @@ import { PublishedViews } from '../graphql/sql'
 import { UnavailableError } from '../http/problems'
 import { OWN_WORK } from '../http/work'
 import { RecordSearch } from '../query/search'
-import { RECORD_DIMENSIONS, recordGroups, type RecordFilter, Store } from '../store'
+import { RECORD_DIMENSIONS, recordGroups, type RecordFilter, type Statement, Store } from '../store'
 import { recordGroupsQuery } from './statistics'
 import { positions } from '../../test/positions'
 
@@ -392,6 +392,24 @@ describe('groups of records', () => {
       await sql(
         `DELETE FROM record_uncounted WHERE chain = 'sepolia'; DELETE FROM chain_status WHERE chain = 'sepolia'`,
       )
+      await store.close()
+    }
+  })
+  test('count towards the limit of H3 cells only if they have a point', async () => {
+    const store = new Store(database.url, () => {})
+    const narrow = Object.assign(Object.create(store) as Store, {
+      run: ({ text, values }: Statement, ...more: [boolean, string]) =>
+        store.run({ text, values: values.map((value) => (value === 100_001 ? 1 : value)) }, ...more),
+    })
+    const by = ['h3', 'subject'].map((name) => ({ name, dimension: RECORD_DIMENSIONS[name]!, argument: 0 }))
+    const query = { by, sums: [], sort: { by: 'records', descending: true }, top: 1 }
+    try {
+      const [pointless] = await rows<{ subjects: number }>(
+        database.url,
+        `SELECT count(DISTINCT subject)::int AS subjects FROM location_record WHERE longitude IS NULL`,
+      )
+      expect((await recordGroups(narrow, query, {})).groups).toBe(pointless!.subjects + 1)
+    } finally {
       await store.close()
     }
   })

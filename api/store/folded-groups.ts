@@ -9,23 +9,25 @@ import {
 } from './sql-groups'
 
 /**
- * Merges rows whose keys belong to one cell, and sorts and totals the groups like the database.
+ * Merges rows whose keys belong to one cell, and sorts and totals them like the database, together with
+ * groups without a cell.
+ * @param complete first groups without a cell, and the number and the totals of all of them
  * @param pause called after each thousand rows, so that other requests continue
  */
 export async function foldedGroups(
+  complete: Groups,
   rows: readonly GroupRow[],
   { by, sums, sort, top }: GroupQuery,
   pause: () => Promise<void>,
 ): Promise<Groups> {
   const found = new Map<string, Group>()
-  const total: Measures = { records: 0, sums: sums.map(() => 0n), without: sums.map(() => 0) }
+  const { total } = complete
+  const cell = by.findIndex(({ dimension }) => dimension.cell)
+  const { dimension, argument } = by[cell]!
   for (const [n, row] of rows.entries()) {
     if (n % 1_000 === 999) await pause()
     const group = groupOf(row, { by, sums })
-    for (const [i, { dimension, argument }] of by.entries()) {
-      const given = group.keys[i]
-      if (dimension.cell && typeof given === 'string') group.keys[i] = dimension.cell(given, argument)
-    }
+    group.keys[cell] = dimension.cell!(group.keys[cell] as string, argument)
     const id = JSON.stringify(group.keys)
     const known = found.get(id)
     if (known) add(known, group)
@@ -42,7 +44,8 @@ export async function foldedGroups(
   }
   const order = (a: Group, b: Group): number =>
     first(a, b) || a.keys.reduce((found, key, i) => found || compareKeys(key, b.keys[i]!, 1), 0)
-  return { shown: leading([...found.values()], order, top), groups: found.size, total }
+  const shown = leading([...complete.shown, ...found.values()], order, top)
+  return { shown, groups: complete.groups + found.size, total }
 }
 
 /** First `count` of the groups in an order. Sorting all of 100,000 would block other requests. */

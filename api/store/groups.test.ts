@@ -34,13 +34,15 @@ test('groups that take too long are refused with a remedy other than a retry', a
 })
 
 test('groups by H3 cell of too many positions are refused with a remedy other than a retry', async () => {
-  const places = Array.from({ length: 100_001 }, (_, i) => ({ k0: `${i / 1e6} 0`, records: 1 }))
-  const error = await refusalOf(
-    storeOf(() => places),
-    by('h3'),
-  )
-  expect(error).toBeInstanceOf(TooExpensiveError)
-  expect(error).toEqual(sentence())
+  const places = Array.from({ length: 100_001 }, (_, i) => ({ k0: `${i / 1e6} 0`, k1: null, records: 1 }))
+  for (const query of [by('h3'), by('h3', 'subject')]) {
+    const error = await refusalOf(
+      storeOf(() => places),
+      query,
+    )
+    expect(error).toBeInstanceOf(TooExpensiveError)
+    expect(error).toEqual(sentence())
+  }
 })
 
 testSentences()

@@ -18,7 +18,7 @@ import type { Store } from './store'
 
 /** Reads statistics by group within the time of one statement. */
 
-/** Maximum number of positions that are assigned to cells in this process, at about 3 us each. */
+/** Maximum number of groups by position that are assigned to cells in this process, at about 3 us each. */
 const MOST_FOLDED = 100_000
 const REMEDY =
   'Narrow it by chain, prover, a shorter time or a smaller bbox. Over all records, groups by hour, day, week, month, chain, prover, schema, location_type and revoked take milliseconds, one or two of chain, revoked and one other.'
@@ -65,10 +65,16 @@ async function groupsFrom(
   const total = answer.find((row): row is TotalRow => (row as Partial<TotalRow>).groups != null)!
   const rows = answer.filter((row) => row !== total)
   if (total.incomplete) return undefined
-  if (!query.by.some(({ dimension }) => dimension.cell)) return groupsOf(total, rows, query)
-  if (rows.length > MOST_FOLDED)
+  const cell = query.by.findIndex(({ dimension }) => dimension.cell)
+  const isComplete = (row: GroupRow) => cell < 0 || row[`k${cell}`] === null
+  const complete = groupsOf(total, rows.filter(isComplete), query)
+  if (cell < 0) return complete
+  const positions = rows.filter((row) => !isComplete(row))
+  if (positions.length > MOST_FOLDED) {
+    const other = query.by.find((_, i) => i !== cell)
     throw new TooExpensiveError(
-      `More than ${MOST_FOLDED} positions would have to be assigned to H3 cells. Narrow it by chain, prover, a shorter time or a smaller bbox, or group by geohash.`,
+      `More than ${MOST_FOLDED} ${other ? `pairs of a position and ${other.name}` : 'positions'} would have to be assigned to H3 cells. Narrow it by chain, prover, a shorter time or a smaller bbox, or group by geohash.`,
     )
-  return foldedGroups(rows, query, setImmediate)
+  }
+  return foldedGroups(complete, positions, query, setImmediate)
 }

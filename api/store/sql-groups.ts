@@ -262,8 +262,8 @@ export function recordSource({ sums }: GroupQuery, filter: RecordFilter, value: 
 /**
  * Reads the first groups in order, and in a row of its own the number and the totals of all groups, with the
  * state of the source in the same snapshot: counts of another snapshot or server could be incomplete. With a
- * dimension that the database cannot compute, reads up to `most` groups in no order and without totals, which
- * `foldedGroups` completes.
+ * dimension that the database cannot compute, these are the groups and totals of records without its key. Up
+ * to `most` groups with a key follow in no order, which `foldedGroups` completes.
  */
 export function groupsQuery(
   source: Source,
@@ -271,7 +271,7 @@ export function groupsQuery(
   value: Bind,
   most: number,
 ): string {
-  const isFolded = by.some(({ dimension }) => dimension.cell)
+  const folded = by.findIndex(({ dimension }) => dimension.cell)
   const keys = by.map(source.key)
   // Without the table, a name would mean a column of the result, where sums are texts.
   const key = (i: number, direction = 'ASC') =>
@@ -296,28 +296,26 @@ export function groupsQuery(
     ...source.where,
   ])} GROUP BY ${by.map((_, i) => i + 1).join(', ')}`
   const measures = ['records', ...sums.flatMap((_, i) => [`s${i}`, `w${i}`])]
-  const totals = measures.map((name) => (isFolded ? '0' : `coalesce(sum(${name}), 0)`))
+  const totals = measures.map((name) => `coalesce(sum(${name}), 0)`)
   const noKeys = keys.map(({ type }) => `NULL::${type === 'boolean' ? type : 'text'}`)
   const shown = keys.map(({ format }, i) => (format ? `to_char(k${i}::timestamp, '${format}')` : `k${i}`))
   const inText = (columns: readonly string[]) =>
     columns.map((column, i) => `${column}${measures[i]!.startsWith('s') ? '::text' : ''}`)
   const names = [...keys.map((_, i) => `k${i}`), ...measures].join(', ')
+  const rows = `SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')} FROM grouped`
+  const complete = folded < 0 ? '' : `WHERE k${folded} IS NULL`
+  const parts = folded < 0 ? '' : `UNION ALL (${rows} WHERE k${folded} IS NOT NULL LIMIT ${value(most)})`
   return `WITH grouped AS (${grouped})
     SELECT ${source.incomplete} AS incomplete, total.* FROM (
-      SELECT ${isFolded ? '0::float8' : 'count(*)::float8'} AS groups, ${[...noKeys, ...inText(totals)].join(', ')}
-      ${isFolded ? '' : 'FROM grouped'}) AS total(groups, ${names})
-    UNION ALL (SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')} FROM grouped
-      ${isFolded ? '' : `ORDER BY ${order.join(', ')}`} LIMIT ${value(isFolded ? most : top)})`
+      SELECT count(*)::float8 AS groups, ${[...noKeys, ...inText(totals)].join(', ')}
+      FROM grouped ${complete}) AS total(groups, ${names})
+    UNION ALL (${rows} ${complete} ORDER BY ${order.join(', ')} LIMIT ${value(top)}) ${parts}`
 }
 
 /** Groups of rows that the database sorted and totalled. */
 export function groupsOf(total: TotalRow, rows: readonly GroupRow[], query: GroupQuery): Groups {
-  const { records, sums, without } = groupOf(total, query)
-  return {
-    shown: rows.map((row) => groupOf(row, query)),
-    groups: total.groups,
-    total: { records, sums, without },
-  }
+  const { keys: _, ...measures } = groupOf(total, query)
+  return { shown: rows.map((row) => groupOf(row, query)), groups: total.groups, total: measures }
 }
 
 /** Group of a row. */
