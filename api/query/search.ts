@@ -286,13 +286,15 @@ export class Search {
   }
 
   /**
-   * Returns a filter that the database can decide alone. A search with a place becomes the IDs of all records
-   * that match.
+   * Returns a filter that the database can decide alone. A search with a place becomes its chains and the IDs
+   * of all records that match.
    * @throws RecordsError if too many records would have to be measured
    */
   async filter(): Promise<RecordFilter> {
     const { place, ...filter } = await this.decided()
-    return place ? { ids: (await this.candidates.measured(filter, place)).passed } : filter
+    if (!place) return filter
+    const { passed } = await this.candidates.measured(filter, place)
+    return { ...(filter.chain !== undefined && { chain: filter.chain }), ids: passed }
   }
 
   private get candidates(): Candidates {
