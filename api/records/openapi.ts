@@ -346,7 +346,7 @@ export const recordsSchemas = {
     tags: ['Records'],
     summary: STATISTICS_SUMMARY,
     description:
-      'Without parameters: counts over all records, and how far each chain is indexed. With `by`: exact counts by group of the records that match the filters, which are those of the list. Groups of all records by hour, day, week, month, chain, prover, schema, location_type or revoked, also with chain or revoked as the second dimension or filter, are maintained and take milliseconds. Others read the matching records; if that takes longer than 5 seconds, the response is 503 and names a remedy. (The parameters are an extension to the specification.)',
+      'Without parameters: counts over all records, and how far each chain is indexed. With `by`: exact counts by group of the records that match the filters, which are those of the list. Groups of all records by day, week, month, chain, prover, schema, location_type or revoked, also with chain or revoked as the second dimension or filter, are maintained and take milliseconds, and so are counts by hour, alone or with chain. Others read the matching records; if that takes longer than 5 seconds, the response is 503 and names a remedy. (The parameters are an extension to the specification.)',
     querystring: STATISTICS_QUERY,
     response: {
       ...formats(STATISTICS_SUMMARY, {

@@ -21,7 +21,7 @@ import type { Store } from './store'
 /** Maximum number of groups by position that are assigned to cells in this process, at about 3 us each. */
 const MOST_FOLDED = 100_000
 const REMEDY =
-  'Narrow it by chain, prover, a shorter time or a smaller bbox. Over all records, groups by hour, day, week, month, chain, prover, schema, location_type and revoked take milliseconds, one or two of chain, revoked and one other.'
+  'Narrow it by chain, prover, a shorter time or a smaller bbox. Groups of all records take milliseconds by day, week, month, chain, prover, schema, location_type or revoked, alone or with chain or revoked, and by hour, alone or with chain.'
 
 /**
  * Reads groups of the records that pass a filter: from maintained counts if these suffice, otherwise by
