@@ -157,9 +157,10 @@ async function replay(
 
 /** Adds records that are older than the counts by group to these counts, as a running indexer would. */
 async function countOlder(database: Database, chain: Chain): Promise<void> {
+  let percent = 0
   while (await hasUncounted(database.query, chain)) {
-    progress.show(`${chain.slug}: counting older records`)
-    await countRecords(database.query, chain, COUNTED_AT_ONCE)
+    progress.show(`${chain.slug}: ${percent} % of the records counted for statistics`)
+    percent = await countRecords(database.query, chain, COUNTED_AT_ONCE)
   }
 }
 

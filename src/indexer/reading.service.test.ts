@@ -10,7 +10,7 @@ import { LOCATION_PROTOCOL_SCHEMA } from '../location'
 import { Lease } from './lease'
 import { READING } from './project'
 import { followReading } from './reading'
-import { Database } from './store'
+import { countRecords, Database } from './store'
 
 /** Tests with a database whose records an older version of the projection produced. */
 
@@ -111,6 +111,24 @@ test('the indexer leaves records of its own version unchanged', async () => {
   const before = await times()
   await follow()
   expect(await times()).toEqual(before)
+})
+
+test('the indexer counts older records for statistics, and logs the start and the end', async () => {
+  await sql('DELETE FROM record_count')
+  await sql(`INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state`)
+  const percent = await countRecords(database.query, LOCAL_CHAIN, 1)
+  expect(percent).toBeGreaterThan(0)
+  expect(percent).toBeLessThan(100)
+  const messages: string[] = []
+  const log = new Logger(({ msg }) => messages.push(msg ?? ''), 'test')
+  const follow = () =>
+    followReading(database, LOCAL_CHAIN, database, log, false, new AbortController().signal, 20)
+  await follow()
+  await follow()
+  expect(messages).toEqual([
+    'counting older records for statistics',
+    'all records are counted for statistics',
+  ])
 })
 
 test('the replay ends when stopped, and restarts at the first record', async () => {

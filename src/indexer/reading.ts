@@ -28,8 +28,8 @@ const LOOK_MS = 10_000
 const FAILED_MS = 60_000
 
 /**
- * Number of log entries about the progress of a replay. UIDs are hashes, so the last replayed UID shows the
- * share that is done.
+ * Number of log entries about the progress of a replay or a count. UIDs are hashes, so the last replayed UID
+ * shows the share that is done.
  */
 const PARTS = 20
 
@@ -135,14 +135,24 @@ export async function followReading(
   const done = new AbortController()
   let replay: Replay | undefined
   let isCounted = false
+  /** Parts counted so far; undefined if no record was left to count at the start. */
+  let counted: number | undefined
   await repeat(
     AbortSignal.any([signal, done.signal]),
     async () => {
-      isCounted ||= !(await hasUncounted(database.query, chain))
       if (!isCounted) {
         const began = performance.now()
-        await lease.transaction((query) => countRecords(query, chain, COUNTED_AT_ONCE))
-        return performance.now() - began
+        isCounted = !(await hasUncounted(database.query, chain))
+        if (!isCounted) {
+          if (counted === undefined) log.info({ chain: chain.slug }, 'counting older records for statistics')
+          const percent = await lease.transaction((query) => countRecords(query, chain, COUNTED_AT_ONCE))
+          const part = Math.floor((PARTS * percent) / 100)
+          if (part > (counted ?? 0) && part < PARTS)
+            log.info({ chain: chain.slug, percent }, 'older records are being counted for statistics')
+          counted = part
+          return performance.now() - began
+        }
+        if (counted !== undefined) log.info({ chain: chain.slug }, 'all records are counted for statistics')
       }
       if (!replay) {
         const begun = new Replay(database, chain, lease, log)

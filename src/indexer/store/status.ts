@@ -81,10 +81,17 @@ export async function hasUncounted(query: Query, chain: Chain): Promise<boolean>
 }
 
 /**
- * Counts at least `many` older records of a chain (migration Counts), or all that are left.
+ * Counts at least `many` older records of a chain (migration Counts), or all that are left. Returns the
+ * percentage of its records that is counted.
  */
-export async function countRecords(query: Query, chain: Chain, many: number): Promise<void> {
+export async function countRecords(query: Query, chain: Chain, many: number): Promise<number> {
   await query('SELECT count_records($1, $2)', [chain.slug, many])
+  const [row] = await query<{ percent: number }>(
+    `SELECT coalesce(floor(100 * sum(total) / (SELECT nullif(total, 0) FROM record_state WHERE chain = $1)), 100)::int AS percent
+     FROM record_count WHERE chain = $1 AND dimension = 'schema'`,
+    [chain.slug],
+  )
+  return row!.percent
 }
 
 /** Last block of a batch. */
