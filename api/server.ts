@@ -24,7 +24,7 @@ import { LIVE, type LiveOptions, LiveRecords, streamRoutes } from './stream'
 import { logRoutes } from './log'
 import { ogcRoutes } from './ogc'
 import { placesRoutes } from './places'
-import { hasQuorum, quorumRoutes } from './quorum'
+import { hasQuorum, noRefusals, quorumRoutes } from './quorum'
 import {
   ComputeError,
   RecordsError,
@@ -98,15 +98,16 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   // Registered before the routes, so that it applies to all of them.
   await describeRoutes(app, parts, parts.webhookAdmin !== undefined)
   const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
-  monitoring(app, { ...parts, listeners: () => live.size })
+  const refusals = hasQuorum(parts) ? noRefusals() : undefined
+  monitoring(app, { ...parts, listeners: () => live.size, refusals })
 
   await app.register(
     computeScope(parts, (scope) => scope.register(computeRoutes(parts), { prefix: '/v0' })),
     { prefix: '/compute' },
   )
-  if (hasQuorum(parts))
+  if (refusals)
     await app.register(
-      computeScope(parts, (scope) => scope.register(quorumRoutes(parts), { prefix: '/v0' })),
+      computeScope(parts, (scope) => scope.register(quorumRoutes(parts, refusals), { prefix: '/v0' })),
       { prefix: '/quorum' },
     )
   await registerRecords(app, parts, live)

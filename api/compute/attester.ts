@@ -110,7 +110,7 @@ export class Attester {
   /** The chain's EAS. */
   readonly direct: VerifyingContract
   readonly proxy: VerifyingContract | undefined
-  /** Number of signatures since the start, by the contract they are submitted to. */
+  /** Number of signatures since the start, by the contract that verifies them. */
   readonly signatures: Record<Submission | 'quorum', number> = { direct: 0, proxy: 0, quorum: 0 }
   lastNonce: number | undefined
   private lastBalance: number | undefined

@@ -9,4 +9,4 @@
 
 export { hasQuorum } from './epochs'
 export { QUORUM_COMPONENTS } from './schemas'
-export { quorumRoutes } from './routes'
+export { noRefusals, quorumRoutes } from './routes'

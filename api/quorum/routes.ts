@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
-import type { QuorumRefusal } from '../../src/errors'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { QUORUM_REFUSALS, type QuorumRefusal } from '../../src/errors'
 import { GeometryError } from '../../src/geodesy'
 import { requestValidator, type ComputeParts } from '../compute'
 import { ComputeError, computeErrorHandler, SlowRequestError, UnavailableError } from '../http/problems'
@@ -9,14 +9,29 @@ import { quorumsOf } from './epochs'
 import { QUORUMS_ROUTE, SIGN_ROUTE, type Quorums } from './schemas'
 import { signForQuorum } from './sign'
 
-/** Registers the routes of quorums (docs/reference/quorum.md), mounted at /quorum/v0. */
-export function quorumRoutes(parts: ComputeParts) {
+/** Number of requests to sign that this process has refused, by kind. */
+export type Refusals = Record<QuorumRefusal, number>
+
+export function noRefusals(): Refusals {
+  return Object.fromEntries(Object.keys(QUORUM_REFUSALS).map((kind) => [kind, 0])) as Refusals
+}
+
+/**
+ * Registers the routes of quorums (docs/reference/quorum.md), mounted at /quorum/v0, and counts the refusals
+ * of /sign.
+ */
+export function quorumRoutes(parts: ComputeParts, refusals: Refusals) {
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = withTypes(scope)
     const quorums = quorumsOf(parts.attesters)
-    app.setErrorHandler(computeErrorHandler(parts.publicBaseUrl, (error) => ({ refusal: refusalOf(error) })))
+    const onError = computeErrorHandler(parts.publicBaseUrl, (error) => ({ refusal: refusalOf(error) }))
+    app.setErrorHandler(onError)
     app.setValidatorCompiler(requestValidator(parts))
-    app.post('/sign', { schema: SIGN_ROUTE }, (request) =>
+    const onRefusal = (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      refusals[refusalOf(error)]++
+      void onError(error, request, reply)
+    }
+    app.post('/sign', { schema: SIGN_ROUTE, errorHandler: onRefusal }, (request) =>
       signForQuorum(parts, quorums, request.body, workOf(request)),
     )
     app.get('/', { schema: QUORUMS_ROUTE }, (): Promise<Quorums> => {

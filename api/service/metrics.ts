@@ -126,6 +126,7 @@ export interface ProcessParts {
   store: Pick<Store, 'connections'>
   attesters: ComputeParts['attesters']
   measurer: ComputeParts['measurer']
+  refusals?: Readonly<Record<string, number>> | undefined
   listeners: () => number
 }
 
@@ -155,7 +156,7 @@ export function metricsOfProcess(registry: Registry, parts: ProcessParts) {
   }
 }
 
-function figuresOf({ store, attesters, measurer, listeners }: ProcessParts): Figure[] {
+function figuresOf({ store, attesters, measurer, refusals, listeners }: ProcessParts): Figure[] {
   const signing = () => [...attesters.values()].map(({ attester }) => attester)
   /** Values of the chains that have one. */
   const ofChains = (value: (attester: Attester) => number | undefined) => () =>
@@ -207,7 +208,7 @@ function figuresOf({ store, attesters, measurer, listeners }: ProcessParts): Fig
     },
     {
       name: 'geospatial_signatures_total',
-      help: 'Signatures made, by chain and submission: direct (EAS) or proxy',
+      help: 'Signatures made, by chain and submission: direct (EAS), proxy or quorum',
       labels: ['chain', 'submission'],
       read: () =>
         signing().flatMap(({ chain, signatures }) =>
@@ -221,6 +222,12 @@ function figuresOf({ store, attesters, measurer, listeners }: ProcessParts): Fig
       help: 'Failed signatures, by chain',
       labels: ['chain'],
       read: ofChains(({ failures }) => failures),
+    },
+    {
+      name: 'geospatial_quorum_refusals_total',
+      help: 'Requests to sign for a quorum that were refused, by kind',
+      labels: ['refusal'],
+      read: () => labelled('refusal', refusals ?? {}),
     },
   ]
 }

@@ -19,6 +19,8 @@ export interface MonitoringParts {
   /** Number of open streams of records. */
   listeners: () => number
   measurer: ComputeParts['measurer']
+  /** Number of refusals by kind; undefined if no chain has a quorum. */
+  refusals?: Readonly<Record<string, number>> | undefined
   log?: SignatureLog | undefined
   webhooks?: { register(registry: Registry): void } | undefined
   /**
