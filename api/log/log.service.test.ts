@@ -37,7 +37,7 @@ import {
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { SignatureLog } from '.'
-import { LogStore } from './store'
+import { LogStore, type LogState } from './store'
 import { LogWriter } from './writer'
 import type { LogParts } from './log'
 
@@ -576,8 +576,21 @@ describe('witnesses of the log', () => {
     expect([...cosigned]).toEqual([0, 1, 2].map((i) => [`w${i}`, NOW]))
     expect(isQuorum).toBe(true)
     const { policy: text } = (await server.app.inject('/log/v0')).json<{ policy: string }>()
-    expect(text).not.toContain('http')
     expect(await signersOf(checkpoint, parsePolicy(text))).toMatchObject({ cosigned, isQuorum })
+  })
+
+  test('are published with their URLs, except those that are for the service only', async () => {
+    const names = ['a', 'b', 'c', 'd']
+    const urls = ['https://a.example/w', 'http://10.0.0.2', 'https://user:secret@c.example', undefined]
+    const keys = await Promise.all(names.map((name) => generateSignerKey(`${name}.example`, 'cosignature')))
+    const witnesses = new Map(names.map((name, i) => [name, { key: keys[i]!, url: urls[i] }]))
+    const policy = { logs: [], witnesses, groups: new Map(), quorum: 'a' }
+    const { log } = processOf({ policy }, { start: false })
+    const published = parsePolicy((await log.verifier({} as LogState)).policy)
+    expect([...published.witnesses].map(([name, { url }]) => [name, url])).toEqual([
+      ...[['a', 'https://a.example/w']],
+      ...['b', 'c', 'd'].map((name) => [name, undefined]),
+    ])
   })
 
   test('may fail without stopping the log, and cosign again after their recovery', async () => {

@@ -95,10 +95,16 @@ export class SignatureLog {
   private readonly closedBy = (stopped: string | null | undefined): string =>
     stopped ?? (this.sequencer.problem || 'no API process has confirmed its state yet.')
 
-  /** Returns the verifier key of the log as text, and the policy of its readers, which names it. */
+  /**
+   * Returns the verifier key of the log as text, and the policy of its readers, which names it. Witnesses
+   * have their https URLs: a URL with http or a password is for this service only.
+   */
   async verifier({ key: text }: LogState): Promise<{ key: string; policy: string }> {
     const key = this.given ?? (await parseSignerKey(text!))
-    const { witnesses, groups, quorum } = this.policy ?? parsePolicy('quorum none')
+    const { witnesses: all, groups, quorum } = this.policy ?? parsePolicy('quorum none')
+    const witnesses = new Map(
+      [...all].map(([name, each]) => [name, isPublic(each.url) ? each : { key: each.key }] as const),
+    )
     return {
       key: formatVerifierKey(key),
       policy: formatPolicy({ logs: [{ key }], witnesses, groups, quorum }),
@@ -196,4 +202,10 @@ export class SignatureLog {
       open.set(this.notReady(state) === undefined ? 1 : 0)
     }
   }
+}
+
+function isPublic(url: string | undefined): boolean {
+  if (url === undefined) return false
+  const { protocol, username, password, search } = new URL(url)
+  return protocol === 'https:' && username + password + search === ''
 }

@@ -14,7 +14,7 @@ const LogInformation = named(
       origin: Type.String({ description: 'Identity of the log: first line of its checkpoints.' }),
       key: Type.String({ description: 'Verifier key of its signatures (C2SP signed-note).' }),
       policy: Type.String({
-        description: 'Its witnesses and their quorum (C2SP tlog-policy), without URLs. Pin it.',
+        description: 'Its witnesses, their https URLs and their quorum (C2SP tlog-policy). Pin it.',
       }),
       size: Type.Integer({ description: 'Entries in the tree of the published checkpoint.' }),
       open: Type.Boolean({ description: 'True if entries are accepted. Otherwise nothing is signed.' }),

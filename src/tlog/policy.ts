@@ -103,15 +103,18 @@ export function parsePolicy(text: string): Policy {
   return reader.policy
 }
 
-/** Text of a policy, which `parsePolicy` reads, without URLs. */
+/** Text of a policy, which `parsePolicy` reads. */
 export function formatPolicy({ logs, witnesses, groups, quorum = 'none' }: Policy): string {
   return [
-    ...logs.map(({ key }) => `log ${formatVerifierKey(key)}`),
-    ...[...witnesses].map(([name, { key }]) => `witness ${name} ${formatVerifierKey(key)}`),
+    ...logs.map((log) => `log ${formatKey(log)}`),
+    ...[...witnesses].map(([name, witness]) => `witness ${name} ${formatKey(witness)}`),
     ...[...groups].map(([name, { threshold, members }]) => `group ${name} ${threshold} ${members.join(' ')}`),
     `quorum ${quorum}\n`,
   ].join('\n')
 }
+
+const formatKey = ({ key, url }: PolicyKey) =>
+  url === undefined ? formatVerifierKey(key) : `${formatVerifierKey(key)} ${url}`
 
 /** Signers of a checkpoint that the policy names. */
 export interface Signers {
