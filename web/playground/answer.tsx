@@ -71,7 +71,7 @@ export function AnswerView({
       )}
       {isOfQuorum(answer) && (
         <>
-          <Dissent answer={answer} />
+          <Dissent dissent={answer.dissent} />
           <p class="soft">{say.answer.quorum.contract(answer.quorum, chain.slug)}</p>
         </>
       )}

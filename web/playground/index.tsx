@@ -17,7 +17,7 @@ import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
-import { QuorumField, useDisclosure } from './quorum'
+import { Evidence, QuorumField, useDisclosure } from './quorum'
 import { problemOf, type Problem } from './words'
 import '../panel/panel.css'
 import './playground.css'
@@ -93,6 +93,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
           {isBusy ? say.playground.asking : say.playground.action}
         </button>
         <FieldProblem id="problem-general" sentence={problemAt('general')} />
+        {problem?.dissent && <Evidence dissent={problem.dissent} />}
         {!form.isShared && <p class="soft">{say.playground.tooLong}</p>}
       </form>
       {answered && chain && (

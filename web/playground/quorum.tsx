@@ -1,4 +1,4 @@
-import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
+import type { Answer, QuorumAnswer, QuorumError } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
 import { MOST_OPERATORS } from '../../src/page-header'
 import { parametersOf, setParameters } from '../location'
@@ -145,15 +145,29 @@ function Disclosure({
   ) : null
 }
 
-/** Operators that did not sign an answer, with their reasons. */
-export function Dissent({ answer: { dissent } }: { answer: QuorumAnswer }) {
+/** Operators that did not sign an answer, with their reasons, and other payloads that they signed. */
+export function Dissent({ dissent }: Pick<QuorumError, 'dissent'>) {
   return (
     <>
       {dissent.map(({ url, reason, detail }) => (
         <p key={url} class="soft">
-          {say.answer.quorum.dissent(url, reason, detail)}
+          {reason === 'other-payload'
+            ? say.answer.quorum.otherPayload(url)
+            : say.answer.quorum.dissent(url, reason, detail)}
         </p>
       ))}
+      <Evidence dissent={dissent} />
     </>
+  )
+}
+
+/** Payloads that operators signed, and that differ from those of other operators for the same question. */
+export function Evidence({ dissent }: Pick<QuorumError, 'dissent'>) {
+  const signed = dissent.filter((each) => each.signed)
+  return signed.length === 0 ? null : (
+    <details class="snippet" data-snippet="evidence">
+      <summary>{say.answer.quorum.evidence}</summary>
+      <pre tabIndex={0}>{JSON.stringify(signed, null, 2)}</pre>
+    </details>
   )
 }

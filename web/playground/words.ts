@@ -1,4 +1,10 @@
-import { ApiError, ConnectionError, type Answer } from '@geospatial-attestation/client'
+import {
+  ApiError,
+  ConnectionError,
+  type Answer,
+  type Dissent,
+  type QuorumError,
+} from '@geospatial-attestation/client'
 import { rowOf, type OperationName } from '../../src/operations/table'
 import { reasonOf, say } from '../messages'
 import { areaText, lengthText, typedLengthText } from '../units'
@@ -42,6 +48,8 @@ export interface Problem {
   /** `0` or `1` for a geometry, the name of a number, `chain`, or `general` for the whole question */
   field: number | string
   sentence: string
+  /** operators of a quorum without an answer, and the payloads that they signed */
+  dissent?: readonly Dissent[]
 }
 
 /** Problem of an error that occurred while asking, at the field that the error names. */
@@ -55,7 +63,8 @@ export function problemOf(error: unknown, operation: OperationName): Problem {
     if (parameters.some((each) => each.name === name)) return { field: name!, sentence }
     if (name === 'chainId') return { field: 'chain', sentence }
   }
-  return { field: 'general', sentence }
+  const { dissent } = error as Partial<QuorumError>
+  return { field: 'general', sentence, ...(dissent && { dissent }) }
 }
 
 function wordsOf(error: unknown): string {

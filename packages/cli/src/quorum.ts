@@ -19,7 +19,12 @@ export async function askQuorum(
   const { chain, recipient, schema } = options
   const quorum = await openQuorum(session, file, chain.id)
   const answer = await quorum.ask(question, { recipient, schema, signal })
-  for (const { url, reason, detail } of answer.dissent) note(`${url} did not sign: ${reason}. ${detail}`)
+  for (const { url, reason, detail } of answer.dissent)
+    note(
+      reason === 'other-payload'
+        ? `${url} signed another payload for the same request. --json prints it, as evidence.`
+        : `${url} did not sign: ${reason}. ${detail}`,
+    )
   return answer
 }
 

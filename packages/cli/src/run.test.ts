@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { run } from './run'
 
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-run-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
 async function outputsOf(...argv: string[]): Promise<string[]> {
@@ -43,5 +48,21 @@ test('a position west of Greenwich is an argument, and the value of an option st
   expect(asked.at(-1)).toMatchObject({
     from: { coordinates: [-1, 5] },
     to: { coordinates: [-2, 5] },
+  })
+})
+
+test('an error of a quorum names the operators in JSON', async () => {
+  vi.stubGlobal('fetch', async (request: Request) => {
+    const chain = { id: 1, slug: 'ethereum', eas: '0x', proxy: null, ready: true }
+    return Response.json(request.url.includes('quorum') ? [] : { chains: [chain], defaultSchemas: {} })
+  })
+  const file = path.join(folder, 'operators.json')
+  const operators = ['http://one', 'http://two']
+  writeFileSync(file, JSON.stringify({ operators, k: 2 }))
+  const line = await errorOf('distance', '1,2', '3,4', '--chain', '1', '--quorum', file, '--json')
+  const { error } = JSON.parse(line) as { error: { name: string; dissent: object[] } }
+  expect(error).toMatchObject({
+    name: 'QuorumError',
+    dissent: operators.map((url) => ({ url, reason: 'wrong-epoch' })),
   })
 })

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { QuorumError } from '@geospatial-attestation/client'
 import { CommanderError, type Command } from 'commander'
 import { version } from '../package.json'
 import { filesIn, type Context, type Files } from './context'
@@ -35,12 +36,12 @@ export async function run(
       session.end()
     }
   }
-  const fail = ({ name }: Error, text: string) => {
+  const fail = ({ name, dissent }: Error & Partial<QuorumError>, text: string) => {
     // These errors only signal that the help or version text has been printed.
     const message = text.replace(/(--?[\w-]+=)[^\s']+/g, '$1...')
     const json = argv.includes('--json')
     const lines = json
-      ? [jsonLine({ error: { name, message, exitCode: code } })]
+      ? [jsonLine({ error: { name, message, exitCode: code, ...(dissent && { dissent }) } })]
       : `geo: ${message}`.split('\n').map(visible)
     context.stderr.write(`${lines.join('\n')}\n`)
   }

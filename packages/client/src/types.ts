@@ -83,6 +83,16 @@ export interface QuorumContent {
   deadline: number
   epoch: number
 }
+/** Promise of the service to include an answer in its transparency log. */
+export interface LogClaim {
+  /** identity of the log */
+  origin: string
+  /** hash of the answer's entry, in hex without 0x */
+  leaf: string
+  /** Unix seconds by which the log includes it */
+  by: number
+}
+
 /** Response of `POST /quorum/v0/sign`. */
 export interface QuorumSignature extends Claims {
   answer: QuorumContent
@@ -91,6 +101,8 @@ export interface QuorumSignature extends Claims {
   quorum: string
   digest: string
   signature: string
+  /** entry in the transparency log of the operator's service, if it has one */
+  log?: LogClaim
 }
 
 /** Reason for which an operator's signature is not part of an answer. */
@@ -98,12 +110,24 @@ export interface Dissent {
   url: string
   /**
    * reason that the operator stated; `unreachable` if it did not respond; `invalid-signature` if its
-   * signature does not verify
+   * signature does not verify, or is not of the question; `other-payload` if operators signed different
+   * payloads for the same request
    */
-  reason: QuorumRefusal | 'unreachable' | 'invalid-signature'
+  reason: QuorumRefusal | 'unreachable' | 'invalid-signature' | 'other-payload'
   detail: string
-  /** signed payload that differs from the answer: evidence that one of the operators is at fault */
+  /** payload that the operator signed: two different ones are evidence that an operator is at fault */
   signed?: QuorumSignature
+}
+/** An operator that signed an answer of a quorum. */
+export interface QuorumOperator {
+  /** URL of its service */
+  url: string
+  /** its position in the operator set of the epoch */
+  index: number
+  /** its account */
+  operator: string
+  /** entry in the transparency log of its service, if it has one */
+  log?: LogClaim
 }
 /** An answer that k operators signed. */
 export interface QuorumAnswer extends Claims {
@@ -116,6 +140,8 @@ export interface QuorumAnswer extends Claims {
   signers: `0x${string}`
   /** joined signatures in ascending order of the operators */
   signatures: `0x${string}`
-  /** operators that did not sign this answer before it was complete */
+  /** operators in the order of `signatures`; absent in answers of earlier versions of the client */
+  operators?: QuorumOperator[]
+  /** operators that refused, did not respond, or signed another payload before the answer was returned */
   dissent: Dissent[]
 }

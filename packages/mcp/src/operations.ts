@@ -39,7 +39,7 @@ const TOLD = {
   dissent: z
     .array(z.looseObject({ url: z.string(), reason: z.string(), detail: z.string() }))
     .optional()
-    .describe('Operators of a quorum that did not sign'),
+    .describe('Operators of a quorum that did not sign, or signed another payload'),
   answer_id: z.string().optional().describe('ID for verify_answer and land_answer'),
   signed_answer: z.looseObject({}).optional(),
 }

@@ -272,6 +272,9 @@ export const forms = {
         `The operators say that the contract ${contract} on ${chain} lists their keys. Only that contract can confirm it: compare its address with the one that you know, and land the answer.`,
       dissent: (operator: string, reason: string, detail: string) =>
         `${operator} did not sign: ${reason}. ${detail}`,
+      otherPayload: (operator: string) =>
+        `${operator} signed another payload for the same question. One of the operators is at fault: keep both payloads as evidence.`,
+      evidence: 'Signed payloads that contradict each other',
       file: 'answer.json, for geo land',
     },
     notIndexed: 'The attestation is not indexed, so the answer cannot be recomputed here.',

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { encodeNumericResult } from '../../../../src/eas'
 import { apiError, ApiError } from '../errors'
+import type { Dissent } from '../types'
 import { collect } from './collect'
 import { dissentOf, type Operator } from './operators'
 
@@ -24,4 +26,56 @@ test.each([
   [apiError(500, {}), 'failed'],
 ])('an operator dissents for its own refusal only: %s', (error, reason) => {
   expect(dissentOf('http://one', error)).toMatchObject({ reason })
+})
+
+/** Operators that sign payloads of these lengths in metres, each after a delay. */
+const signing = (given: readonly (readonly [meters: number, afterMs: number])[]) =>
+  given.map(([meters, after], index) => {
+    const context = { timestamp: 1, operation: 'length', inputRefs: [`0x${'4'.repeat(64)}`] }
+    const data = encodeNumericResult(BigInt(100 * meters), 'centimeters', context)
+    const signed = { answer: { data }, digest: `0x${meters}`, index, signature: '0x00', operator: 'x' }
+    const sign = () => new Promise((resolve) => void setTimeout(() => resolve(signed), after))
+    return { url: `http://${index}`, sign } as unknown as Operator
+  })
+const collected = (operators: Operator[], k: number) =>
+  collect(operators, k, {}, AbortSignal.timeout(20_000), async () => ({ isSigned: true }))
+
+test('the error has all signed payloads if they differ, also those of the largest group', async () => {
+  const error = await collected(signing([7, 7, 8].map((meters) => [meters, 0])), 3).catch((each) => each)
+  expect(error.dissent.map(({ reason, signed }: Dissent) => [reason, signed?.index])).toEqual([
+    ['other-payload', 0],
+    ['other-payload', 1],
+    ['other-payload', 2],
+  ])
+  const equal = await collected(signing([[7, 0]]), 2).catch((each) => each)
+  expect(equal.dissent).toEqual([])
+})
+
+describe('an answer', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+  /** Answer of two operators, and the milliseconds after which it was returned. */
+  const timed = async (...given: Parameters<typeof signing>[0]) => {
+    const begun = performance.now()
+    const answered = collected(signing(given), 2).then((answer) => ({
+      ...{ answer, after: performance.now() - begun },
+    }))
+    await vi.advanceTimersByTimeAsync(60_000)
+    return answered
+  }
+
+  test('reports another payload that is signed a little after the last needed signature', async () => {
+    const { answer, after } = await timed([7, 200], [8, 220], [7, 100], [9, 260])
+    expect(after).toBe(250)
+    expect(answer.signers).toBe('0x5')
+    expect(answer.dissent).toMatchObject([{ reason: 'other-payload', signed: { index: 1 } }])
+    expect(answer.operators).toMatchObject([
+      { url: 'http://0', index: 0 },
+      { url: 'http://2', index: 2 },
+    ])
+  })
+
+  test('is returned at once if all operators have responded', async () => {
+    expect((await timed([7, 500], [7, 10])).after).toBe(500)
+  })
 })

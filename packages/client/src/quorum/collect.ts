@@ -10,10 +10,20 @@ import type { Verdict } from './signatures'
 /** Collects the signatures of operators for one request. */
 
 type Complete = Omit<QuorumAnswer, 'chainId' | 'quorum'>
+interface Signed {
+  url: string
+  signed: QuorumSignature
+}
 
 /**
- * Asks all operators in parallel. Resolves once `k` of them signed the same digest; rejects with a
- * QuorumError after all responses otherwise.
+ * Fraction of the time until k operators agreed, for which the other operators may still contradict them. It
+ * keeps the 99th percentile of an answer within 1.5 times that of one operator.
+ */
+const GRACE = 0.25
+
+/**
+ * Asks all operators in parallel. Resolves once `k` of them signed the same digest, and the others have
+ * responded or the time of GRACE has passed. Rejects with a QuorumError after all responses otherwise.
  */
 export function collect(
   operators: readonly Operator[],
@@ -23,28 +33,21 @@ export function collect(
   verify: (signed: QuorumSignature) => Promise<Verdict>,
 ): Promise<Complete> {
   const request = JSON.stringify(body)
-  const signed = new Map<string, { url: string; signed: QuorumSignature }[]>()
+  const begun = performance.now()
+  const signed = new Map<string, Signed[]>()
   const dissent: Dissent[] = []
-  const others = (digest: string) => [
-    ...dissent,
-    ...[...signed]
-      .filter(([other]) => other !== digest)
-      .flatMap(([, group]) => group)
-      .map(({ url, signed: each }): Dissent => {
-        return { url, reason: 'failed', detail: 'signed another payload for the same request', signed: each }
-      }),
-  ]
   return new Promise((resolve, reject) => {
     let left = operators.length
+    let complete: (() => void) | undefined
     // Rejects only after the last response, so that the error can name the operators that differ from the
     // others.
     const ended = () => {
       if (--left > 0) return
-      const [digest, most] = [...signed].reduce<[string, number]>(
-        (largest, [each, group]) => (group.length > largest[1] ? [each, group.length] : largest),
-        ['', 0],
-      )
-      const all = others(digest)
+      if (complete) return complete()
+      const groups = [...signed.values()]
+      const most = Math.max(0, ...groups.map((group) => group.length))
+      const isContradicted = groups.length > 1 || dissent.some((each) => each.signed)
+      const all = [...dissent, ...(isContradicted ? otherPayloads(groups) : [])]
       reject(
         new QuorumError(
           `${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(all)}`,
@@ -67,7 +70,14 @@ export function collect(
           // Two URLs of one operator count as one signature.
           if (!group.some((each) => each.signed.index === given.index)) group.push({ url, signed: given })
           signed.set(given.digest, group)
-          if (group.length >= k) resolve(completed(group.slice(0, k), others(given.digest)))
+          if (!complete && group.length >= k) {
+            const others = () => [...signed.values()].filter((each) => each !== group)
+            const timer = setTimeout(() => complete!(), GRACE * (performance.now() - begun))
+            complete = () => {
+              clearTimeout(timer)
+              resolve(completed(group.slice(0, k), [...dissent, ...otherPayloads(others())]))
+            }
+          }
         }
       } catch (error) {
         dissent.push(dissentOf(url, error))
@@ -75,6 +85,14 @@ export function collect(
       ended()
     }
     for (const operator of operators) void one(operator)
+  })
+}
+
+/** Describes signed payloads that differ from those of other operators for the same request. */
+function otherPayloads(groups: readonly Signed[][]): Dissent[] {
+  return groups.flat().map(({ url, signed }): Dissent => {
+    const detail = `signed the payload with the digest ${signed.digest}`
+    return { url, reason: 'other-payload', detail, signed }
   })
 }
 
@@ -98,15 +116,19 @@ async function patiently(operator: Operator, body: string, signal: AbortSignal):
     }
 }
 
-function completed(group: readonly { signed: QuorumSignature }[], dissent: Dissent[]): Complete {
-  const ascending = group.map((each) => each.signed).sort((a, b) => a.index - b.index)
-  const { answer, digest } = ascending[0]!
+function completed(group: readonly Signed[], dissent: Dissent[]): Complete {
+  const ascending = [...group].sort((a, b) => a.signed.index - b.signed.index)
+  const { answer, digest } = ascending[0]!.signed
   // The claims are decoded from the signed payload.
   const { whole: _, ...claims } = decodeClaims(answer.data as Hex)!
   return {
     ...claims,
     ...{ answer, digest, dissent },
-    signers: `0x${ascending.reduce((bits, { index }) => bits | (1n << BigInt(index)), 0n).toString(16)}`,
-    signatures: `0x${ascending.map(({ signature }) => signature.slice(2)).join('')}`,
+    signers: `0x${ascending.reduce((bits, { signed }) => bits | (1n << BigInt(signed.index)), 0n).toString(16)}`,
+    signatures: `0x${ascending.map(({ signed }) => signed.signature.slice(2)).join('')}`,
+    operators: ascending.map(({ url, signed: { index, operator, log } }) => ({
+      ...{ url, index, operator },
+      ...(log && { log }),
+    })),
   }
 }

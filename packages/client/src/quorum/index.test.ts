@@ -45,7 +45,8 @@ test('a quorum reads its operator set again once the epoch has ended', async () 
   for (const after of [0, 24, 29.95, 31]) {
     const begun = performance.now()
     clock.mockImplementation(() => (START + after) * 1000 + performance.now() - begun)
-    const { answer } = await quorum.area([0, 0] as never)
+    const { answer, operators } = await quorum.area([0, 0] as never)
+    expect(operators).toEqual([{ url: 'http://one', index: 0, operator: OPERATOR.address }])
     seen.push([answer.epoch, answer.deadline - START])
   }
   expect(seen).toEqual([

@@ -179,7 +179,10 @@ async function askQuorum(
       ending.signal,
       (signed) => verifySignature(signed, { ...asked, quorum, operators: epoch.operators } as Expected),
     )
-    return { ...(await untilAborted(collected, signal)), chainId, quorum }
+    const complete = await untilAborted(collected, signal)
+    // The account in a response is not signed.
+    const signers = complete.operators!.map((each) => ({ ...each, operator: epoch.operators[each.index]! }))
+    return { ...complete, operators: signers, chainId, quorum }
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)

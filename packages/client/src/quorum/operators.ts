@@ -36,7 +36,10 @@ export class QuorumError extends GeoError {
 
   constructor(
     message: string,
-    /** one entry for each operator without a signature, with its reason */
+    /**
+     * one entry for each operator without a valid signature, with its reason. If operators signed different
+     * payloads, also one for each of these signatures
+     */
     readonly dissent: readonly Dissent[],
   ) {
     super(message)
@@ -46,9 +49,11 @@ export class QuorumError extends GeoError {
     return this.dissent.some(({ reason }) => PASSING_REFUSALS.includes(reason))
   }
 }
-const PASSING_REFUSALS: readonly Dissent['reason'][] = ['not-indexed-yet', 'busy', 'failed', 'unreachable']
+const PASSING_REFUSALS: readonly Dissent['reason'][] = [
+  ...(['not-indexed-yet', 'busy', 'failed', 'unreachable', 'other-payload'] as const),
+]
 
-interface Epoch {
+export interface Epoch {
   epoch: number
   validFrom: number
   validUntil: number
@@ -116,6 +121,18 @@ function shortened(response: Response): Response {
     },
   })
   return response.body?.pipeThrough ? new Response(response.body.pipeThrough(limit), response) : response
+}
+
+/** Returns the quorum that the client's service names for a chain; undefined if it names none. */
+export async function quorumOfService(
+  { url, send }: { url: string; send: Send },
+  chainId: number,
+): Promise<Listed | undefined> {
+  // A service without a quorum does not have the route.
+  const response = await send(new Request(`${url}/quorum/v0`), { accepted: [404] })
+  if (!response.ok) return undefined
+  const listed = (await requireJson(response, url).json()) as Listed[]
+  return listed.find((each) => each.chainId === chainId && isAccount(each.quorum))
 }
 
 /** True if a value is an address. An operator may send any JSON. */
