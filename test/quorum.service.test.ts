@@ -4,7 +4,7 @@ import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { Contract, TypedDataEncoder, Wallet, concat, dataSlice, toBeHex } from 'ethers'
 import { createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { createGeo, type QuorumError } from '@geospatial-attestation/client'
+import { createGeo, type QuorumAnswer, type QuorumError } from '@geospatial-attestation/client'
 import { createMcpServer } from '@geospatial-attestation/mcp'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { attest, deployQuorum, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
@@ -136,6 +136,17 @@ test('an operator records its signature in its log', async () => {
       ...{ recipient: answer.recipient.toLowerCase(), signature: body.signature },
     })
     expect([body.log.origin, body.log.leaf]).toEqual([logKey.name, toHex(leafHash(entry))])
+    const { log, operator: account, index, signature, ...signed } = body
+    const one = {
+      ...{ ...signed, chainId: LOCAL_CHAIN.id, dissent: [] },
+      ...{ signers: toBeHex(1n << BigInt(index)), signatures: signature },
+      operators: [{ url: operator.url, index, operator: account, log }],
+    } as QuorumAnswer
+    const logged = async () => (await createGeo(operator.url).logged(one))[0]!.log?.state
+    await expect.poll(logged).toBe('included')
+    expect((await createGeo(operator.url).verifyQuorum(one)).problems).toEqual([
+      expect.stringContaining('requires 3'),
+    ])
   } finally {
     await operator.close()
   }
@@ -427,8 +438,11 @@ describe('the coordinator of a quorum', () => {
       () => expect.unreachable(),
       (error: QuorumError) => error,
     )
-    expect(dissent).toMatchObject([{ signed: { operator: operatorsByAddress[0]!.address } }])
-    expect(dissent).toHaveLength(1)
+    const payloads = dissent.map(({ reason, signed }) => [reason, signed!.index, signed!.digest] as const)
+    expect(payloads.map(([reason, index]) => [reason, index]).sort()).toEqual(
+      [0, 1, 2, 3, 4].map((index) => ['other-payload', index]),
+    )
+    expect(new Set(payloads.map(([, , digest]) => digest)).size).toBe(2)
   })
 
   test('returns the claims of the signed payload, whatever an operator adds', async () => {
@@ -470,7 +484,23 @@ describe('the coordinator of a quorum', () => {
     writeFileSync(`${folder}/answer.json`, stdout)
     const again = await geo(['land', 'answer.json', '--json', ...land.slice(1), '--url', world.url], folder)
     expect(JSON.parse(again.stdout)).toEqual({ ...answer.landed, already: true })
-    expect((await geo(['verify', 'answer.json', '--url', world.url], folder)).code).toBe(2)
+    const verify = (url: string, ...more: string[]) =>
+      geo(['verify', 'answer.json', '--url', url, ...more], folder)
+    const attester = ['--attester', quorum.target as string]
+    for (const [code, url, more] of [
+      [0, operators[0]!.url, []],
+      [0, world.url, [...attester, '--rpc', world.chain.url]],
+      [1, world.url, attester],
+      [1, world.url, []],
+    ] as const) {
+      const verified = await verify(url, ...more)
+      expect([more, verified.code, verified.stdout]).toEqual([
+        ...[more, code, expect.stringMatching(code === 0 ? /^valid\n/ : /^not valid\n/)],
+      ])
+    }
+    const { uid } = answer.landed as { uid: string }
+    const landed = await geo(['verify', uid, '--url', operators[0]!.url, ...land.slice(-2)], folder)
+    expect([landed.code, landed.stdout]).toEqual([0, expect.stringMatching(/^valid\n/)])
     const recomputed = await geo(
       ['recompute', 'answer.json', place, '2.3,48.8584', '--rpc', world.chain.url, '--url', world.url],
       folder,

@@ -2,11 +2,13 @@
 import { readFileSync } from 'node:fs'
 import type {
   Answer,
+  BatchAnswer,
   Chain,
   Checked,
   Input,
   QuorumAnswer,
   Logged,
+  OperatorLogged,
   Verification,
 } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
@@ -35,18 +37,61 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
     return verifyAttestation(session, target)
   }
   const { maxAge, schema, chain, rpc } = session.options
+  const requireUid = (name: string) => {
+    throw new UsageError(
+      `${name} requires the UID of an attestation: an answer in a file contains its own chain, ` +
+        'schema and time, and the service verifies it.',
+    )
+  }
   for (const [name, given] of Object.entries({
     '--max-age': maxAge,
     '--schema': schema,
     '--chain': chain,
-    '--rpc': rpc,
   }))
-    if (given !== undefined)
-      throw new UsageError(
-        `${name} requires the UID of an attestation: an answer in a file contains its own chain, ` +
-          'schema and time, and the service verifies it.',
-      )
-  return verifyAnswer(session, target)
+    if (given !== undefined) requireUid(name)
+  const answer = await readAnswer(session, target)
+  if ('signers' in answer) return verifyQuorumAnswer(session, answer)
+  if (rpc !== undefined) requireUid('--rpc')
+  return verifyAnswer(session, answer)
+}
+
+/** Text of the policy of the transparency log. */
+function policyOf({ options, at }: Session<CheckFlags>): { policy?: string } {
+  return options.logPolicy === undefined ? {} : { policy: readFileSync(at(options.logPolicy), 'utf8') }
+}
+
+/** Verifies the signatures of a quorum, their accounts, and their entries in the logs of the operators. */
+async function verifyQuorumAnswer(session: Session<CheckFlags>, answer: QuorumAnswer): Promise<number> {
+  const { options, geo, paint, signal } = session
+  const chain = await geo.chain(answer.chainId, { signal })
+  const provider = await session.node(chain).catch((error: unknown) => {
+    // Without an RPC endpoint, the service names the operators.
+    if (error instanceof UsageError && options.rpc === undefined) return undefined
+    throw error
+  })
+  const given = { signal, ...policyOf(session), ...(provider && { provider }) }
+  const { valid, problems, operators } = await geo.verifyQuorum(answer, given)
+  if (options.json)
+    session.printJson({ valid, problems, chainId: chain.id, quorum: answer.quorum, operators })
+  else {
+    session.print(valid ? paint.good('valid') : paint.bad('not valid'))
+    if (operators.length > 0) session.print(paint.bold(sentenceOf(answer)))
+    for (const problem of problems) session.print(`- ${problem}`)
+    session.printFields([
+      ['chain', `${chain.slug} (${chain.id})`],
+      ['quorum', answer.quorum],
+      ...operators.map(signerField),
+    ])
+  }
+  if (valid) return EXIT.done
+  const unread = operators.filter(({ problem }) => problem !== undefined)
+  return unread.length === problems.length ? EXIT.unreachable : EXIT.no
+}
+
+/** Account of an operator, and the state of its signature in the log of its service. */
+function signerField({ url, operator, log }: OperatorLogged, i: number): [string, string] {
+  const state = log ? `, log: ${loggedText(log)}` : ''
+  return [i === 0 ? 'signed by' : '', `${operator}${url === undefined ? '' : ` at ${url}`}${state}`]
 }
 
 /** Reads an attestation through an RPC endpoint of its chain, and checks it. */
@@ -81,16 +126,11 @@ async function verifyAttestation(session: Session<CheckFlags>, uid: string): Pro
 }
 
 /** Verifies an answer with the service, which recognizes its own signatures. */
-async function verifyAnswer(session: Session<CheckFlags>, file: string): Promise<number> {
+async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | BatchAnswer): Promise<number> {
   const { options, geo, paint, signal } = session
-  const answer = await readAnswer(session, file)
-  if ('signers' in answer)
-    throw new UsageError(
-      'The contract of a quorum verifies its answers, and no service does. Run geo land, or geo recompute.',
-    )
   const { slug, id } = await geo.chain(answer.chainId, { signal })
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
-  const policy = options.logPolicy && { policy: readFileSync(session.at(options.logPolicy), 'utf8') }
+  const policy = policyOf(session)
   const all: (Verification & { valid: boolean; problems: string[]; log?: Logged })[] = []
   for (const each of answers) {
     const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })

@@ -7,14 +7,14 @@ import {
   type OnchainAttestation,
   ZERO_HASH,
 } from './eas'
-import { GeoError, SignerError, refuseUnknown } from './errors'
-import type { Logged } from './log'
+import { AlteredAnswerError, GeoError, SignerError, refuseUnknown } from './errors'
+import type { Logged, OperatorLogged } from './log'
 import { isContentOf } from './landed'
 import { noAttestation, sameChainRead, unreachable } from './send'
 import { SKEW_SECONDS, same, sentenceOf, timeOf } from './says'
 import { readerOf, type Provider } from './signer'
 import type { Connection } from './service'
-import type { Answer, Claims } from './types'
+import type { Answer, Claims, QuorumAnswer } from './types'
 import { untilAborted } from './waiting'
 
 export interface CheckOptions {
@@ -26,8 +26,11 @@ export interface CheckOptions {
   maxAge?: number
   /** schema UIDs that answers may have; default: the service's schemas */
   schemas?: readonly string[]
-  /** the answer as the service returned it: its transparency log must then include it */
-  answer?: Answer
+  /**
+   * the answer as the service or the quorum returned it: its transparency log, or that of each operator that
+   * signed, must then include it
+   */
+  answer?: Answer | QuorumAnswer
   signal?: AbortSignal
 }
 
@@ -41,16 +44,21 @@ export interface Checked {
   says?: Claims
   /** the claims as a sentence */
   sentence?: string
-  /** account that signed the answer: EAS's attester or, for the proxy, the attester that the proxy names */
+  /**
+   * account that signed the answer: EAS's attester, which is the contract of a quorum; for the proxy, the
+   * attester that the proxy names
+   */
   attester: string
   attestation: OnchainAttestation
   /** state in the transparency log, for `options.answer` of a service with a log */
   log?: Logged
+  /** state in the transparency log of each operator, for `options.answer` of a quorum */
+  operators?: OperatorLogged[]
 }
 
 /**
  * Implements `Geo.check`. It trusts the RPC endpoint, but the service only for the addresses of its attester
- * (unless `createGeo({ attester })` names it), its proxy and its schemas.
+ * and quorum (unless `createGeo({ attester })` names it), its proxy and its schemas.
  */
 export async function checkAnswer(
   connection: Connection,
@@ -85,19 +93,24 @@ export async function checkAnswer(
   const attester = proxied
     ? await asked(getProxiedAttester(reader, chain.proxy!.address, uid))
     : attestation.attester
-  const expected = options.attester ?? expectedAttester(chain, attester)
+  const own = expectedAttester(chain, attester)
+  const isOfQuorum =
+    options.attester === undefined &&
+    !proxied &&
+    !same(attester, own) &&
+    same((await namedQuorum(connection, chain.id)) ?? '', attester)
+  const expected = options.attester ?? (isOfQuorum ? attester : own)
   const { defaultSchemas } = await info()
   const accepted = schemas ?? Object.values(defaultSchemas)
   const decoded = decodeClaims(attestation.data)
-  const log =
-    answer && (await (await import('./log')).loggedAnswer(connection, answer, signal ? { signal } : {}))
+  const { log, operators, unproven } = await logsOf(connection, answer, signal)
   const now = Date.now() / 1000
   const { revocationTime, expirationTime } = attestation
+  const content = answer && ('signers' in answer ? answer.answer : answer.attestation)
   // Earlier versions of the service left out these fields.
-  const signed = answer && {
-    ...answer.attestation,
-    expirationTime: answer.attestation.expirationTime ?? 0,
-    refUID: answer.attestation.refUID ?? ZERO_HASH,
+  const signed = content && {
+    ...content,
+    ...{ expirationTime: content.expirationTime ?? 0, refUID: content.refUID ?? ZERO_HASH },
   }
   const problems = [
     !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,
@@ -121,11 +134,50 @@ export async function checkAnswer(
         signed,
       ) &&
       'The content of the attestation is not that of the answer.',
-    log?.state === 'missing' &&
-      `The transparency log does not prove that it includes the answer: ${log.reason}`,
+    answer &&
+      'signers' in answer &&
+      !same(answer.quorum, attester) &&
+      `The answer is for the quorum ${answer.quorum}, not for ${attester}.`,
+    ...unproven,
   ].filter((problem) => typeof problem === 'string')
-  const common = { valid: problems.length === 0, problems, attester, attestation, ...(log && { log }) }
+  const common = {
+    valid: problems.length === 0,
+    problems,
+    attester,
+    attestation,
+    ...(log && { log }),
+    ...(operators && { operators }),
+  }
   if (!decoded) return common
   const { whole: _, ...says } = decoded
   return { ...common, says, sentence: sentenceOf(says) }
+}
+
+/** Returns the contract of the quorum that the service names for a chain. */
+async function namedQuorum(connection: Connection, chainId: number): Promise<string | undefined> {
+  const { quorumOfService } = await import('./quorum/operators')
+  return (await quorumOfService(connection, chainId))?.quorum
+}
+
+/** Returns the state of an answer in the transparency logs, and a sentence for each fault of a log. */
+async function logsOf(
+  connection: Connection,
+  answer: CheckOptions['answer'],
+  signal: AbortSignal | undefined,
+): Promise<Pick<Checked, 'log' | 'operators'> & { unproven: string[] }> {
+  if (!answer) return { unproven: [] }
+  const { loggedAnswer, loggedByOperators, logProblems } = await import('./log')
+  const given = signal ? { signal } : {}
+  if ('signers' in answer) {
+    try {
+      const operators = await loggedByOperators(connection, answer, given)
+      return { operators, unproven: logProblems(operators) }
+    } catch (error) {
+      if (error instanceof AlteredAnswerError) return { unproven: [error.message] }
+      throw error
+    }
+  }
+  const log = await loggedAnswer(connection, answer, given)
+  const problem = `The transparency log does not prove that it includes the answer: ${log?.reason}`
+  return { ...(log && { log }), unproven: log?.state === 'missing' ? [problem] : [] }
 }

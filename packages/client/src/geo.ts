@@ -4,13 +4,13 @@ import type { Attested, AttestedOffchain, AttestOptions } from './attest'
 import type { Checked, CheckOptions } from './check'
 import type { AskOptions, GeoOptions, Landed, LandOptions, Questions, Service } from './context'
 import type { Claim, Recomputed, RecomputeInput } from './kernel'
-import type { Logged, LoggedOptions } from './log'
+import type { Logged, LoggedOptions, OperatorLogged } from './log'
 import type { OffchainSource } from './offchain'
 import type { Place } from './place'
 import { methodsOf } from './questions'
 import type { RecomputeAnswerOptions } from './recompute'
 import type { Revoked, RevokeOptions } from './revoke'
-import type { Quorum, QuorumOptions } from './quorum'
+import type { Quorum, QuorumOptions, QuorumVerification, VerifyQuorumOptions } from './quorum'
 import { connect } from './service'
 import type { Signer } from './signer'
 import type { Answer, BatchAnswer, OffchainAttestation, Question, QuorumAnswer } from './types'
@@ -42,7 +42,10 @@ export interface Geo extends Questions, Service {
    * answer.
    */
   estimate(answer: Answer | BatchAnswer, signer: Signer): Promise<bigint>
-  /** Reads an answer from its chain, and returns its claims and whether they can be trusted. */
+  /**
+   * Reads an answer from its chain, and returns its claims and whether they can be trusted. Trusted attesters
+   * are those of the service, and the quorum that it names; or only the one of createGeo({ attester }).
+   */
   check(uid: string, options?: CheckOptions): Promise<Checked>
   /**
    * Recomputes an answer in this process, with the service's own kernel, from its inputs in the order of
@@ -58,10 +61,20 @@ export interface Geo extends Questions, Service {
   /**
    * Verifies that the transparency log of the service includes an answer. Until the time of `answer.log.by`
    * it may be `pending`, for at most three minutes; after that time it is `included` or `missing`, and a
-   * missing answer that names an entry is evidence against the service. An answer that names none, as of a
-   * service without a log, is `missing` if a policy is set; otherwise the result is undefined.
+   * missing answer that names an entry is evidence against the service. An answer that names none is
+   * `missing`, unless the service has no log and no policy is set: the result is then undefined.
    */
   logged(answer: Answer, options?: LoggedOptions): Promise<Logged | undefined>
+  /**
+   * Verifies that the transparency log of each operator that signed an answer of a quorum includes its
+   * signature. Throws an AlteredAnswerError if a signature is not valid.
+   */
+  logged(answer: QuorumAnswer, options?: LoggedOptions): Promise<OperatorLogged[]>
+  /**
+   * Verifies an answer of a quorum before it lands: its signatures, that their accounts are operators of a
+   * trusted contract, and that the transparency log of each operator includes its signature.
+   */
+  verifyQuorum(answer: QuorumAnswer, options?: VerifyQuorumOptions): Promise<QuorumVerification>
   /** Converts an offchain attestation to an input: eas-sdk's object, with its BigInts, or a file. */
   offchain(attestation: OffchainSource, signer?: string): Promise<{ attestation: OffchainAttestation }>
 
@@ -128,7 +141,14 @@ export function createGeo(options: GeoOptions | string): Geo {
         ? (await import('./quorum')).landQuorum(connection, answer, signer, options)
         : (await import('./land')).landAnswer(connection, answer, signer, options)) as Geo['land'],
     estimate: async (answer, signer) => (await import('./land')).estimateGas(connection, answer, signer),
-    logged: async (answer, options) => (await import('./log')).loggedAnswer(connection, answer, options),
+    logged: (async (answer: Answer | QuorumAnswer, options?: LoggedOptions) => {
+      const { loggedAnswer, loggedByOperators } = await import('./log')
+      return 'signers' in answer
+        ? loggedByOperators(connection, answer, options)
+        : loggedAnswer(connection, answer, options)
+    }) as Geo['logged'],
+    verifyQuorum: async (answer, options) =>
+      (await import('./quorum')).verifyQuorum(connection, answer, options),
     check: async (uid, options) => (await import('./check')).checkAnswer(connection, uid, options),
     offchain: async (attestation, signer) => (await import('./offchain')).offchainInput(attestation, signer),
     recompute: async (answer, inputs, options) =>

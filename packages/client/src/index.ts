@@ -15,8 +15,15 @@ export type { Place, PlaceDetails } from './place'
 export { point, type GeoJson, type Position } from './position'
 export type { Revoked, RevokeOptions } from './revoke'
 export { privatePlace, type PrivatePlace } from './private'
-export type { Quorum, QuorumAskOptions, QuorumError, QuorumOptions } from './quorum'
-export type { Logged, LoggedOptions } from './log'
+export type {
+  Quorum,
+  QuorumAskOptions,
+  QuorumError,
+  QuorumOptions,
+  QuorumVerification,
+  VerifyQuorumOptions,
+} from './quorum'
+export type { Logged, LoggedOptions, OperatorLogged } from './log'
 export type { Recomputed, RecomputeInput } from './kernel'
 export type { RecomputeAnswerOptions } from './recompute'
 export { queriesOf, type Query } from './queries'

@@ -2,7 +2,7 @@
 import { Signature, toBeHex } from 'ethers'
 import { domainSeparator } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import { encodeBooleanResult } from '../../../src/eas'
 import {
@@ -80,6 +80,11 @@ describe('the state of an answer in the log', () => {
     log = new MemoryLog(await seededKey('geo.example/log/v0', 'ed25519', 1))
     witness = await seededKey('w.example', 'cosignature', 2)
   })
+  let published: () => Response
+  beforeEach(() => {
+    const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
+    published = () => Response.json({ policy })
+  })
   /** A client of a service that serves this log, and returns `proof` if one is passed. */
   const clientOf = (proof?: (leaf: string) => Response | Promise<Response>) =>
     createGeo({
@@ -88,7 +93,7 @@ describe('the state of an answer in the log', () => {
       fetch: async (input) => {
         const { pathname } = new URL((input as Request).url)
         const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
-        if (pathname === '/log/v0/') return Response.json({ key: formatVerifierKey(log.key) })
+        if (pathname === '/log/v0/') return published()
         if (leaf !== undefined) return proof ? proof(leaf) : proofOf(leaf)
         const chain = {
           id: 84532,
@@ -123,7 +128,10 @@ describe('the state of an answer in the log', () => {
           ...{ size: log.size, witnesses: [] },
         })
       const { log: _, ...without } = past.answer
+      expect(await geo.logged(without)).toMatchObject({ state: 'missing' })
+      published = () => Response.json({ error: 'not-found', message: 'none' }, { status: 404 })
       expect(await geo.logged(without)).toBeUndefined()
+      expect(await geo.logged(past.answer)).toMatchObject({ state: 'missing' })
       const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
       expect(await geo.logged(without, { policy })).toMatchObject({ state: 'missing' })
       await expect(geo.logged(without, { policy: 'quorum w' })).rejects.toMatchObject({
@@ -229,6 +237,9 @@ describe('the state of an answer in the log', () => {
     ].join('\n')
     const geo = clientOf()
     expect(await geo.logged(answer, { policy })).toMatchObject({ state: 'missing' })
+    expect(await geo.logged(answer)).toMatchObject({ state: 'included' })
+    published = () => Response.json({ policy })
+    expect(await geo.logged(answer)).toMatchObject({ state: 'missing' })
     const { signNote } = await import('../../../src/tlog/index.js')
     log.note.signatures.push(await signNote(log.note.text, witness, now))
     expect(await geo.logged(answer, { policy })).toMatchObject({ state: 'included', witnesses: ['w'] })

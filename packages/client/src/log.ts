@@ -11,29 +11,25 @@ import {
   leafHash,
   parsePolicy,
   toHex,
+  type Entry,
   type EntryKind,
   type EntryLayout,
   type Policy,
 } from '../../../src/tlog'
 import { expandSignature } from '../../../src/eas/compact'
 import { checkSigned, expectedAttester, type Domain } from './eas'
-import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
-import type { Connection } from './service'
+import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
+import { requireJson } from './http'
+import { quorumDomain, signersOf } from './quorum/signatures'
+import { connect, type Connection } from './service'
 import { SKEW_SECONDS, timeOf } from './says'
-import type { Answer } from './types'
-
-/** Promise of the service to include an answer in its transparency log. */
-export interface LogClaim {
-  /** identity of the log */
-  origin: string
-  /** hash of the answer's entry, in hex without 0x */
-  leaf: string
-  /** Unix seconds by which the log includes it */
-  by: number
-}
+import type { Answer, LogClaim, QuorumAnswer, QuorumOperator } from './types'
 
 export interface LoggedOptions {
-  /** policy of the log; default: that of createGeo({ log }), or the key that the service names */
+  /**
+   * policy of the log; for an answer of a quorum, with the log of each operator. Default: that of
+   * createGeo({ log }), or the one that the service publishes
+   */
   policy?: string
   signal?: AbortSignal
 }
@@ -42,8 +38,9 @@ export interface LoggedOptions {
 export interface Logged {
   /**
    * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
-   * `by` is more than three minutes ahead, or if the answer names no entry and a policy is set. The time is
-   * that of the service's response, if it differs by at most ten minutes from the clock of this computer.
+   * `by` is more than three minutes ahead, or if the answer names no entry although the service has a log or
+   * a policy is set. The time is that of the service's response, if it differs by at most ten minutes from
+   * the clock of this computer.
    */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
@@ -57,10 +54,20 @@ export interface Logged {
   witnesses?: string[]
 }
 
+/** State of an operator's signature in the transparency log of its own service. */
+export interface OperatorLogged extends Omit<QuorumOperator, 'url' | 'log'> {
+  /** URL of the service; absent if the answer does not name it */
+  url?: string
+  /** absent if the service has no log, or if `problem` is set */
+  log?: Logged
+  /** reason why the log could not be read */
+  problem?: string
+}
+
 /**
  * Implements `Geo.logged`. Encodes the entry of the answer again, requests its proof, and verifies it by the
- * policy. Without a policy it trusts the key that the service names, requires no witness, and returns
- * undefined for an answer that names no entry, as of a service without a log.
+ * policy. Without a policy it trusts the one that the service publishes, and returns undefined if the service
+ * has no log.
  */
 export async function loggedAnswer(
   connection: Connection,
@@ -68,17 +75,93 @@ export async function loggedAnswer(
   given: LoggedOptions = {},
 ): Promise<Logged | undefined> {
   refuseUnknown('logged', given, { policy: true, signal: true })
-  const { log } = answer
-  if (log === undefined) {
-    if ((given.policy ?? connection.options.log) === undefined) return undefined
-    await policyOf(connection, given) // throws for an invalid checkpoint
-    const by = answer.timestamp + INCLUSION_SECONDS
-    return { state: 'missing', by, reason: 'The answer names no entry, and a policy is set.' }
+  if (!answer?.attestation || !answer.delegatedAttestation)
+    throw invalidInput('answer: expected an answer of the service, or of a quorum with all its signatures')
+  return stateOf(connection, answer, (log) => leafOfAnswer(connection, answer, log), given)
+}
+
+/**
+ * Implements `Geo.logged` for an answer of a quorum. Throws an AlteredAnswerError if a signature is not
+ * valid. An operator whose service does not respond does not hide the state of the others.
+ */
+export async function loggedByOperators(
+  { options }: Pick<Connection, 'options'>,
+  answer: QuorumAnswer,
+  given: LoggedOptions = {},
+): Promise<OperatorLogged[]> {
+  refuseUnknown('logged', given, { policy: true, signal: true })
+  const text = given.policy ?? options.log
+  if (text !== undefined) parsedPolicy(text) // throws for an invalid policy
+  const { chainId, quorum, timestamp } = answer
+  const { epoch, recipient, ...content } = answer.answer
+  const signers = await signersOf(answer)
+  const states = signers.map(async ({ url, signature, log: claim, ...signer }): Promise<OperatorLogged> => {
+    const entry = {
+      ...{ ...content, recipient: recipient.toLowerCase(), chainId, layout: 'quorum', nonce: epoch },
+      ...{ attester: signer.operator.toLowerCase(), signature },
+      separator: domainSeparator({ domain: quorumDomain(chainId, quorum) }),
+    } as const
+    if (url === undefined) {
+      const reason = "The answer does not name the operator's service, and a policy is set."
+      return { ...signer, ...(text && { log: unnamed(timestamp, reason) }) }
+    }
+    try {
+      const service = connect({ ...options, url })
+      const log = await stateOf(
+        service,
+        { log: claim, timestamp },
+        (named) => leafOf(['quorum'], entry, named),
+        given,
+      )
+      return { ...signer, url, ...(log && { log }) }
+    } catch (error) {
+      given.signal?.throwIfAborted()
+      return { ...signer, url, problem: messageOf(error) }
+    }
+  })
+  return Promise.all(states)
+}
+
+/** Describes the operators whose log does not prove that it includes their signature, in sentences. */
+export function logProblems(operators: readonly OperatorLogged[]): string[] {
+  return operators.flatMap(({ url, index, log, problem }) => {
+    const name = url ?? `operator ${index}`
+    if (problem !== undefined) return [`The transparency log of ${name} could not be read: ${problem}`]
+    return log?.state === 'missing'
+      ? [`The transparency log of ${name} does not prove that it includes its signature: ${log.reason}`]
+      : []
+  })
+}
+
+const unnamed = (timestamp: number, reason: string): Logged => ({
+  ...{ state: 'missing', by: timestamp + INCLUSION_SECONDS, reason },
+})
+
+/** Leaf of an entry, or the reason why it differs from the leaf that the answer names. */
+type Leaf = [leaf: Uint8Array, problem?: undefined] | [leaf: undefined, problem: string]
+
+/** Returns the state of an entry in the log of a service. */
+async function stateOf(
+  connection: Connection,
+  { log, timestamp }: { log?: LogClaim | undefined; timestamp: number },
+  read: (log: LogClaim) => Leaf | Promise<Leaf>,
+  given: LoggedOptions,
+): Promise<Logged | undefined> {
+  if (!log) {
+    const isPinned = (given.policy ?? connection.options.log) !== undefined
+    if ((await policyOf(connection, given)) === undefined) return undefined
+    return unnamed(
+      timestamp,
+      isPinned
+        ? 'The answer names no entry, and a policy is set.'
+        : `The answer names no entry, but the service at ${connection.url} has a log. If it signed the answer before it had the log, ask again.`,
+    )
   }
   const { by } = log
-  const [leaf, problem] = await leafOf(connection, answer, log)
+  const [leaf, problem] = await read(log)
   if (problem !== undefined) return { state: 'missing', by, reason: problem }
   const policy = await policyOf(connection, given)
+  if (!policy) return { state: 'missing', by, reason: `The service at ${connection.url} has no log.` }
   const logs = policy.logs.filter(({ key }) => key.name === log.origin)
   if (logs.length === 0)
     return {
@@ -123,19 +206,28 @@ function secondsOf({ headers }: Response): number {
   return Math.min(Math.max(sent, now - CLOCK_SECONDS), now + CLOCK_SECONDS)
 }
 
-/** Returns the policy of the log. Throws an InvalidInputError for an invalid policy text. */
+/**
+ * Returns the policy of the log; undefined if none is set and the service has no log. Throws an
+ * InvalidInputError for an invalid policy text.
+ */
 async function policyOf(
   { options, send, url }: Connection,
   { policy: given, signal }: LoggedOptions,
-): Promise<Policy> {
+): Promise<Policy | undefined> {
   let text = given ?? options.log
   if (text === undefined) {
-    const response = await send(new Request(`${url}/log/v0/`), signal && { signal })
-    const { key } = (await response.json()) as { key?: unknown }
-    if (typeof key !== 'string')
-      throw new ServiceVersionError(`The service at ${url} names no key of its log.`)
-    text = `log ${key}\nquorum none\n`
+    const sending = { accepted: [404], ...(signal && { signal }) }
+    const response = await send(new Request(`${url}/log/v0/`), sending)
+    if (!response.ok) return undefined
+    const { policy } = (await requireJson(response, url).json()) as { policy?: unknown }
+    if (typeof policy !== 'string')
+      throw new ServiceVersionError(`The service at ${url} names no policy of its log.`)
+    text = policy
   }
+  return parsedPolicy(text)
+}
+
+function parsedPolicy(text: string): Policy {
   try {
     return parsePolicy(text)
   } catch (error) {
@@ -144,11 +236,11 @@ async function policyOf(
 }
 
 /** Returns the leaf of an answer, or the reason why it differs from the leaf that the answer names. */
-async function leafOf(
+async function leafOfAnswer(
   { options, chain: chainOf }: Connection,
   answer: Answer,
-  { leaf, by }: LogClaim,
-): Promise<[leaf: Uint8Array, problem?: undefined] | [leaf: undefined, problem: string]> {
+  log: LogClaim,
+): Promise<Leaf> {
   const chain = await chainOf(answer.chainId)
   const { attestation, delegatedAttestation: delegation } = answer
   const contract: { domain?: Domain } | null = delegation.submission === 'proxy' ? chain.proxy : chain
@@ -161,9 +253,6 @@ async function leafOf(
     if (error instanceof AlteredAnswerError) return [undefined, error.message]
     throw error
   }
-  const time = by - INCLUSION_SECONDS
-  if (!Number.isSafeInteger(time) || time < 0)
-    return [undefined, 'The time by which the log includes it is not in Unix seconds.']
   const { schema, recipient, expirationTime, revocable, refUID, data } = attestation
   const signature = expandSignature(attestation.signature)
   const hex = { attester, schema, recipient, refUID, signature, data }
@@ -171,13 +260,25 @@ async function leafOf(
     ...(Object.fromEntries(
       Object.entries(hex).map(([name, value]) => [name, value.toLowerCase()]),
     ) as typeof hex),
-    ...{ time, chainId: answer.chainId, layout, expirationTime, revocable, nonce: delegation.nonce ?? 0 },
+    ...{ chainId: answer.chainId, layout, expirationTime, revocable, nonce: delegation.nonce ?? 0 },
     separator: domainSeparator({ domain: contract.domain as never }),
     deadline: layout === 'legacy' ? 0 : delegation.deadline,
   }
-  for (const kind of Object.keys(ENTRY_KINDS) as EntryKind[]) {
-    const hash = leafHash(encodeEntry({ kind, ...content }))
-    if (toHex(hash) === leaf) return [fromHex('leaf', leaf)]
-  }
-  return [undefined, 'The leaf that the answer names is not that of its entry.']
+  const kinds = (Object.keys(ENTRY_KINDS) as EntryKind[]).filter((kind) => kind !== 'quorum')
+  return leafOf(kinds, content, log)
+}
+
+/** Returns the leaf of an entry of one of these kinds, or the reason why it is not the one that is named. */
+function leafOf(
+  kinds: readonly EntryKind[],
+  content: Omit<Entry, 'kind' | 'time'>,
+  { leaf, by }: LogClaim,
+): Leaf {
+  const time = by - INCLUSION_SECONDS
+  if (!Number.isSafeInteger(time) || time < 0)
+    return [undefined, 'The time by which the log includes it is not in Unix seconds.']
+  const isNamed = kinds.some((kind) => toHex(leafHash(encodeEntry({ kind, time, ...content }))) === leaf)
+  return isNamed
+    ? [fromHex('leaf', leaf)]
+    : [undefined, 'The leaf that the answer names is not that of its entry.']
 }

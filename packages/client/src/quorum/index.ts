@@ -15,6 +15,7 @@ import { verifySignature, type Expected } from './signatures'
 
 export { QuorumError, type QuorumOptions } from './operators'
 export { landQuorum } from './land'
+export { verifyQuorum, type QuorumVerification, type VerifyQuorumOptions } from './verify'
 
 /**
  * Coordinator of a quorum (docs/reference/quorum.md): asks all operators the same question with the same

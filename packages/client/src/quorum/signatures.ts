@@ -5,10 +5,10 @@ import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import { writeLabel } from '../../../../src/operations/lengths'
 import { rowOf, type OperationName } from '../../../../src/operations/table'
 import { decodeClaims, ZERO_ADDRESS, ZERO_HASH } from '../eas'
-import { messageOf } from '../errors'
+import { AlteredAnswerError, messageOf } from '../errors'
 import { same } from '../says'
 import type { Hex } from '../reader'
-import type { QuorumContent, QuorumSignature } from '../types'
+import type { QuorumAnswer, QuorumContent, QuorumOperator, QuorumSignature } from '../types'
 
 /** Verifies that an operator signed the requested answer (EIP-712, GeoQuorum.sol). */
 
@@ -54,16 +54,78 @@ async function signatureProblem(
   operator: string,
 ): Promise<string | undefined> {
   if (!isCanonicalSignature(signature)) return 'the signature is not 65 bytes with the lower s and v 27 or 28'
-  const domain = { name: 'GeoQuorum', version: '1', chainId, verifyingContract: quorum as Hex }
+  const hash = digestOf(answer, chainId, quorum)
+  if (hash !== digest) return 'the digest is not that of the payload'
+  const by = await recoverAddress({ hash, signature: signature as Hex })
+  return same(by, operator) ? undefined : `signed by ${by}, not by the operator ${operator}`
+}
+
+/** EIP-712 domain of a GeoQuorum contract. */
+export function quorumDomain(chainId: number, quorum: string) {
+  return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: quorum as Hex }
+}
+
+/** Digest that the operators sign. Throws an error for content that no operator can have signed. */
+function digestOf(answer: QuorumContent, chainId: number, quorum: string): Hex {
   const message = {
     ...answer,
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
   }
+  const domain = quorumDomain(chainId, quorum)
   const typed = { domain, types: { Answer: QUORUM_FIELDS }, primaryType: 'Answer', message }
-  const hash = hashTypedData(typed as never)
-  if (hash !== digest) return 'the digest is not that of the payload'
-  const by = await recoverAddress({ hash, signature: signature as Hex })
-  return same(by, operator) ? undefined : `signed by ${by}, not by the operator ${operator}`
+  return hashTypedData(typed as never)
+}
+
+/** A signature in an answer of a quorum, with the account that made it. */
+export type Signer = Omit<QuorumOperator, 'url'> & { url?: string; signature: Hex }
+
+/**
+ * Returns the accounts that signed an answer of a quorum, in ascending order of their indices. Throws an
+ * AlteredAnswerError if the members of the answer contradict the signed content or each other.
+ */
+export async function signersOf(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
+  const [signers, problem] = await readSigners(quorumAnswer).catch((error: unknown) => [
+    undefined,
+    `it cannot be read (${messageOf(error)})`,
+  ])
+  if (!signers) throw new AlteredAnswerError(`The answer was altered: ${String(problem)}.`)
+  return signers as Signer[]
+}
+
+/** Returns the signers of an answer, or the reason why it is not valid. */
+async function readSigners(
+  quorumAnswer: QuorumAnswer,
+): Promise<[signers: Signer[], problem?: undefined] | [signers: undefined, problem: string]> {
+  const { chainId, quorum, answer, digest, signers, signatures, operators } = quorumAnswer
+  const says = decodeClaims(answer.data as Hex)
+  if (!says) return [undefined, 'its data is not the payload of an answer']
+  for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const) {
+    const [given, signed] = [String(quorumAnswer[name]), String(says[name])]
+    if (given !== signed) return [undefined, `its ${name} is ${given}, but the signed value is ${signed}`]
+  }
+  const hash = digestOf(answer, chainId, quorum)
+  if (hash !== digest) return [undefined, 'its digest is not that of its content']
+  const bits = [...BigInt(signers).toString(2)].reverse()
+  const indices = bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
+  const each = signatures.slice(2).match(/.{1,130}/g) ?? []
+  if (each.length !== indices.length || indices.length === 0)
+    return [undefined, `it has ${each.length} signatures of ${indices.length} operators`]
+  if (operators && String(operators.map(({ index }) => index)) !== String(indices))
+    return [undefined, 'its operators are not those of its signatures']
+  const found: Signer[] = []
+  for (const [i, index] of indices.entries()) {
+    const signature = `0x${each[i]!}` as const
+    if (!isCanonicalSignature(signature))
+      return [undefined, `signature ${i + 1} is not 65 bytes with the lower s and v 27 or 28`]
+    const account = await recoverAddress({ hash, signature })
+    const { url, operator = account, log } = operators?.[i] ?? ({} as Partial<QuorumOperator>)
+    if (!same(operator, account))
+      return [undefined, `signature ${i + 1} is by ${account}, not by the operator ${operator}`]
+    if (found.some((other) => same(other.operator, account)))
+      return [undefined, `it has two signatures by ${account}`]
+    found.push({ index, operator: account, signature, ...(url && { url }), ...(log && { log }) })
+  }
+  return [found]
 }
 
 /** True if a payload answers the question on the requested terms. */

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+import { encodeAbiParameters, domainSeparator, hashTypedData, parseAbiParameters } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { encodeBooleanResult } from '../../../../src/eas'
+import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import {
+  INCLUSION_SECONDS,
+  encodeEntry,
+  formatProof,
+  formatVerifierKey,
+  leafHash,
+  toHex,
+} from '../../../../src/tlog'
+import { MemoryLog, seededKey } from '../../../../test/tlog'
+import { ZERO_ADDRESS, ZERO_HASH } from '../eas'
+import { createGeo } from '../geo'
+import type { GeoOptions } from '../context'
+import type { QuorumAnswer } from '../types'
+
+const accounts = [1, 2, 3].map((digit) => privateKeyToAccount(`0x${`${digit}`.repeat(64)}`))
+const [EAS, QUORUM, OTHER] = ['e', '9', '8'].map((digit) => `0x${digit.repeat(40)}` as const)
+const [UID, SCHEMA] = ['7', '5'].map((digit) => `0x${digit.repeat(64)}` as const)
+const now = Math.floor(Date.now() / 1000)
+const urls = ['http://one', 'http://two', 'http://three']
+
+/** An answer that operators 0 and 2 have signed, and the logs of all operators. */
+async function world() {
+  const claims = { operation: 'contains', timestamp: now - 60, inputRefs: [UID, SCHEMA] }
+  const content = {
+    ...{ schema: SCHEMA!, recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH },
+    ...{ data: encodeBooleanResult(true, claims), deadline: now + 600, epoch: 4 },
+  }
+  const domain = { name: 'GeoQuorum', version: '1', chainId: 84532, verifyingContract: QUORUM }
+  const typed = { domain, types: { Answer: QUORUM_FIELDS }, primaryType: 'Answer', message: content } as never
+  const signatures = await Promise.all([0, 2].map((i) => accounts[i]!.signTypedData(typed)))
+  const logs = await Promise.all(
+    urls.map(async (url, i) => new MemoryLog(await seededKey(url.slice(7), 'ed25519', i))),
+  )
+  const by = now - 1
+  const entries = [0, 2].map((index, i) =>
+    encodeEntry({
+      ...{ ...content, kind: 'quorum', layout: 'quorum', chainId: 84532, nonce: 4 },
+      ...{ separator: domainSeparator({ domain }), time: by - INCLUSION_SECONDS },
+      ...{ attester: accounts[index]!.address.toLowerCase(), signature: signatures[i]! },
+    }),
+  )
+  for (const [i, index] of [0, 2].entries())
+    await logs[index]!.append(Buffer.from('another'), entries[i]!).sign()
+  const answer: QuorumAnswer = {
+    ...{ ...claims, result: true, chainId: 84532, quorum: QUORUM!, answer: content, dissent: [] },
+    ...{ digest: hashTypedData(typed), signers: '0x5' },
+    signatures: `0x${signatures.map((each) => each.slice(2)).join('')}`,
+    operators: [0, 2].map((index, i) => ({
+      ...{ url: urls[index]!, index, operator: accounts[index]!.address },
+      log: { origin: urls[index]!.slice(7), leaf: toHex(leafHash(entries[i]!)), by },
+    })),
+  }
+  return { answer, logs }
+}
+
+describe('an answer of a quorum', () => {
+  let { answer, logs } = {} as Awaited<ReturnType<typeof world>>
+  let epoch: object
+  beforeEach(async () => {
+    ;({ answer, logs } = await world())
+    const operators = accounts.map(({ address }) => address)
+    epoch = { epoch: 4, validFrom: 1, validUntil: 2 ** 40, threshold: 2, operators }
+  })
+  const down = new Set<string>()
+  beforeEach(() => down.clear())
+  const service = async (request: Request) => {
+    const { origin, pathname } = new URL(request.url)
+    if (down.has(origin + pathname))
+      return Response.json({ error: 'not-found', message: 'x' }, { status: 404 })
+    if (down.has(origin)) throw new Error('unreachable')
+    const log = logs[urls.indexOf(origin)]!
+    const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
+    if (pathname === '/log/v0/')
+      return Response.json({ policy: `log ${formatVerifierKey(log.key)}\nquorum none\n` })
+    if (pathname === '/quorum/v0') return Response.json([{ chainId: 84532, quorum: QUORUM, epochs: [epoch] }])
+    if (leaf === undefined) {
+      const chain = { id: 84532, slug: 'base-sepolia', attester: OTHER, eas: EAS, proxy: null }
+      return Response.json({ chains: [chain], defaultSchemas: { boolean: SCHEMA } })
+    }
+    const index = log.entries.findIndex((entry) => toHex(leafHash(entry)) === leaf)
+    return index < 0
+      ? Response.json({ error: 'not-found', message: 'none' }, { status: 404 })
+      : new Response(formatProof({ index, hashes: await log.inclusion(index) }, log.note))
+  }
+  const geo = (options: Partial<GeoOptions> = {}) =>
+    createGeo({ url: urls[1]!, retries: 0, fetch: service as typeof fetch, ...options })
+
+  test('is included in the log of each operator that signed', async () => {
+    const { address } = accounts[0]!
+    expect(await geo().logged(answer)).toMatchObject([
+      { url: urls[0], index: 0, operator: address, log: { state: 'included', index: 1, size: 2 } },
+      { url: urls[2], index: 2, log: { state: 'included' } },
+    ])
+    expect(await geo().verifyQuorum(answer)).toMatchObject({ valid: true, problems: [] })
+  })
+
+  test('is missing in the log of an operator that names no entry, or the entry of another operator', async () => {
+    const [first, second] = answer.operators!
+    const stateOf = async (changed: object) => {
+      const [, state] = await geo().logged({ ...answer, operators: [first!, { ...second!, ...changed }] })
+      return state
+    }
+    for (const changed of [{ log: undefined }, { log: first!.log }])
+      expect(await stateOf(changed)).toMatchObject({ log: { state: 'missing' } })
+    down.add('http://three/log/v0/')
+    expect(await stateOf({ log: undefined })).not.toHaveProperty('log')
+    down.clear()
+    down.add('http://three')
+    expect(await stateOf({})).toMatchObject({ problem: expect.any(String) })
+    expect((await geo().verifyQuorum(answer)).problems).toHaveLength(1)
+  })
+
+  test('without the services of its operators is missing if a policy is set', async () => {
+    const { operators: _, ...old } = answer
+    expect(await geo().logged(old)).toMatchObject([{ index: 0 }, { index: 2 }])
+    expect(await geo().verifyQuorum(old)).toMatchObject({ valid: true })
+    const policy = `log ${formatVerifierKey(logs[0]!.key)}\nquorum none\n`
+    expect(await geo().logged(old, { policy })).toMatchObject(
+      [0, 2].map(() => ({ log: { state: 'missing' } })),
+    )
+  })
+
+  test('is not valid if it was altered', async () => {
+    const content = answer.answer
+    for (const changed of [
+      { result: false },
+      { answer: { ...content, deadline: content.deadline + 1 } },
+      { quorum: OTHER },
+      { signers: '0x7' },
+      { signers: '0x6' },
+      { signers: 'x' },
+      { signatures: '0x' },
+      { signatures: `0x${answer.signatures.slice(2, 132).repeat(2)}` },
+      { operators: answer.operators!.map((each) => ({ ...each, operator: OTHER })) },
+      { operators: {} },
+    ]) {
+      const altered = { ...answer, ...changed } as QuorumAnswer
+      await expect(geo().logged(altered)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+      expect(await geo().verifyQuorum(altered)).toMatchObject({ valid: false, operators: [] })
+    }
+  })
+
+  test('is not valid for another contract, unknown operators, or too few of them', async () => {
+    const isValid = async (options?: Partial<GeoOptions>) => (await geo(options).verifyQuorum(answer)).valid
+    expect(await isValid({ attester: QUORUM })).toBe(true)
+    expect(await isValid({ attester: OTHER })).toBe(false)
+    const known = epoch
+    for (const changed of [
+      { epoch: 5 },
+      { threshold: 3 },
+      {
+        operators: accounts
+          .map(({ address }) => address)
+          .reverse()
+          .with(1, OTHER!)
+          .with(0, OTHER!),
+      },
+    ]) {
+      epoch = { ...known, ...changed }
+      expect([changed, await isValid()]).toEqual([changed, false])
+    }
+    epoch = known
+    down.add('http://two/quorum/v0')
+    expect(await isValid()).toBe(false)
+    expect(await isValid({ attester: QUORUM })).toBe(false)
+  })
+
+  /** RPC endpoint of the chain, on which the answer has landed. */
+  const node = {
+    request: async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
+      if (method === 'eth_chainId') return '0x14a34'
+      const { to } = params[0] as { to: string }
+      if (to === QUORUM)
+        return encodeAbiParameters(parseAbiParameters('(uint64, uint64, uint8, address[])'), [
+          [1n, 2n, 2, accounts.map(({ address }) => address)],
+        ])
+      const { recipient, data } = answer.answer
+      return encodeAbiParameters(
+        parseAbiParameters(
+          '(bytes32, bytes32, uint64, uint64, uint64, bytes32, address, address, bool, bytes) attestation',
+        ),
+        [
+          [
+            UID!,
+            SCHEMA!,
+            1n,
+            0n,
+            0n,
+            ZERO_HASH,
+            recipient as `0x${string}`,
+            QUORUM!,
+            true,
+            data as `0x${string}`,
+          ],
+        ],
+      )
+    },
+  }
+
+  test('is verified with the operators that the contract lists', async () => {
+    down.add('http://two/quorum/v0')
+    const { valid, problems } = await geo({ attester: QUORUM }).verifyQuorum(answer, { provider: node })
+    expect([valid, problems]).toEqual([true, []])
+  })
+
+  test('is valid on the chain if the service names its contract, or the client', async () => {
+    const check = (options?: Partial<GeoOptions>, given: object = {}) =>
+      geo(options).check(UID!, { chain: 84532, provider: node, ...given })
+    expect(await check()).toMatchObject({ valid: true, attester: QUORUM })
+    expect(await check({}, { answer })).toMatchObject({ valid: true, operators: [{}, {}] })
+    expect(await check({ attester: OTHER })).toMatchObject({ valid: false })
+    const [first] = answer.operators!
+    const unlogged = { ...answer, operators: [first, { ...answer.operators![1], log: undefined }] }
+    expect(await check({}, { answer: unlogged })).toMatchObject({ valid: false })
+    down.add('http://two/quorum/v0')
+    expect(await check()).toMatchObject({ valid: false })
+    expect(await check({ attester: QUORUM })).toMatchObject({ valid: true })
+  })
+})

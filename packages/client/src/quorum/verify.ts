@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+import { decodeAbiParameters } from 'viem'
+import { encodeCall, field, tuple } from '../eas'
+import { AlteredAnswerError, refuseUnknown } from '../errors'
+import { loggedByOperators, logProblems, type LoggedOptions, type OperatorLogged } from '../log'
+import { RevertedError } from '../reader'
+import { same } from '../says'
+import { sameChainRead } from '../send'
+import type { Connection } from '../service'
+import { readerOf, type Provider } from '../signer'
+import type { QuorumAnswer } from '../types'
+import { untilAborted } from '../waiting'
+import { quorumOfService, type Epoch } from './operators'
+
+/** Verification of an answer of a quorum that has not landed. */
+
+export interface VerifyQuorumOptions extends LoggedOptions {
+  /** RPC endpoint from which the operators are read; default: that of createGeo({ providers }) */
+  provider?: Provider
+}
+
+/** Result of verifying an answer of a quorum. */
+export interface QuorumVerification {
+  /** true if all checks passed */
+  valid: boolean
+  /** one sentence for each failed check */
+  problems: string[]
+  /** operators that signed, and the state of their signatures in their transparency logs */
+  operators: OperatorLogged[]
+}
+
+/**
+ * Implements `Geo.verifyQuorum`. It trusts the contract that createGeo({ attester }) or the service names,
+ * and reads the operators from the contract or, without an RPC endpoint, from the service.
+ */
+export async function verifyQuorum(
+  connection: Connection,
+  answer: QuorumAnswer,
+  given: VerifyQuorumOptions = {},
+): Promise<QuorumVerification> {
+  refuseUnknown('verifyQuorum', given, { policy: true, provider: true, signal: true })
+  const { provider, ...options } = given
+  let operators: OperatorLogged[]
+  try {
+    operators = await loggedByOperators(connection, answer, options)
+  } catch (error) {
+    if (!(error instanceof AlteredAnswerError)) throw error
+    return { valid: false, problems: [error.message], operators: [] }
+  }
+  const problems = [
+    ...(await untilAborted(signerProblems(connection, answer, operators, provider), given.signal)),
+    ...logProblems(operators),
+  ]
+  return { valid: problems.length === 0, problems, operators }
+}
+
+/** Describes why the contract, or the accounts that signed, are not those of a trusted quorum. */
+async function signerProblems(
+  connection: Connection,
+  { chainId, quorum, answer: { epoch: number } }: QuorumAnswer,
+  signers: readonly OperatorLogged[],
+  provider: Provider | undefined,
+): Promise<string[]> {
+  const { options, chain: chainOf } = connection
+  const named = await quorumOfService(connection, chainId)
+  const expected = options.attester ?? named?.quorum
+  if (expected === undefined || !same(expected, quorum))
+    return [
+      options.attester === undefined
+        ? `The answer is for the quorum ${quorum}, which neither the service nor the option attester names.`
+        : `The answer is for the quorum ${quorum}, not for ${options.attester}.`,
+    ]
+  const node = provider ?? options.providers?.[chainId]
+  let epoch: Epoch | undefined
+  if (node !== undefined) {
+    const reader = readerOf(node)
+    await sameChainRead(reader, await chainOf(chainId))
+    epoch = await epochOf((data) => reader.call({ to: quorum, data }), number)
+  } else if (named && same(named.quorum, quorum)) epoch = named.epochs.find((each) => each.epoch === number)
+  if (!epoch)
+    return [
+      `The operators of epoch ${number} are unknown: ${node === undefined ? 'the service does not name them. Set an RPC endpoint of the chain' : 'the contract has no such epoch'}.`,
+    ]
+  const { threshold, operators } = epoch
+  return [
+    ...signers.flatMap(({ index, operator }) =>
+      same(operators[index] ?? '', operator)
+        ? []
+        : [`${operator} signed as operator ${index} of epoch ${number}, and is not this operator.`],
+    ),
+    ...(signers.length < threshold
+      ? [`${signers.length} operators signed, and epoch ${number} requires ${threshold}.`]
+      : []),
+  ]
+}
+
+const EPOCH = tuple('tuple', [
+  ...[field('uint64', 'validFrom'), field('uint64', 'validUntil'), field('uint8', 'threshold')],
+  field('address[]', 'operators'),
+])
+
+/** Reads an epoch from the contract; undefined if it has no such epoch. */
+async function epochOf(call: (data: `0x${string}`) => Promise<`0x${string}`>, number: number) {
+  try {
+    const result = await call(encodeCall('epochOf', [field('uint32')], [number]))
+    const [read] = decodeAbiParameters([EPOCH], result) as unknown as [
+      { validFrom: bigint; validUntil: bigint; threshold: number; operators: readonly string[] },
+    ]
+    const { validFrom, validUntil, threshold, operators } = read
+    const times = { validFrom: Number(validFrom), validUntil: Number(validUntil) }
+    return { epoch: number, ...times, threshold, operators }
+  } catch (error) {
+    if (error instanceof RevertedError) return undefined
+    throw error
+  }
+}
