@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { Answer, BatchAnswer, LogClaim, QuorumAnswer } from '@geospatial-attestation/client'
 import { UsageError } from '../exit'
 import { parsed } from '../inputs'
 import { readAnswer } from '../land'
@@ -20,14 +21,40 @@ export async function log(
   return proof(session, target)
 }
 
-/** Prints the proof of an answer or of a leaf (c2sp.org/tlog-proof). */
+/** An entry of a log, and the URL of the service that has the log. */
+interface Named {
+  url: string
+  leaf: string
+}
+
+/** Prints the proofs of an answer, a batch, an answer of a quorum, or a leaf (c2sp.org/tlog-proof). */
 async function proof(session: Session<MonitorFlags>, target: string | undefined): Promise<void> {
-  const { geo, signal } = session
   if (target === undefined)
     throw new UsageError('geo log proof: name the file of an answer, or a leaf in hex.')
-  const leaf = /^[0-9a-f]{64}$/.test(target) ? target : await leafOf(session, target)
+  const { url } = session.geo
+  const isLeaf = /^[0-9a-f]{64}$/.test(target)
+  const entries = isLeaf ? [{ url, leaf: target }] : entriesOf(await readAnswer(session, target), url)
+  if (entries.length === 0)
+    throw new UsageError(
+      `'${target}' names no entry of a transparency log. If the service has a log, geo verify reports the entry as missing.`,
+    )
+  const failures: unknown[] = []
+  for (const entry of entries) {
+    if (entries.length > 1) session.note(`${entry.url}: ${entry.leaf}`)
+    // The operators of a quorum are independent: the log of one may be unreachable.
+    await printProof(session, entry).catch((error: unknown) => {
+      if (entries.length === 1 || session.signal.aborted) throw error
+      session.note((error as Error).message)
+      failures.push(error)
+    })
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+async function printProof(session: Session<MonitorFlags>, { url, leaf }: Named): Promise<void> {
+  const { signal } = session
   const { apiError } = await import('@geospatial-attestation/client')
-  const { response, text } = await request(`${geo.url}/log/v0/proof/${leaf}`, signal, async (response) => {
+  const { response, text } = await request(`${url}/log/v0/proof/${leaf}`, signal, async (response) => {
     const content = await contentOf(response, MAX_BYTES.text)
     if (!content) throw new Error(`the response has more than ${MAX_BYTES.text} bytes`)
     return { response, text: new TextDecoder().decode(content) }
@@ -43,9 +70,9 @@ async function proof(session: Session<MonitorFlags>, target: string | undefined)
   for (const line of text.trimEnd().split('\n')) session.print(line)
 }
 
-async function leafOf(session: Session<MonitorFlags>, file: string): Promise<string> {
-  const answer = (await readAnswer(session, file)) as { log?: { leaf: string } }
-  if (answer.log === undefined)
-    throw new UsageError(`'${file}' has no log: the service had no transparency log.`)
-  return answer.log.leaf
+/** Entries that an answer names. */
+function entriesOf(answer: Answer | BatchAnswer | QuorumAnswer, own: string): Named[] {
+  const signed: readonly { url?: string; log?: LogClaim }[] =
+    'signers' in answer ? (answer.operators ?? []) : 'results' in answer ? answer.results : [answer]
+  return signed.flatMap(({ url = own, log }) => (log ? [{ url, leaf: log.leaf }] : []))
 }

@@ -41,17 +41,19 @@ const EVERY_SECONDS = 10
 /** Number of entries that are checked at once: each reads a chain. */
 const AT_ONCE = 8
 
-/** Policy of the log: that of the file, or the key that the service names. */
+/** Policy of the log: that of the file, or the one that the service publishes. */
 async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   const { options, geo, at, note, signal } = session
   let text: string
   if (options.logPolicy !== undefined) text = readFileSync(at(options.logPolicy), 'utf8')
   else {
     const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
-    const { key } = (parsed(new TextDecoder().decode(description)) ?? {}) as { key?: unknown }
-    if (typeof key !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
-    note(`Key of the log: ${key}. To pin it, pass --log-policy a file with: log ${key}`)
-    text = `log ${key}\nquorum none\n`
+    const { policy } = (parsed(new TextDecoder().decode(description)) ?? {}) as { policy?: unknown }
+    if (typeof policy !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
+    note(
+      `Policy that the service publishes. To pin it, pass it in a file with --log-policy:\n${policy.trimEnd()}`,
+    )
+    text = policy
   }
   try {
     return parsePolicy(text)
