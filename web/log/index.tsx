@@ -1,3 +1,4 @@
+import type { Answer, QuorumAnswer, QuorumOperator } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   consistencyProof,
@@ -17,7 +18,7 @@ import {
   type VerifierKey,
 } from '../../src/tlog'
 import { locale, reasonOf, say } from '../messages'
-import { addressOf, geo } from '../service'
+import { addressOf, BASE, geo } from '../service'
 import { storage } from '../storage'
 import './log.css'
 
@@ -246,8 +247,9 @@ async function verify(pasted: string): Promise<string> {
     throw new Error(say.log.notJson)
   }
   if (typeof given !== 'object' || given === null) throw new Error(say.log.notJson)
+  if ('signers' in given) return verifyQuorum(given as QuorumAnswer)
   if (!('log' in given)) throw new Error(say.log.notLogged)
-  const answer = given as Parameters<typeof geo.logged>[0]
+  const answer = given as Answer
   const chainId = answer.chainId ?? (await chainIdOf(answer))
   // The result is undefined only without a policy.
   const logged = (await geo.logged({ ...answer, chainId }, { policy: await policyOf() }))!
@@ -256,11 +258,28 @@ async function verify(pasted: string): Promise<string> {
 }
 
 /**
+ * Verifies the entries of an answer of a quorum in this log. The page must not send requests to the other
+ * operators (Content-Security-Policy).
+ */
+async function verifyQuorum(answer: QuorumAnswer): Promise<string> {
+  const policy = await policyOf()
+  const { name } = parsePolicy(policy).logs[0]!.key
+  const operators = answer.operators ?? []
+  const isHere = (each?: QuorumOperator) => each?.log?.origin === name
+  // The service may have another address in the answer than in this page.
+  const own = operators.map((each) => (isHere(each) ? { ...each, url: BASE } : each))
+  const logged = await geo.logged({ ...answer, ...(answer.operators && { operators: own }) }, { policy })
+  const found = logged.find((_, i) => isHere(operators[i]))
+  if (!found) throw new Error(say.log.otherLogs(operators.map(({ url }) => url)))
+  if (found.log?.state === 'included')
+    return `${say.log.included(found.log.index!, found.log.size!)} ${say.log.ofOperator(found.operator)}`
+  throw new Error(found.log ? say.log[found.log.state](found.log.reason ?? '') : found.problem)
+}
+
+/**
  * Chain of an answer that does not contain its chain id, found by the contract that verifies the signature.
  */
-async function chainIdOf({
-  delegatedAttestation: delegated,
-}: Partial<Parameters<typeof geo.logged>[0]>): Promise<number> {
+async function chainIdOf({ delegatedAttestation: delegated }: Partial<Answer>): Promise<number> {
   const { chains } = await geo.info()
   const same = chains.filter(
     ({ eas, proxy }) => delegated && [eas, proxy?.address].includes(delegated.contract),

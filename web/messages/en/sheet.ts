@@ -177,7 +177,12 @@ export const sheet = {
     lagsBy: (entries: number) => `lags by ${count(entries, 'entry', 'entries')}`,
     included: (index: number, size: number) => `Included as entry ${index} of ${size}.`,
     notJson: 'Paste the JSON of an answer, or a leaf of 64 hex digits.',
-    notLogged: 'This answer names no entry: the service had no transparency log.',
+    notLogged:
+      'This answer names no entry. An answer that this service signed since it has the log names one.',
+    ofOperator: (operator: string) =>
+      `It is the signature of the operator ${operator}. The other signatures are in the logs of their operators.`,
+    otherLogs: (urls: readonly string[]) =>
+      `No signature of this answer names an entry of this log. Paste it on the log page of one of its operators: ${urls.map((url) => `${url}/log`).join(', ') || 'the answer does not name them'}.`,
     pending: (reason: string) => `Pending. ${reason}`,
     missing: (reason: string) => `Missing. ${reason}`,
     addChain: 'Add the chain of the answer, as in { "chainId": 84532, ... }.',
