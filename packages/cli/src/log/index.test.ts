@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { MemoryLog, seededKey } from '../../../../test/tlog'
+import { formatVerifierKey } from '../../../../src/tlog'
+import { EXIT } from '../exit'
+import { run } from '../run'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-proof-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+afterEach(() => void vi.unstubAllGlobals())
+
+async function geo(...argv: string[]) {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const { signal } = new AbortController()
+  const code = await run(argv, { ...{ stdin, stdout, stderr, signal, cwd: folder }, env: {} })
+  stdout.end()
+  stderr.end()
+  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+}
+
+test('geo log proof prints the proof of each operator that signed, although one does not respond', async () => {
+  const asked: string[] = []
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { host, pathname } = new URL(input instanceof Request ? input.url : input)
+    if (host === 'two') throw new Error('unreachable')
+    asked.push(host + pathname)
+    return new Response(`proof of ${host}\n`)
+  })
+  const operators = ['one', 'two', 'three'].map((name, index) => ({
+    ...{ url: `http://${name}`, index, operator: '0x' },
+    log: { origin: name, leaf: `${index}`.repeat(64), by: 1 },
+  }))
+  const answer = { chainId: 1, quorum: '0x1', signers: '0x7', signatures: '0x1', answer: {}, operators }
+  writeFileSync(path.join(folder, 'answer.json'), JSON.stringify(answer))
+  const { code, stdout } = await geo('log', 'proof', 'answer.json', '--url', 'http://own')
+  expect([code, stdout]).toEqual([EXIT.unreachable, 'proof of one\nproof of three\n'])
+  expect(asked).toEqual([`one/log/v0/proof/${'0'.repeat(64)}`, `three/log/v0/proof/${'2'.repeat(64)}`])
+  writeFileSync(path.join(folder, 'old.json'), JSON.stringify({ ...answer, operators: undefined }))
+  expect((await geo('log', 'proof', 'old.json', '--url', 'http://own')).code).toBe(EXIT.usage)
+})
+
+test('geo log monitor requires the cosignatures of the policy that the service publishes', async () => {
+  const log = new MemoryLog(await seededKey('own/log/v0', 'ed25519', 1))
+  await log.append(Buffer.from('an entry')).sign()
+  const witness = formatVerifierKey(await seededKey('w.example', 'cosignature', 2))
+  const policy = `log ${formatVerifierKey(log.key)}\nwitness w ${witness}\nquorum w\n`
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    if (pathname === '/log/v0/') return Response.json({ policy })
+    if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+    const content = log.read(pathname.replace('/log/v0/', ''))
+    return content ? new Response(new Uint8Array(content)) : new Response('', { status: 404 })
+  })
+  // Too few cosignatures raise an alarm after a minute.
+  const state = { version: 2, raised: [], weakSince: 1 }
+  writeFileSync(path.join(folder, 'state.json'), JSON.stringify(state))
+  const monitor = ['log', 'monitor', '--once', '--json', '--state', 'state.json', '--url', 'http://own']
+  const { code, stdout } = await geo(...monitor)
+  expect([code, JSON.parse(stdout)]).toEqual([EXIT.no, expect.objectContaining({ kind: 'quorum' })])
+})
