@@ -1,10 +1,13 @@
 import path from 'node:path'
+import { createGeo } from '@geospatial-attestation/client'
 import { Wallet } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Pages } from '../api/web'
 import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
+import { parseSignerKey } from '../src/tlog'
 import { startApi, type TestApi } from './api'
 import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
+import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests that the playground can ask a quorum of three operators, in a real browser (needs chromium). */
@@ -32,11 +35,14 @@ beforeAll(async () => {
     operators: WALLETS.map(({ address }) => address),
     threshold: THRESHOLD,
   })
+  const [state] = await rows<{ key: string }>(world.databaseUrl, 'SELECT key FROM log_state')
+  const logKey = await parseSignerKey(state!.key)
   operators = await Promise.all(
-    WALLETS.map(({ privateKey }) =>
+    WALLETS.map(({ privateKey }, i) =>
       startApi({
         ...{ databaseUrl: world.databaseUrl, rpcUrl: chain.url, key: privateKey, quorum: contract },
         pages: Pages.in(path.resolve('dist/web'), { [LOCAL_CHAIN.id]: chain.url }),
+        ...(i === 0 && { logKey }),
       }),
     ),
   )
@@ -106,6 +112,28 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
     await page.getByRole('button', { name: 'Ask', exact: true }).click()
     await page.getByRole('alert').filter({ hasText: 'http://127.0.0.1:9' }).waitFor()
     expect(await page.locator('.answer').count()).toBe(0)
+  })
+
+  test('is verified on the page of the log of an operator', async () => {
+    const urls = operators.slice(0, THRESHOLD).map(({ url }) => url)
+    const geo = createGeo({ url: urls[0]!, chain: LOCAL_CHAIN.id })
+    const quorum = await geo.quorum({ operators: urls, k: THRESHOLD })
+    const answer = await quorum.distance([1, 2], [1, 3])
+    await expect.poll(async () => (await geo.logged(answer))[0]!.log?.state).toBe('included')
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page, complaints } = browser
+    await page.goto(`${urls[0]}/log`)
+    const verify = async (pasted: object) => {
+      await page.getByLabel('Answer as JSON, or its leaf').fill(JSON.stringify(pasted))
+      await page.getByRole('button', { name: 'Verify proof' }).click()
+      await page.locator('.log [role=status]:not(:empty)').waitFor()
+      return page.locator('.log [role=status]').innerText()
+    }
+    expect(await verify(answer)).toContain(`the operator ${WALLETS[0]!.address}`)
+    expect(await verify({ ...answer, result: 1 })).toContain('altered')
+    const unnamed = answer.operators!.map(({ log: _, ...each }) => each)
+    expect(await verify({ ...answer, operators: unnamed })).toContain(`${urls[1]}/log`)
+    expect(complaints).toEqual([])
   })
 
   test('sends a private place to operators that a link names only after the reader agreed', async () => {
