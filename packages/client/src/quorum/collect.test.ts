@@ -65,8 +65,8 @@ describe('an answer', () => {
   }
 
   test('reports another payload that is signed a little after the last needed signature', async () => {
-    const { answer, after } = await timed([7, 200], [8, 220], [7, 100], [9, 260])
-    expect(after).toBe(250)
+    const { answer, after } = await timed([7, 200], [8, 210], [7, 100], [9, 220])
+    expect(after).toBe(216)
     expect(answer.signers).toBe('0x5')
     expect(answer.dissent).toMatchObject([{ reason: 'other-payload', signed: { index: 1 } }])
     expect(answer.operators).toMatchObject([
