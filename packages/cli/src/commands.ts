@@ -246,7 +246,7 @@ const landOption = () => new Option('--land', 'land the answer, which becomes an
 const policyOption = () =>
   new Option(
     '--log-policy <file>',
-    'policy of the transparency log, with its key and witnesses; default: the key that the service names',
+    'policy of the transparency log, with its key and witnesses; default: the one that the service publishes',
   )
 const rpcOption = () =>
   new Option('--rpc <url>', 'RPC endpoint of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')

@@ -42,7 +42,7 @@ export interface GeoOptions extends HttpOptions {
   contracts?: Readonly<Record<number, { eas: string; proxy?: string }>>
   /**
    * policy of the transparency log (c2sp.org/tlog-policy): its key, and the witnesses that must have
-   * cosigned. By default the client trusts the key that the service names, and requires no witness.
+   * cosigned. By default the client trusts the policy that the service publishes.
    */
   log?: string
 }

@@ -63,7 +63,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       const answer = answerOf(values.answer, kept)
       if ('quorum' in answer)
         throw new ToolInputError(
-          'The contract of a quorum verifies its answers, and no service does. Use land_answer.',
+          'This tool does not verify answers of a quorum. Use land_answer: the contract verifies them.',
         )
       const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(answer, { signal })
       const sentence = says && sentenceOf(says)

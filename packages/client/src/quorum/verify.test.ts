@@ -116,7 +116,7 @@ describe('an answer of a quorum', () => {
     expect((await geo().verifyQuorum(answer)).problems).toHaveLength(1)
   })
 
-  test('without the services of its operators is missing if a policy is set', async () => {
+  test('is missing if a policy is set and it does not name the services of its operators', async () => {
     const { operators: _, ...old } = answer
     expect(await geo().logged(old)).toMatchObject([{ index: 0 }, { index: 2 }])
     expect(await geo().verifyQuorum(old)).toMatchObject({ valid: true })
