@@ -20,6 +20,7 @@ import { expandSignature } from '../../../src/eas/compact'
 import { checkSigned, expectedAttester, type Domain } from './eas'
 import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
 import { requireJson } from './http'
+import { limitedFetch } from './quorum/operators'
 import { quorumDomain, signersOf } from './quorum/signatures'
 import { connect, type Connection } from './service'
 import { SKEW_SECONDS, timeOf } from './says'
@@ -106,7 +107,7 @@ export async function loggedByOperators(
       return { ...signer, ...(text && { log: unnamed(timestamp, reason) }) }
     }
     try {
-      const service = connect({ ...options, url })
+      const service = connect({ ...options, url, fetch: limitedFetch(options) })
       const log = await stateOf(
         service,
         { log: claim, timestamp },

@@ -76,11 +76,10 @@ export class Operator {
   readonly url: string
   private readonly send: Send
 
-  constructor(url: string, { fetch = globalThis.fetch }: GeoOptions) {
+  constructor(url: string, options: GeoOptions) {
     if (!URL.canParse(url)) throw invalidInput(`operators: '${url}' is not a URL`)
     this.url = url.replace(/\/+$/, '')
-    const send = async (...request: Parameters<typeof fetch>) => shortened(await fetch(...request))
-    this.send = sender({ url: this.url, retries: 0, fetch: send })
+    this.send = sender({ url: this.url, retries: 0, fetch: limitedFetch(options) })
   }
 
   /** Returns the quorums of this operator. Asks again while it cannot read the contract on this chain. */
@@ -105,6 +104,11 @@ export class Operator {
 
 /** Maximum number of bytes of a response: epochs of 255 operators have fewer than 200 kB. */
 const MAX_RESPONSE_BYTES = 1_000_000
+
+/** Returns the `fetch` of these options with a limit on the size of responses. */
+export function limitedFetch({ fetch = globalThis.fetch }: GeoOptions): typeof fetch {
+  return async (...request) => shortened(await fetch(...request))
+}
 
 /**
  * Returns a response whose body fails after MAX_RESPONSE_BYTES: an operator must not exhaust the memory of

@@ -69,6 +69,7 @@ describe('an answer of a quorum', () => {
   })
   const down = new Set<string>()
   beforeEach(() => down.clear())
+  let padding = ''
   const service = async (request: Request) => {
     const { origin, pathname } = new URL(request.url)
     if (down.has(origin + pathname))
@@ -77,7 +78,7 @@ describe('an answer of a quorum', () => {
     const log = logs[urls.indexOf(origin)]!
     const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
     if (pathname === '/log/v0/')
-      return Response.json({ policy: `log ${formatVerifierKey(log.key)}\nquorum none\n` })
+      return Response.json({ policy: `log ${formatVerifierKey(log.key)}\nquorum none\n`, padding })
     if (pathname === '/quorum/v0') return Response.json([{ chainId: 84532, quorum: QUORUM, epochs: [epoch] }])
     if (leaf === undefined) {
       const chain = { id: 84532, slug: 'base-sepolia', attester: OTHER, eas: EAS, proxy: null }
@@ -114,6 +115,13 @@ describe('an answer of a quorum', () => {
     down.add('http://three')
     expect(await stateOf({})).toMatchObject({ problem: expect.any(String) })
     expect((await geo().verifyQuorum(answer)).problems).toHaveLength(1)
+  })
+
+  test('has an unknown state in a log whose response is larger than a megabyte', async () => {
+    padding = 'x'.repeat(1_000_000)
+    const logged = await geo().logged(answer)
+    padding = ''
+    expect(logged).toMatchObject([0, 1].map(() => ({ problem: expect.any(String) as unknown })))
   })
 
   test('is missing if a policy is set and it does not name the services of its operators', async () => {
