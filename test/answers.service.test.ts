@@ -206,6 +206,16 @@ describe('GET /api/v0/answers', () => {
   })
 })
 
+test('GraphQL and the Records API return the same groups', async () => {
+  const { body } = await world.post('/graphql', {
+    query: '{ answerGroups(by: "operation,chain") locationRecordGroups(by: "day", top: "5") }',
+  })
+  const answers = await world.get('/api/v0/answers/stats?by=operation,chain')
+  const records = await world.get('/api/v0/location-records/stats?by=day&top=5')
+  expect(body).toEqual({ data: { answerGroups: answers.body, locationRecordGroups: records.body } })
+  expect(answers.body).toMatchObject({ groups: 4, total: 4 })
+})
+
 test('GraphQL and the Records API return the same answers with the same filters', async () => {
   const { body } = await world.post('/graphql', {
     query: `query ($input: String, $attester: String!) {

@@ -10,9 +10,17 @@ import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { expectCounts } from '../../test/invariants'
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
-import { ADDRESSES, addressOf, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
+import {
+  ADDRESSES,
+  addressOf,
+  insertRecords,
+  uidOf,
+  type GivenRecord,
+  type StoredRecord,
+} from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
+import { answerGroupsQuery } from '../answers'
 import { PublishedGraphql } from '../graphql/published'
 import { PublishedViews } from '../graphql/sql'
 import { UnavailableError } from '../http/problems'
@@ -72,8 +80,8 @@ beforeAll(async () => {
   )
 })
 
-async function ask(query: string, headers: Record<string, string> = {}) {
-  const path = `${STATS}${query}`
+async function ask(query: string, headers: Record<string, string> = {}, stats = STATS) {
+  const path = `${stats}${query}`
   const response = await fetch(`${api.url}${path}`, { headers })
   const text = await response.text()
   const type = response.headers.get('content-type') ?? ''
@@ -101,7 +109,14 @@ function measured({ geometry }: StoredRecord): { area: number | null; length: nu
   return ring ? { area: Math.abs(area), length: null } : { area: null, length: perimeter }
 }
 
-const KEYS: Record<string, (record: StoredRecord) => string | boolean | null> = {
+type Key = string | boolean | null
+interface Common {
+  timestamp: number
+  chain: string
+  revoked: boolean
+  schema: string
+}
+const COMMON: Record<string, (row: Common) => Key> = {
   hour: ({ timestamp }) => `${new Date(timestamp).toISOString().slice(0, 13)}:00:00Z`,
   day: ({ timestamp }) => new Date(timestamp).toISOString().slice(0, 10),
   week: ({ timestamp }) => {
@@ -111,17 +126,46 @@ const KEYS: Record<string, (record: StoredRecord) => string | boolean | null> = 
   month: ({ timestamp }) => new Date(timestamp).toISOString().slice(0, 7),
   chain: ({ chain }) => chain,
   revoked: ({ revoked }) => revoked,
+  schema: ({ schema }) => schema,
+}
+const pointOf = ({ geometry }: StoredRecord) =>
+  geometry?.type === 'Point' ? (geometry.coordinates as [number, number]) : undefined
+const KEYS: Record<string, (record: StoredRecord) => Key> = {
+  ...COMMON,
   prover: ({ prover }) => checksumAddress(prover),
   subject: ({ subject }) => checksumAddress(subject),
-  schema: ({ schema }) => schema,
   location_type: ({ locationType }) => locationType.slice(0, 100),
-  'geohash:3': ({ geometry }) =>
-    geometry?.type === 'Point' ? geohash(geometry.coordinates as number[], 3) : null,
-  'h3:4': ({ geometry }) => {
-    if (geometry?.type !== 'Point') return null
-    const [lng, lat] = geometry.coordinates as [number, number]
-    return latLngToCell(lat, lng, 4)
-  },
+  ...Object.fromEntries(
+    [1, 3, 6, 12].map((length) => [
+      `geohash:${length}`,
+      (record: StoredRecord) => {
+        const point = pointOf(record)
+        return point ? geohash(point, length) : null
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    [0, 4, 9, 15].map((resolution) => [
+      `h3:${resolution}`,
+      (record: StoredRecord) => {
+        const point = pointOf(record)
+        return point ? latLngToCell(point[1], point[0], resolution) : null
+      },
+    ]),
+  ),
+}
+interface Answer extends Common {
+  uid: string
+  attester: string
+  recipient: string
+  operation: string
+  inputs: string[]
+}
+const ANSWER_KEYS: Record<string, (answer: Answer) => Key> = {
+  ...COMMON,
+  operation: ({ operation }) => operation.split(':')[0]!,
+  attester: ({ attester }) => checksumAddress(attester),
+  recipient: ({ recipient }) => checksumAddress(recipient),
 }
 /** Computes a geohash by bisecting the longitude and the latitude alternately. */
 function geohash([lng, lat]: number[], length: number): string {
@@ -142,18 +186,24 @@ function geohash([lng, lat]: number[], length: number): string {
   return digits.map((digit) => '0123456789bcdefghjkmnpqrstuvwxyz'[digit]).join('')
 }
 
-interface Case {
+interface Case<Row = StoredRecord> {
   by: string[]
   sort?: string
   top: number
   sum: string[]
-  filters: [query: string, passes: (record: StoredRecord) => boolean][]
+  filters: [query: string, passes: (row: Row) => boolean][]
 }
-function expected({ by, sort, top, sum, filters }: Case) {
+const expected = (each: Case) => expectedOf(each, stored, KEYS, measured)
+function expectedOf<Row>(
+  { by, sort, top, sum, filters }: Case<Row>,
+  stored: readonly Row[],
+  keysOf: Record<string, (row: Row) => Key>,
+  measured: (row: Row) => { area: number | null; length: number | null },
+) {
   const none = { records: 0, area: 0, length: 0, withoutArea: 0, withoutLength: 0 }
   const groups = new Map<string, { keys: any[] } & typeof none>()
   for (const record of stored.filter((each) => filters.every(([, passes]) => passes(each)))) {
-    const keys = by.map((name) => KEYS[name]!(record))
+    const keys = by.map((name) => keysOf[name]!(record))
     const group = groups.get(JSON.stringify(keys)) ?? { keys, ...none }
     groups.set(JSON.stringify(keys), group)
     const { area, length } = measured(record)
@@ -206,16 +256,31 @@ function expected({ by, sort, top, sum, filters }: Case) {
     ...(({ records: total, ...sums }) => ({ total, ...sums }))(totals(all)),
   }
 }
-/** Compares sums to the centimetre, or to a millionth of their value. */
-function expectClose(found: any, wanted: any): void {
-  if (typeof wanted === 'number' && !Number.isInteger(wanted))
-    expect(Math.abs(found - wanted)).toBeLessThan(0.01 * 1_500 + wanted * 1e-6)
-  else if (wanted !== null && typeof wanted === 'object') {
+/** Compares sums to the centimetre, or to a millionth of their value, and everything else exactly. */
+function expectClose(found: any, wanted: any, field = ''): void {
+  if (wanted !== null && typeof wanted === 'object') {
     expect(Object.keys(found)).toEqual(Object.keys(wanted))
-    for (const name of Object.keys(wanted)) expectClose(found[name], wanted[name])
-  } else if (typeof wanted !== 'number' || Number.isInteger(found)) expect(found).toEqual(wanted)
+    for (const name of Object.keys(wanted)) expectClose(found[name], wanted[name], name)
+  } else if (field.endsWith('_meters'))
+    expect(Math.abs(found - wanted)).toBeLessThan(0.01 * 1_500 + wanted * 1e-6)
+  else expect(found).toEqual(wanted)
 }
-const queryOf = ({ by, sort, top, sum, filters }: Case) =>
+function expectGroups<Row>(body: unknown, each: Case<Row>, wanted: unknown): void {
+  try {
+    expectClose(body, wanted)
+  } catch (error) {
+    throw new Error(`${queryOf(each)}: ${(error as Error).message}`, { cause: error })
+  }
+}
+/** Arguments of a GraphQL field for the parameters of a query. */
+const argumentsOf = (query: string) =>
+  [...new URLSearchParams(query)]
+    .map(
+      ([name, text]) =>
+        `${name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}: ${JSON.stringify(text)}`,
+    )
+    .join(', ')
+const queryOf = <Row>({ by, sort, top, sum, filters }: Case<Row>) =>
   `?${[
     `by=${by.join()}`,
     `top=${top}`,
@@ -224,11 +289,28 @@ const queryOf = ({ by, sort, top, sum, filters }: Case) =>
     ...filters.map(([query]) => query),
   ].join('&')}`
 
+/** Draws dimensions, an order and a number of groups; and filters, each parameter once. */
+function drawn<Row>(
+  random: () => number,
+  names: readonly string[],
+  sum: string[],
+  all: Case<Row>['filters'],
+): Case<Row> {
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
+  const nameOf = (each: string) => each.split(':')[0]!
+  const first = pick(names)
+  const others = names.filter((name) => nameOf(name) !== nameOf(first))
+  const by = random() < 0.5 ? [first] : [first, pick(others)]
+  const filters = all.filter(() => random() < 0.12)
+  const alone = new Set<string>()
+  return {
+    ...{ by, sum, top: pick([1, 3, 20, 10_000]) },
+    ...(random() < 0.6 && { sort: `${pick(['', '-'])}${pick(['records', ...sum, ...by.map(nameOf)])}` }),
+    filters: filters.filter(([query]) => !alone.has(query.split('=')[0]!) && alone.add(query.split('=')[0]!)),
+  }
+}
 function someCase(random: () => number): Case {
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
-  const names = Object.keys(KEYS)
-  const first = pick(names)
-  const by = random() < 0.5 ? [first] : [first, pick(names.filter((name) => name !== first))]
   const sum = pick([[], [], ['area'], ['area', 'length']])
   const from = START + Math.floor(random() * 90) * DAY
   const [chain, prover, type] = [pick(CHAINS), pick(ADDRESSES), pick(TYPES.slice(0, 3))]
@@ -248,17 +330,86 @@ function someCase(random: () => number): Case {
     [`toTimestamp=${new Date(from).toISOString()}`, ({ timestamp }) => timestamp < from],
     ['near=1.5,1.5&radius=1000', ({ geometry }) => String(geometry?.coordinates) === '1.5,1.5'],
   ]
-  const filters = all.filter(() => random() < 0.12)
-  const alone = new Set<string>()
+  return drawn(random, Object.keys(KEYS), sum, all)
+}
+function someAnswer(random: () => number, i: number): Answer {
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   return {
-    ...{ by, sum, top: pick([1, 3, 20, 10_000]) },
-    ...(random() < 0.6 && {
-      sort: `${pick(['', '-'])}${pick(['records', ...sum, ...by.map((each) => each.split(':')[0]!)])}`,
-    }),
-    filters: filters.filter(([query]) => !alone.has(query.split('=')[0]!) && alone.add(query.split('=')[0]!)),
+    ...{ uid: uidOf(i), chain: pick(CHAINS), revoked: random() < 0.3 },
+    timestamp: START + Math.floor(random() * 90 * 24) * 3_600_000 + pick([0, 1, 3_599_999]),
+    schema: pick([uidOf(1), uidOf(2)]),
+    attester: pick(ADDRESSES),
+    recipient: pick(ADDRESSES),
+    operation: pick(['distance', 'area', 'within:5000', 'within:50000']),
+    inputs: [uidOf(Math.floor(random() * 5)), uidOf(7)],
   }
 }
+function someAnswersCase(random: () => number): Case<Answer> {
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
+  const from = START + Math.floor(random() * 90) * DAY
+  const [chain, address, input] = [pick(CHAINS), pick(ADDRESSES), uidOf(3)]
+  return drawn(
+    random,
+    Object.keys(ANSWER_KEYS),
+    [],
+    [
+      [`chain=${chain},celo`, (answer) => ['celo', chain].includes(answer.chain)],
+      ['revoked=false', ({ revoked }) => !revoked],
+      [`attester=${address.toUpperCase().replace('X', 'x')}`, ({ attester }) => attester === address],
+      [
+        `recipient=${address},${ADDRESSES[0]}`,
+        ({ recipient }) => [address, ADDRESSES[0]].includes(recipient),
+      ],
+      ['operation=within', ({ operation }) => operation.startsWith('within')],
+      ['operation=area,within:5000', ({ operation }) => ['area', 'within:5000'].includes(operation)],
+      [`input=${input}`, ({ inputs }) => inputs.includes(input)],
+      [`schema=${uidOf(2)}`, ({ schema }) => schema === uidOf(2)],
+      [`fromTimestamp=${new Date(from).toISOString()}`, ({ timestamp }) => timestamp > from],
+      [`toTimestamp=${new Date(from).toISOString()}`, ({ timestamp }) => timestamp < from],
+    ],
+  )
+}
 
+describe('groups of answers', () => {
+  hunt('equal those computed from the same answers, in REST and GraphQL', 50, async ({ cases, random }) => {
+    const answers = Array.from({ length: 400 }, (_, i) => someAnswer(random, i))
+    await rows(
+      database.url,
+      `INSERT INTO answer (id, uid, chain, attester, recipient, operation, result, input_refs, computed_at, timestamp,
+         revoked, created_at, updated_at, schema_uid, ref_uid, revocable, expiration_time, block_number, block_hash,
+         transaction_hash, log_index)
+       SELECT chain || '-' || uid, uid, chain, attester, recipient, operation, '1', inputs, now(),
+         to_timestamp(timestamp / 1000.0), revoked, now(), now(), schema, '0x', true, 0, 1, '0x', '0x', 0
+       FROM json_to_recordset($1) AS given(uid text, chain text, attester text, recipient text, operation text,
+         inputs text[], timestamp float8, revoked boolean, schema text)`,
+      [JSON.stringify(answers)],
+    )
+    const store = new Store(database.url, () => {})
+    const log = { info: () => {}, warn: () => {} }
+    const graphql = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), log, {
+      answerGroups: answerGroupsQuery(store),
+    })
+    try {
+      await graphql.start()
+      for (let i = 0; i < cases; i++) {
+        const each = someAnswersCase(random)
+        const query = queryOf(each)
+        const { status, body } = await ask(query, {}, '/api/v0/answers/stats')
+        expect(status, JSON.stringify([query, body]).slice(0, 500)).toBe(200)
+        const wanted = expectedOf(each, answers, ANSWER_KEYS, () => ({ area: null, length: null }))
+        expectGroups(body, each, wanted)
+        const document = parse(`{ answerGroups(${argumentsOf(query)}) }`)
+        const operation = document.definitions[0] as never
+        const { data, errors } = await graphql.run({ document, operation }, {}, OWN_WORK)
+        expect(errors).toBeUndefined()
+        expect(JSON.parse(JSON.stringify(data!.answerGroups))).toEqual(body)
+      }
+    } finally {
+      await graphql.close()
+      await store.close()
+    }
+  })
+})
 describe('groups of records', () => {
   hunt(
     'equal those computed from the same records, whether counted in advance or not',
@@ -268,11 +419,7 @@ describe('groups of records', () => {
         const each = someCase(random)
         const { status, body } = await ask(queryOf(each))
         expect(status, JSON.stringify([queryOf(each), body]).slice(0, 500)).toBe(200)
-        try {
-          expectClose(body, expected(each))
-        } catch (error) {
-          throw new Error(`${queryOf(each)}: ${(error as Error).message}`, { cause: error })
-        }
+        expectGroups(body, each, expected(each))
       }
     },
   )
@@ -449,12 +596,8 @@ describe('groups of records', () => {
         const { by, sort, top, filters } = someCase(random)
         const sum = ['area', 'length']
         const query = queryOf({ by, top, sum, filters, ...(sort !== undefined && { sort }) })
-        const args = [...new URLSearchParams(query)].map(
-          ([name, text]) =>
-            `${name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}: ${JSON.stringify(text)}`,
-        )
         const rows = 'locationRecords(first: 1) { nodes { uid } }'
-        const fields = [`recordGroups(${args.join(', ')})`, ...(i % 2 ? [] : [rows])]
+        const fields = [`recordGroups(${argumentsOf(query)})`, ...(i % 2 ? [] : [rows])]
         const document = parse(`{ ${(i % 4 ? fields : fields.reverse()).join(' ')} }`)
         const operation = document.definitions[0] as never
         const { data, errors } = await graphql.run({ document, operation }, {}, OWN_WORK)
