@@ -207,7 +207,10 @@ const PROFILE = textParameter(
   { enum: PROFILES, default: 'rfc7946' },
 )
 export const FEATURE_QUERY = queryOf({ include: INCLUDE, profile: PROFILE, ...FORMAT })
-/** GDAL and others filter by parameters named like properties. */
+/**
+ * GDAL and others filter by parameters named like properties, and read them as equality. So `memo` and
+ * `attributes` of the Records API, which select more, are not among them.
+ */
 export const ITEMS_QUERY = queryOf({
   bbox: parameter(
     {
