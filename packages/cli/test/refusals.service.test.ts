@@ -232,6 +232,12 @@ describe('geo, for a failure of the service or an RPC endpoint,', () => {
     expect(await refused(['stats', '--url', await refusing(503, away)], 4)).toContain('unreachable')
     await refused(['stats', '--url', await refusing(502, {})], 4)
     await refused(['stats', '--url', await refusing(500, {})], 3)
+    const tooExpensive = await serve((_request, response) =>
+      response
+        .writeHead(503, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ status: 'error', message: 'Query too expensive' })),
+    )
+    await refused(['stats', '--url', tooExpensive], 2)
   })
 
   test('names the server that did not respond within the timeout', { tags: ['slow'] }, async () => {
