@@ -146,10 +146,10 @@ export function answerGroupsQuery(store: Store): TextQuery {
 /** Reads a request for groups. Throws a RecordsError for parameters that exclude each other. */
 function groupsOf(
   store: Store,
-  { by = BY_OPERATION, top, sort, format, ...filters }: typeof STATISTICS_QUERY.static,
+  { by = BY_OPERATION, top, sort, format, bom, ...filters }: typeof STATISTICS_QUERY.static,
   accept: string | undefined,
 ) {
-  const query = groupsRequest({ by, top, sort, format }, accept)
+  const query = groupsRequest({ by, top, sort, format, bom }, accept)
   const filter = answerFilter(filters)
   const read = (work: Work) =>
     groups(store.of(work), query, (value) => scanned('answer', answerConditions(filter, value)))

@@ -13,7 +13,7 @@ import {
   type Measures,
   type SumName,
 } from '../store'
-import { csvFile } from './formats'
+import { csvFile, withMark } from './formats'
 
 /** Statistics by group in JSON and CSV. */
 
@@ -66,7 +66,7 @@ export function groupsJson(
 export function sendGroups(
   reply: FastifyReply,
   groups: Groups,
-  query: GroupQuery & { format: 'json' | 'csv' },
+  query: GroupQuery & { format: 'json' | 'csv'; bom: boolean },
   what: string,
 ): FastifyReply {
   if (query.format === 'json')
@@ -77,7 +77,7 @@ export function sendGroups(
     'records',
     ...sums.flatMap((name) => [SUM_FIELDS[name], WITHOUT_FIELDS[name]]),
   ]
-  const { type, file, head, write } = csvFile(`${what}-groups`, columns, (rows: readonly Group[]) =>
+  const csv = csvFile(`${what}-groups`, columns, (rows: readonly Group[]) =>
     rows.map(({ keys, records, sums: values, without }) => ({
       ...Object.fromEntries(by.map((each, i) => [each.name, shownKey(each, keys[i]!)])),
       records,
@@ -89,6 +89,7 @@ export function sendGroups(
       ),
     })),
   )
+  const { type, file, head, write } = query.bom ? withMark(csv) : csv
   return reply
     .type(type)
     .header('content-disposition', file)

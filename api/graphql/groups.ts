@@ -17,7 +17,7 @@ export interface GroupContext {
 }
 
 /** Parameters that choose a representation. */
-const WITHOUT = ['format']
+const WITHOUT = ['format', 'bom']
 const argumentOf = (parameter: string) =>
   parameter.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 

@@ -8,6 +8,7 @@ import {
   wholeReader,
   type QueryOf,
 } from '../http/parameters'
+import { BOM, checkBom } from './parameters'
 import { MAX_GROUPS, SUMS, type Dimension, type GroupBy, type GroupQuery, type SumName } from '../store'
 
 /** Parameters of statistics by group. */
@@ -79,6 +80,7 @@ export function groupParameters(dimensions: Dimensions, usual?: string) {
       { examples: ['-records'] },
     ),
     format: choiceParameter(FORMATS, 'Default: what the Accept header prefers, else JSON.'),
+    bom: BOM,
   }
 }
 /** Parameter of the sums over measured geometries. */
@@ -88,6 +90,8 @@ export const SUM = textParameter(
   { examples: ['area', 'area,length'] },
 )
 
+/** Groups to read, and their representation. `bom` starts CSV with a byte order mark. */
+export type GroupsRequest = GroupQuery & { format: (typeof FORMATS)[number]; bom: boolean }
 type GroupParameters = Partial<QueryOf<ReturnType<typeof groupParameters> & { sum: typeof SUM }>>
 
 /**
@@ -95,18 +99,20 @@ type GroupParameters = Partial<QueryOf<ReturnType<typeof groupParameters> & { su
  * @throws RecordsError if `by` is missing, or `sort` names neither a dimension nor a sum of the request
  */
 export function groupsRequest(
-  { by, top = DEFAULT_TOP, sort, sum = [], format }: GroupParameters,
+  { by, top = DEFAULT_TOP, sort, sum = [], format: asked, bom = false }: GroupParameters,
   accept: string | undefined,
-): GroupQuery & { format: (typeof FORMATS)[number] } {
+): GroupsRequest {
   if (!by)
     throw invalid('by', 'Missing: statistics of a selection need one or two dimensions, such as by=day')
   const sortable = ['records', ...sum, ...by.map(({ name }) => name)]
   const wanted = sort?.replace(/^-/, '')
   if (wanted !== undefined && !sortable.includes(wanted))
     throw invalid('sort', `Expected one of ${sortable.join(', ')} (- is descending)`)
+  const format = chooseFormat(asked, accept, FORMATS)
+  checkBom(bom, format)
   const time = by.find(({ dimension }) => dimension.type === 'time')
   return {
-    ...{ by, top, sums: sum, format: chooseFormat(format, accept, FORMATS) },
+    ...{ by, top, sums: sum, format, bom },
     sort:
       wanted === undefined
         ? { by: time?.name ?? 'records', descending: !time }

@@ -243,7 +243,7 @@ export const FILTERS = {
 /** CQL2 filter (OGC 19-079r2, 8). filterChoice reads its text in the language of `filter-lang`. */
 export const CQL2_FILTER = {
   filter: textParameter(
-    'Condition on records, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL and S_INTERSECTS, ' +
+    'Condition on records, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL, CASEI and S_INTERSECTS, ' +
       "with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of " +
       'longitude and latitude.',
     readText,

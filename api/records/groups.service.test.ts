@@ -458,6 +458,8 @@ describe('groups of records', () => {
     const { headers, text } = await ask('?by=month,revoked&sum=area,length', { accept: 'text/csv' })
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
     expect(headers.get('content-disposition')).toBe('attachment; filename="location-records-groups.csv"')
+    const marked = await fetch(`${api.url}${STATS}?by=month,revoked&sum=area,length&format=csv&bom=true`)
+    expect(Buffer.from(await marked.arrayBuffer()).toString()).toBe(`\ufeff${text}`)
     const { body } = await ask('?by=month,revoked&sum=area,length')
     expect(parseCsv(text)).toEqual([
       [
@@ -662,6 +664,7 @@ describe('refusals of a groups query', () => {
       ['?by=day&sum=volume', 'sum'],
       ['?by=day&format=geojson', 'format'],
       ['?by=day&radius=1', 'near'],
+      ['?by=day&bom=true', 'bom'],
     ] as const)
       expect(await problem(query), query).toEqual([400, `Invalid ${name} parameter`, sentence()])
     expect(await problem('?by=day&chain=nowhere')).toEqual([400, 'Invalid chain parameter', sentence()])

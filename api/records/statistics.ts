@@ -53,10 +53,10 @@ export function recordGroupsQuery(parts: Pick<RecordsParts, 'store' | 'records'>
 /** Reads a request for groups. Throws a RecordsError for parameters that exclude each other. */
 function groupsOf(
   { store, records }: Pick<RecordsParts, 'store' | 'records'>,
-  { by, top, sort, sum, format, ...filters }: typeof STATISTICS_QUERY.static,
+  { by, top, sort, sum, format, bom, ...filters }: typeof STATISTICS_QUERY.static,
   accept: string | undefined,
 ) {
-  const query = groupsRequest({ by, top, sort, sum, format }, accept)
+  const query = groupsRequest({ by, top, sort, sum, format, bom }, accept)
   const choice = choiceOf(filters)
   const read = async (work: Work) =>
     recordGroups(store.of(work), query, await records.search(choice, work).filter())

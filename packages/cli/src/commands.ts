@@ -346,7 +346,7 @@ function listOptions(): Option[] {
     ]),
     new Option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all').argParser(read.count),
     new Option('--format <format>', 'output format; default: table').choices([
-      ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'flatgeobuf'],
+      ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'geoparquet2', 'flatgeobuf'],
     ]),
     new Option('--bom', 'with --format csv: a byte order mark, by which Excel recognizes UTF-8'),
     new Option('-o, --output <file>', 'write to this file when the output is complete'),

@@ -69,7 +69,7 @@ describe.runIf(has('bash'))('the completion of bash', () => {
     // Bash splits this text into three words.
     expect(complete(['geo', 'records', '--format', '=', 'geoj'])).toEqual(['geojson'])
     expect(complete(['geo', 'records', '--format', '='])).toEqual([
-      ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'flatgeobuf'],
+      ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'geoparquet2', 'flatgeobuf'],
     ])
   })
   test('does not execute the words on the command line', () => {

@@ -32,7 +32,7 @@ export interface RecordFlags {
   locationType?: string
   schema?: string
   sort?: string
-  format?: 'table' | 'json' | ExportFormat
+  format?: 'table' | 'json' | 'geoparquet2' | ExportFormat
   limit?: number
   bom?: boolean
   output?: string
@@ -47,11 +47,12 @@ export async function records(session: Session<RecordFlags>): Promise<void> {
   const format = options.format ?? (options.json ? 'json' : 'table')
   const { limit } = options
   if (options.bom && format !== 'csv') throw new UsageError('--bom needs --format csv.')
+  if (format === 'geoparquet2') return write(session, { ...filters, version: '2' }, 'geoparquet', limit)
   if (format !== 'table') return write(session, filters, format, limit)
   if (options.output)
     throw new UsageError(
       'A table cannot be written to a file. Set --format to csv, geojson, ndjson, geoparquet, ' +
-        'flatgeobuf or json.',
+        'geoparquet2, flatgeobuf or json.',
     )
   const found: LocationRecord[] = []
   // One extra record shows whether there are more.

@@ -45,12 +45,16 @@ describe('geo records, to a file or stdout,', () => {
     expect(existsSync(path.join(shell.folder, `all.${format}.part`))).toBe(false)
   })
 
-  test.each(['geoparquet', 'flatgeobuf'])(
+  test.each([
+    ['geoparquet', 'geoparquet'],
+    ['geoparquet2', 'geoparquet&version=2'],
+    ['flatgeobuf', 'flatgeobuf'],
+  ])(
     'writes %s as the service sends it, to stdout and to a file',
     { tags: ['slow'] },
-    async (format) => {
+    async (format, wanted) => {
       for (const limit of [undefined, '3']) {
-        const query = `format=${format}${limit ? `&limit=${limit}` : ''}`
+        const query = `format=${wanted}${limit ? `&limit=${limit}` : ''}`
         const expected = Buffer.from(await (await fetch(`${world.url}${LIST}?${query}`)).arrayBuffer())
         const args = ['records', '--format', format, ...(limit ? ['--limit', limit] : [])]
         expect(await shell.geo([...args, '-o', 'all.bin'])).toEqual({

@@ -54,11 +54,11 @@ export type RecordFilters = Omit<ListQuery, 'format' | 'cursor' | 'offset' | 'to
 export type ListPage = Schemas['ListResponse']
 type GroupsQuery<Name extends 'getStatistics' | 'getAnswerStatistics'> = Omit<
   NonNullable<operations[Name]['parameters']['query']>,
-  'format' | 'by'
+  'format' | 'bom' | 'by'
 >
 /** Filters, order and sums of groups of records (docs/reference/statistics.md, Groups). */
 export type RecordGroupFilters = GroupsQuery<'getStatistics'>
-/** Filters and order of groups of answers (docs/reference/answers.md, Statistics). */
+/** Filters and order of groups of answers (docs/reference/answers.md, Groups). */
 export type AnswerGroupFilters = GroupsQuery<'getAnswerStatistics'>
 type AnswersQuery = NonNullable<operations['listAnswers']['parameters']['query']>
 /** Filters of a request for landed answers (docs/reference/answers.md, Parameters). */
