@@ -74,8 +74,8 @@ test('only an error that may pass has Retry-After and a sentence about it, in ev
     const failed = name === 'compute' ? 500 : 503
     expect([busy!.statusCode, busy!.headers['retry-after']], name).toEqual([failed, '5'])
     expect([large!.statusCode, large!.headers['retry-after']], name).toEqual([failed, undefined])
-    expect(busy!.json<{ detail: string }>().detail).toContain('etry in 5 seconds')
-    expect(large!.json<{ detail: string }>().detail).not.toContain('etry')
+    const details = [busy!, large!].map((response) => response.json<{ detail: string }>().detail)
+    expect(details.map((detail) => /retry/i.test(detail))).toEqual([true, false])
     await app.close()
   }
 })

@@ -44,17 +44,19 @@ test('the worker pool lets a client use one of two threads, until the client dis
   await workers.close()
 })
 
-test('the worker pool ends a task that takes too long', async () => {
-  const workers = new Workers(file, {
+test.each([
+  ['too long', 'TooExpensiveError', () => performance.now() * 1000],
+  ['too long because of other load', 'UnavailableError', () => 0],
+])('the worker pool ends a task that takes %s', async (_, name, processorTime) => {
+  const limits = {
     slots: { all: 1, each: 1, waiting: 1, waitingEach: 1, waitMs: 600_000 },
     taskMs: 50,
     ...workerErrors('Too many tasks.', 'Too slow.'),
-  })
+  }
+  const workers = new Workers(file, limits, processorTime)
   let spent = 0
   const work = { ...OWN_WORK, spend: (ms: number) => (spent += ms) }
-  await expect(workers.run('hold', new SharedArrayBuffer(8), work)).rejects.toMatchObject({
-    name: 'TooExpensiveError',
-  })
+  await expect(workers.run('hold', new SharedArrayBuffer(8), work)).rejects.toMatchObject({ name })
   expect(spent).toBeGreaterThan(0)
   await workers.close()
 })
