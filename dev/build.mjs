@@ -34,7 +34,7 @@ const PARTS = [
   {
     name: 'API and start',
     program: tsc('tsconfig.dist.json'),
-    sources: ['src', 'api', 'dev', 'bench', 'tsconfig.json', 'tsconfig.dist.json'],
+    sources: ['src', 'api', 'dev', 'bench', 'packages/witness/src', 'tsconfig.json', 'tsconfig.dist.json'],
     product: API,
     folder: ['dist', '.'],
   },

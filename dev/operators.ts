@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Wallet } from 'ethers'
 import { readSettings, type ConnectedChain, type Settings } from '../src/config'
 import type { LocalChain } from './chain'
@@ -67,6 +68,10 @@ export class Operator {
     return new Operator(options, rpc, Object.assign({}, settings, { chains }))
   }
 
+  get isRunning(): boolean {
+    return this.service !== undefined
+  }
+
   /** Starts the indexer and the API. Resolves when the API accepts connections. */
   async start(): Promise<void> {
     const log = path.join(this.options.folder, `operator-${this.options.port}.log`)
@@ -80,6 +85,12 @@ export class Operator {
     const before = await looks(settings.databaseUrl)
     const reading = waitForHead(settings, chain).then(() => waitForLook(settings, chain, before))
     await Promise.race([reading, service!.indexing])
+  }
+
+  /** Resolves when the service signs: it has read the chain, and its log accepts entries. */
+  async ready(): Promise<void> {
+    await this.caughtUp()
+    while (!(await fetch(`${this.url}/ready`)).ok) await pause(200)
   }
 
   async stop(): Promise<void> {

@@ -7,7 +7,9 @@ import { stopAll } from './in-process'
 import { lockFolder } from './lock'
 import { inOrder, Operator } from './operators'
 import { preparedDatabase } from './prepared'
+import { startWitness, type WitnessHere } from './witness'
 import { processEnvironment } from '../src/config'
+import { formatPolicy, formatSignerKey, generateSignerKey, type SignerKey } from '../src/tlog'
 import { freePort, PlainError, requireFreePort, startService } from './services'
 
 /** Local chain with a GeoQuorum and its operators. */
@@ -18,6 +20,8 @@ export interface QuorumWorld {
   readonly threshold: number
   /** in the order of their indices */
   readonly operators: readonly Operator[]
+  /** witness of each operator, which cosigns the logs of the other operators */
+  readonly witnesses: readonly WitnessHere[]
   /** file for `--quorum` of the command line */
   readonly operatorsFile: string
   /** file with the key of a test account that pays for transactions */
@@ -39,13 +43,15 @@ export interface QuorumWorldOptions {
 
 const OPERATORS = 5
 const THRESHOLD = 3
+/** Number of witnesses that must cosign a log: more than half, so that two histories cannot both have it. */
+const COSIGNERS = 3
 /** Test account that owns the quorum, and pays for transactions of the command line. */
 const OWNER = 8
 
 /**
  * Starts a local chain, deploys a GeoQuorum, and starts five operators, each with its own key, embedded
- * database, indexer, API and RPC proxy. Throws a PlainError that names the remedy, after it has stopped the
- * parts started by then.
+ * database, indexer, API and RPC proxy, and a witness that cosigns the logs of the other operators. Throws a
+ * PlainError that names the remedy, after it has stopped the parts started by then.
  */
 export async function startQuorumWorld(options: QuorumWorldOptions): Promise<QuorumWorld> {
   const start = new Start(options)
@@ -107,6 +113,10 @@ class Start {
       ...{ operators: wallets.map(({ address }) => address), threshold: THRESHOLD },
       owner: testAccount(OWNER).address,
     })
+    const logs = await Promise.all(
+      wallets.map((_, i) => generateSignerKey(`127.0.0.1:${port + 1 + i}/log/v0`, 'ed25519')),
+    )
+    const witnesses = await this.all(wallets.map((_, i) => this.startWitness(i, logs)))
     const operators: Operator[] = []
     const starting = async () => {
       // Operators start one after the other, because each loads its own copy of all modules.
@@ -117,15 +127,17 @@ class Start {
             await Operator.create({
               ...{ chain, quorum, wallet, databaseUrl: databases[i]!, port: port + 1 + i },
               folder: path.join(folder, 'logs'),
+              environment: this.logSettings(i, logs[i]!, witnesses),
             }),
           ),
         )
       }
-      await this.unlessBroken(Promise.all(operators.map((each) => each.caughtUp())))
+      await this.unlessBroken(Promise.all(operators.map((each) => each.ready())))
     }
-    await step(`${OPERATORS} operators: key, indexer, API and RPC proxy each`, starting())
+    await step(`${OPERATORS} operators: key, indexer, API, RPC proxy and witness each`, starting())
     return {
-      ...{ chain, quorum, threshold: THRESHOLD, operators, broken: this.broken, stop: this.stop },
+      ...{ chain, quorum, threshold: THRESHOLD, operators, witnesses },
+      ...{ broken: this.broken, stop: this.stop },
       ...this.writeFiles(quorum, operators),
     }
   }
@@ -178,6 +190,33 @@ class Start {
     return `postgres://postgres@127.0.0.1:${port}/postgres`
   }
 
+  /** Starts the witness of an operator, whose files are deleted with the databases of the logs. */
+  private async startWitness(operator: number, logs: readonly SignerKey[]): Promise<WitnessHere> {
+    const witness = await startWitness(
+      `operator-${operator}.example/witness`,
+      logs.filter((_, i) => i !== operator),
+      path.join(this.options.folder, 'databases', `witness-${operator}`),
+    )
+    this.stops.push(() => witness.stop())
+    return witness
+  }
+
+  /** Settings of an operator's log, which the witnesses of the other operators cosign. */
+  private logSettings(
+    operator: number,
+    key: SignerKey,
+    witnesses: readonly WitnessHere[],
+  ): NodeJS.ProcessEnv {
+    const others = new Map(
+      witnesses.flatMap((witness, i) => (i === operator ? [] : [[`operator-${i}`, witness] as const])),
+    )
+    const file = path.join(this.options.folder, `policy-${operator}.txt`)
+    const groups = new Map([['others', { threshold: COSIGNERS, members: [...others.keys()] }]])
+    const log = { key, url: `http://${key.name}` }
+    writeFileSync(file, formatPolicy({ logs: [log], witnesses: others, groups, quorum: 'others' }))
+    return { LOG: file, LOG_KEY: formatSignerKey(key) }
+  }
+
   private async startOperator(operator: Operator): Promise<Operator> {
     this.stops.push(() => operator.close())
     await operator.start()
@@ -199,6 +238,8 @@ class Start {
     const listed = { operators: operators.map(({ url }) => url), k: THRESHOLD, contract }
     writeFileSync(operatorsFile, `${JSON.stringify(listed, undefined, 2)}\n`)
     writeFileSync(keyFile, testAccount(OWNER).privateKey, { mode: 0o600 })
+    for (const [i, { options }] of operators.entries())
+      writeFileSync(path.join(folder, `operator-${i}.txt`), options.wallet.privateKey, { mode: 0o600 })
     return { operatorsFile, keyFile }
   }
 }

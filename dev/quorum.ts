@@ -1,10 +1,12 @@
 import './cache'
 import '../src/chains-file'
+import { fstatSync } from 'node:fs'
 import path from 'node:path'
 import { processSettings, SettingsError } from '../src/config'
 import { onStop } from '../src/process'
 import { attest, locationRequest, mined, testAccount } from './chain'
 import { LOCAL_FOLDER } from './lock'
+import { runCommands } from './quorum-commands'
 import { startQuorumWorld, type QuorumWorld } from './quorum-world'
 import { PlainError } from './services'
 import { Steps } from './steps'
@@ -45,6 +47,8 @@ async function main(): Promise<void> {
     steps.stop()
     console.log(`Running after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
     console.log(welcome(world, landed))
+    // The terminal may be closed meanwhile. Then there are no more commands.
+    if (hasCommands()) void runCommands(process.stdin, world.operators, console.log).catch(() => {})
     console.error(await world.broken)
   } catch (error) {
     // The process exits once all parts have ended.
@@ -52,6 +56,12 @@ async function main(): Promise<void> {
     console.error(error instanceof PlainError ? error.message : error)
   }
   await stop(1)
+}
+
+/** True if the standard input is a terminal or a pipe, and not a file or /dev/null. */
+function hasCommands(): boolean {
+  const input = fstatSync(0)
+  return process.stdin.isTTY || input.isFIFO() || input.isSocket()
 }
 
 /** Offset from the port of `npm start`, so that both can run at the same time. */
@@ -91,7 +101,7 @@ async function landOne({ chain, operators, quorum, threshold }: QuorumWorld): Pr
 }
 
 function welcome(world: QuorumWorld, landed: Shown): string {
-  const { chain, quorum, threshold, operators } = world
+  const { chain, quorum, threshold, operators, witnesses } = world
   const file = (name: string) => path.relative('', name)
   const signed = operators.filter((_, i) => BigInt(landed.signers) & (1n << BigInt(i)))
   return [
@@ -100,7 +110,7 @@ function welcome(world: QuorumWorld, landed: Shown): string {
     ...operators.map(
       ({ url, rpc, options }, i) =>
         `  Operator ${i}     ${url}, key ${options.wallet.address}, RPC proxy ${rpc.url}, ` +
-        `database at ${new URL(options.databaseUrl).host}`,
+        `database at ${new URL(options.databaseUrl).host}, witness ${witnesses[i]!.url}`,
     ),
     `  Operators      ${file(world.operatorsFile)}, epochs: ${operators[0]!.url}/quorum/v0`,
     `  Logs           ${file(path.dirname(world.operatorsFile))}/logs/`,
@@ -116,6 +126,7 @@ function welcome(world: QuorumWorld, landed: Shown): string {
     '',
     `npx geo distance ${landed.place} 2.3499,48.8530 --quorum ${file(world.operatorsFile)} --url ${operators[0]!.url} --land --key-file ${file(world.keyFile)} --rpc ${chain.url}`,
     '',
+    ...(hasCommands() ? ['stop 2 and Enter stops operator 2, start 2 starts it again.'] : []),
     'Ctrl-C stops everything.',
   ].join('\n')
 }

@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
-import { JsonRpcProvider, Contract } from 'ethers'
+import { Contract, JsonRpcProvider } from 'ethers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { readJson } from '../dev/chain/local-chain'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
+import { parseCheckpoint, parsePolicy, signersOf } from '../src/tlog'
 import { temporaryFolder } from './database'
 import { blocksOf, differences, lineDifferences, parseShown, shellCommands } from './documents'
 import { compilePrograms } from './typescript'
@@ -17,6 +18,7 @@ import { compilePrograms } from './typescript'
  * Tests `npm run quorum`: its printed commands work, and however it ends, no process, port or database
  * remains.
  */
+const GEO = `${process.execPath} packages/cli/dist/main.mjs`
 let folder: string
 let port: number
 let child: ChildProcess
@@ -35,7 +37,7 @@ async function cleanUp(): Promise<void> {
 
 function start(): void {
   const env = { ...process.env, ...blankSettings(), PORT: String(port) }
-  child = spawn(process.execPath, ['dist/dev/quorum.js', folder], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  child = spawn(process.execPath, ['dist/dev/quorum.js', folder], { env, stdio: 'pipe' })
   output = ''
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (output += String(chunk)))
 }
@@ -78,51 +80,82 @@ describe.runIf(process.platform === 'linux')('the command that starts five opera
   }, 180_000)
   afterAll(cleanUp)
 
+  /** Text of a page, with the ports and the files of this run. */
+  const here = (text: string) =>
+    text
+      .replaceAll(/127\.0\.0\.1:400(\d)/g, (_, i) => `127.0.0.1:${port + 1_000 + Number(i)}`)
+      .replaceAll('.local/quorum', folder)
+      .replaceAll(/\b(answer\.json)\b/g, (name) => path.join(folder, name))
+  const shell = (command: string) =>
+    spawnSync('sh', ['-ec', here(command).replace(/^npx geo/, GEO)], { encoding: 'utf8' })
+  const outputOf = ({ status, stdout, stderr }: ReturnType<typeof shell>) => {
+    expect([status, status === 0 ? '' : stderr]).toEqual([0, ''])
+    return stdout
+  }
+  /** Types commands of the program, and waits for their results. */
+  const type = async (commands: string) => {
+    for (const command of commands.split('\n')) {
+      child.stdin!.write(`${command}\n`)
+      const [verb, operator] = command.split(' ')
+      await printed(`Operator ${operator} is ${verb === 'stop' ? 'stopped' : 'running'}.`)
+    }
+  }
+
   test('responds to the steps of docs/guide/quorum.md as documented', async () => {
     const page = 'docs/guide/quorum.md'
-    const here = (text: string) =>
-      text
-        .replaceAll(/127\.0\.0\.1:400(\d)/g, (_, i) => `127.0.0.1:${port + 1_000 + Number(i)}`)
-        .replaceAll('.local/quorum', folder)
-        .replaceAll('answer.json', path.join(folder, 'answer.json'))
     const blocks = blocksOf(page)
-    const sourceOf = (language: string) =>
-      blocks.filter((block) => block.language === language).map(({ text }) => text)
-    const [program] = compilePrograms([{ name: page, source: sourceOf('ts').join('\n') }])
+    const programs = blocks.filter(({ language }) => language === 'ts')
+    const [program] = compilePrograms([{ name: page, source: programs.map(({ text }) => text).join('\n') }])
     const listed = JSON.parse(readFileSync(path.join(folder, 'operators.json'), 'utf8')) as object
     const written = blocks.find(({ language }) => language === 'json')!
     const shown = parseShown(here(written.text)) as { operators: string[] }
     const { operators } = listed as { operators: string[] }
     expect(operators.slice(0, 2)).toEqual(shown.operators.slice(0, 2))
     expect(differences({ ...shown, operators }, listed, () => {})).toEqual([])
-    const run = (command: string, args: string[]) => {
-      const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
-      expect([status, status === 0 ? '' : stderr]).toEqual([0, ''])
-      return stdout
-    }
     const commands: string[] = []
-    for (const [i, { language, text, line }] of blocks.entries()) {
+    for (const [i, block] of blocks.entries()) {
+      const { language, text, line } = block
+      const answer = blocks[i + 1]
+      if (block === programs.at(-1)) {
+        const said = spawnSync(process.execPath, ['--input-type=module', '-e', here(program!)], {
+          encoding: 'utf8',
+        })
+        expect(outputOf(said).trim()).toBe(answer!.text)
+      }
+      if (/^(stop|start) \d$/m.test(text)) await type(text)
+      if (text === 'stop 3') {
+        const asked = shell(shellCommands(blocks[i - 2]!.text)[0]!)
+        expect([asked.status, asked.stdout]).toEqual([4, ''])
+        for (const url of operators) expect(asked.stderr).toContain(`${url}: `)
+      }
       if (language !== 'sh') continue
       const all = shellCommands(text)
       commands.push(...all.map((command) => command.split(' ').slice(0, 3).join(' ')))
       const outputs = all
         .filter((command) => command !== 'npm run quorum')
-        .map((command) =>
-          run('sh', [
-            '-c',
-            here(command).replace(/^npx geo/, `${process.execPath} packages/cli/dist/main.mjs`),
-          ]),
-        )
-      const answer = blocks[i + 1]
+        .map((command) => outputOf(shell(command)))
       if (answer?.language === 'text')
         expect(lineDifferences(answer.text, outputs.at(-1)!), `${page}:${line}`).toEqual([])
     }
     expect(commands).toEqual([
       ...['npm run quorum', 'npx geo distance', 'npx geo distance', 'npx geo land', 'npm run build'],
+      'npx geo distance',
     ])
-    const said = run(process.execPath, ['--input-type=module', '-e', here(program!)])
-    expect(said.trim()).toBe(sourceOf('text').at(-1)!.trim())
   }, 400_000)
+
+  test('has logs that the witnesses of the other operators cosign', async () => {
+    for (const i of [0, 1, 2, 3, 4]) {
+      const policy = parsePolicy(readFileSync(path.join(folder, `policy-${i}.txt`), 'utf8'))
+      const others = [0, 1, 2, 3, 4].filter((other) => other !== i).map((other) => `operator-${other}`)
+      expect([...policy.witnesses.keys()]).toEqual(others)
+      const signers = async () => {
+        const response = await fetch(`${policy.logs[0]!.url}/checkpoint`)
+        const { cosigned, isQuorum } = await signersOf(parseCheckpoint(await response.text()), policy)
+        return [[...cosigned.keys()], isQuorum]
+      }
+      await expect.poll(signers, { timeout: 30_000 }).toEqual([others, true])
+    }
+  }, 180_000)
 
   test('lands an answer, and prints a command that lands another answer', async () => {
     const [, uid] = /landed +(0x[0-9a-f]{64})/.exec(output)!

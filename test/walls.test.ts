@@ -234,6 +234,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['dev/chain/attestations.ts', 'Math.floor((Date.now() / 1000', 'times of blocks'],
   ['dev/chain/attestations.ts', "'anvil_setTime', [Date.now()]", 'times of blocks'],
   ['dev/quorum-world.ts', "'anvil_setTime', [Date.now()]", 'times of blocks'],
+  ['dev/witness.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
   ['dev/hunt.mjs', 'date: new Date().toISOString()', 'when a seed was found'],
   ['dev/lock.ts', 'since: new Date().toISOString()', 'when a world was started'],
   ['dev/release.mjs', 'day = new Date()', 'the date of a release'],
