@@ -1,14 +1,15 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
-import { Contract, JsonRpcProvider } from 'ethers'
+import { Contract, JsonRpcProvider, Wallet, ZeroAddress } from 'ethers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { readJson } from '../dev/chain/local-chain'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
+import { QUORUM_ABI } from '../src/eas'
 import { parseCheckpoint, parsePolicy, signersOf } from '../src/tlog'
 import { temporaryFolder } from './database'
 import { blocksOf, differences, lineDifferences, parseShown, shellCommands } from './documents'
@@ -85,7 +86,7 @@ describe.runIf(process.platform === 'linux')('the command that starts five opera
     text
       .replaceAll(/127\.0\.0\.1:400(\d)/g, (_, i) => `127.0.0.1:${port + 1_000 + Number(i)}`)
       .replaceAll('.local/quorum', folder)
-      .replaceAll(/\b(answer\.json)\b/g, (name) => path.join(folder, name))
+      .replaceAll(/\b(answer\.json|rotation\.json|signatures\.txt)\b/g, (name) => path.join(folder, name))
   const shell = (command: string) =>
     spawnSync('sh', ['-ec', here(command).replace(/^npx geo/, GEO)], { encoding: 'utf8' })
   const outputOf = ({ status, stdout, stderr }: ReturnType<typeof shell>) => {
@@ -142,6 +143,42 @@ describe.runIf(process.platform === 'linux')('the command that starts five opera
       'npx geo distance',
     ])
   }, 400_000)
+
+  test('founds and changes a quorum by the steps of docs/operations/quorum.md', async () => {
+    const page = 'docs/operations/quorum.md'
+    const blocks = blocksOf(page)
+    const [program] = compilePrograms(
+      blocks.filter(({ language }) => language === 'ts').map(({ text }) => ({ name: page, source: text })),
+    )
+    // The program imports packages of the project.
+    const file = path.resolve('.local', `${path.basename(folder)}.mjs`)
+    mkdirSync('.local', { recursive: true })
+    writeFileSync(file, here(program!))
+    try {
+      const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text)
+      const script = [...commands.slice(0, 1), 'echo $QUORUM', ...commands.slice(1)].join('\n')
+      const output = outputOf(shell(script.replaceAll('node quorum.mts', `${process.execPath} ${file}`)))
+      const [, quorum] = /^(0x[0-9a-fA-F]{40})$/m.exec(output)!
+      const shown = blocks.map(({ text }) => text).filter((text) => /^(Epoch|Removed) /.test(text))
+      expect(shown).toHaveLength(2)
+      const results = output.match(/^(Epoch|Removed) .*$/gm)!
+      expect(lineDifferences(shown.join('\n'), results.join('\n'))).toEqual([])
+      const provider = new JsonRpcProvider(`http://127.0.0.1:${port + 1_000}`)
+      const contract = new Contract(quorum!, QUORUM_ABI, provider)
+      const [a, b, d] = [0, 1, 3].map(
+        (i) => new Wallet(readFileSync(path.join(folder, `operator-${i}.txt`), 'utf8')).address,
+      )
+      const operatorsOf = async (epoch: number) => [
+        ...((await contract.getFunction('epochOf')(epoch)) as { operators: string[] }).operators,
+      ]
+      expect(await contract.getFunction('currentEpoch')()).toBe(2n)
+      expect(await operatorsOf(1)).toEqual([a, b, ZeroAddress])
+      expect(await operatorsOf(2)).toEqual([b, ZeroAddress, d])
+      provider.destroy()
+    } finally {
+      rmSync(file)
+    }
+  }, 200_000)
 
   test('has logs that the witnesses of the other operators cosign', async () => {
     for (const i of [0, 1, 2, 3, 4]) {
