@@ -10,8 +10,8 @@ import { startRpcProxy, type RpcProxy } from './rpc-proxy'
 import { blankSettings } from './settings'
 
 /**
- * Runs operators of a quorum on a local chain in this process. Each has its own key, database, indexer, API,
- * RPC proxy and module instances.
+ * Runs operators of a quorum on a local chain, by default in this process. Each has its own key, database,
+ * indexer, API, RPC proxy and module instances.
  */
 
 /** Keys of operators, sorted by address, as a GeoQuorum requires. */
@@ -31,6 +31,8 @@ export interface OperatorOptions {
   folder: string
   /** settings in addition to those of a local service */
   environment?: NodeJS.ProcessEnv
+  /** starts the service with these settings; in this process by default */
+  run?: (environment: NodeJS.ProcessEnv) => Promise<ServiceHere>
 }
 
 /** An operator that can be stopped and started again. */
@@ -42,6 +44,7 @@ export class Operator {
     readonly options: OperatorOptions,
     readonly rpc: RpcProxy,
     private readonly settings: Settings,
+    private readonly environment: NodeJS.ProcessEnv,
   ) {
     this.url = `http://127.0.0.1:${options.port}`
   }
@@ -65,7 +68,7 @@ export class Operator {
       chain: { ...each.chain, quorum: quorum.toLowerCase() },
     })
     const chains = settings.chains.map(withQuorum)
-    return new Operator(options, rpc, Object.assign({}, settings, { chains }))
+    return new Operator(options, rpc, Object.assign({}, settings, { chains }), environment)
   }
 
   get isRunning(): boolean {
@@ -74,8 +77,9 @@ export class Operator {
 
   /** Starts the indexer and the API. Resolves when the API accepts connections. */
   async start(): Promise<void> {
-    const log = path.join(this.options.folder, `operator-${this.options.port}.log`)
-    this.service = await startHere(this.settings, log)
+    const { folder, port, run } = this.options
+    const log = path.join(folder, `operator-${port}.log`)
+    this.service = await (run ? run(this.environment) : startHere(this.settings, log))
   }
 
   /** Resolves when the indexer has read everything mined so far. Rejects if it cannot continue. */

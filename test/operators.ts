@@ -1,22 +1,30 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { Wallet, type TypedDataField } from 'ethers'
 import { createGeo, type Quorum, type QuorumOptions } from '@geospatial-attestation/client'
 import { deployQuorum, testAccount, type LocalChain } from '../dev/chain'
-import { stopAll } from '../dev/in-process'
+import { stopAll, type ServiceHere } from '../dev/in-process'
 import { inOrder, Operator } from '../dev/operators'
-import { freePort } from '../dev/services'
+import { freePort, startService, type Service } from '../dev/services'
 import { quorumDomain, type QuorumAnswer } from '../src/eas'
 import { startTestChain } from './chains'
 import { createMigratedDatabase, temporaryFolder } from './database'
 
-/** Starts five operators with separate databases, indexers, keys and RPC proxies, on one local chain. */
+/**
+ * Starts five operators with separate databases, keys and RPC proxies, on one local chain. Each has two
+ * processes, its indexer and its API.
+ */
 export interface OperatorsWorld {
   readonly chain: LocalChain
   /** address of the GeoQuorum contract */
   readonly quorum: string
   /** in the order of their indices */
   readonly operators: readonly Operator[]
+  /** sends a signal to both processes of an operator */
+  signal(operator: Operator, name: OperatorSignal): void
   stop(): Promise<void>
 }
+export type OperatorSignal = 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'
 const OPERATORS = 5
 export const THRESHOLD = 3
 
@@ -36,22 +44,63 @@ export async function startOperators(): Promise<OperatorsWorld> {
       owner: testAccount(8).address,
     })
     const operators: Operator[] = []
+    const { slug } = chain.chain
+    writeFileSync(path.join(folder, 'chains.json'), JSON.stringify([{ slug, quorum }]))
+    const processes = new Map<number, Set<Service>>()
     for (const wallet of wallets) {
       const database = await createMigratedDatabase()
       stops.push(() => database.drop())
+      const port = await freePort()
+      const running = new Set<Service>()
+      processes.set(port, running)
       const operator = await Operator.create({
-        ...{ chain, quorum, wallet, databaseUrl: database.url, port: await freePort(), folder },
+        ...{ chain, quorum, wallet, databaseUrl: database.url, port, folder },
+        environment: { API_PROCESSES: '1', CHAINS_FILE: path.join(folder, 'chains.json') },
+        run: (environment) => startProcesses(environment, slug, folder, running),
       })
       stops.push(() => operator.close())
-      await operator.start()
       operators.push(operator)
     }
+    await Promise.all(operators.map((each) => each.start()))
     await Promise.all(operators.map((each) => each.caughtUp()))
-    return { chain, quorum, operators, stop }
+    const signal = ({ options }: Operator, name: OperatorSignal) => {
+      for (const { pid } of processes.get(options.port)!) process.kill(pid, name)
+    }
+    return { chain, quorum, operators, signal, stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** Starts the indexer and the API of an operator. `running` has those processes that have not ended. */
+async function startProcesses(
+  environment: NodeJS.ProcessEnv,
+  slug: string,
+  folder: string,
+  running: Set<Service>,
+): Promise<ServiceHere> {
+  const start = (name: string, ...args: string[]) => {
+    const settings = { ...process.env, ...environment }
+    const service = startService(`${name}-${environment.PORT}`, args, settings, folder)
+    running.add(service)
+    void service.ended.then(() => running.delete(service))
+    return service
+  }
+  const api = start('api', 'dist/api/main.js')
+  const indexer = start('indexer', 'lib/indexer/main.js', slug)
+  const indexing = indexer.ended.then((code) => {
+    throw new Error(`The indexer has ended (${code}):\n${indexer.tail()}`)
+  })
+  indexing.catch(() => {})
+  const stop = async () => void (await Promise.all([api, indexer].map((each) => each.stop())))
+  try {
+    await api.ready
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { indexing, stop }
 }
 
 /** Creates a client of a quorum whose requests a front of an operator may change. */

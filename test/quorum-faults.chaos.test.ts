@@ -1,3 +1,5 @@
+import http from 'node:http'
+import { json } from 'node:stream/consumers'
 import { Contract, Interface, concat, getAddress } from 'ethers'
 import { Geodesic } from 'geographiclib-geodesic'
 import type { Question, QuorumAnswer } from '@geospatial-attestation/client'
@@ -5,16 +7,25 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
 import type { Operator } from '../dev/operators'
 import { QUORUM_ABI } from '../src/eas'
-import { quorumBehind, startOperators, THRESHOLD, type OperatorsWorld } from './operators'
+import {
+  quorumBehind,
+  startOperators,
+  THRESHOLD,
+  type OperatorSignal,
+  type OperatorsWorld,
+} from './operators'
 import { claimsOf, lied, LIES, RPC_FAULTS, type Exchange, type Known, type LieName } from './quorum-faults'
 import { hunt } from './seed'
 import { box, polygon } from './shapes'
 import { inOneBlock } from './world'
 
 /**
- * Sends questions to five operators with separate databases, indexers, keys and RPC proxies. Some of them are
- * killed, frozen, dishonest, or honest behind an RPC endpoint that lies or lags. Results are compared with
- * GeographicLib and the test's own list of places.
+ * Sends questions to five operators with separate processes, databases, keys and RPC proxies. Some of them
+ * are killed or frozen during a question, dishonest, or honest behind an RPC endpoint that lies or lags.
+ * Results are compared with GeographicLib and the test's own list of places.
+ *
+ * CI (EFFORT=2) asks 52 questions with two faulty operators, in which each fault occurs, and 8 with more of
+ * them. docs/operations/quorum.md has the result of a longer run.
  */
 let world: OperatorsWorld
 let contract: Contract
@@ -25,7 +36,8 @@ beforeAll(async () => {
 afterAll(() => world?.stop())
 
 type FaultName = 'is killed' | 'is frozen' | `lie: ${LieName}` | `rpc: ${string}`
-const SILENT: FaultName[] = ['is killed', 'is frozen']
+const SIGNALS: Partial<Record<FaultName, OperatorSignal>> = { 'is killed': 'SIGKILL', 'is frozen': 'SIGSTOP' }
+const SILENT = Object.keys(SIGNALS) as FaultName[]
 const LYING = Object.keys(LIES).map((name): FaultName => `lie: ${name as LieName}`)
 const MISLED = Object.keys(RPC_FAULTS).map((name): FaultName => `rpc: ${name}`)
 
@@ -43,7 +55,11 @@ interface Asked {
 }
 const NUMERIC = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 const BOOLEAN = '0x4958625091a773dcfb37a1c33099a378f32a975a7fb61f33d53c4be7589898f5'
-const QUESTIONS_PER_ROUND = 40
+const FAULTS = [...LYING, ...SILENT, ...MISLED]
+/** Number of rounds in which each fault occurs, even if two operators tell each lie. */
+const ROUNDS = LYING.length + Math.ceil((SILENT.length + MISLED.length) / 2)
+/** Each round takes the time of a recovery, so that many questions are faster in large rounds. */
+const questionsPerRound = (cases: number) => Math.min(40, Math.max(4, Math.ceil(cases / ROUNDS)))
 const AT_ONCE = 8
 const DEADLINE_SECONDS = 3_600
 
@@ -54,29 +70,23 @@ class Round {
   readonly signed = new Map<string, { answer: QuorumAnswer['answer']; by: Map<number, string> }>()
   readonly liedDigests = new Set<string>()
   private readonly exchanges: Promise<Exchange>[] = []
-  private readonly thawed: Promise<void>
-  private thaw!: () => void
+  /** Operators that have received the signal of their fault. */
+  private readonly struck = new Set<Operator>()
 
-  constructor(private readonly knownOf: Map<string, Known>) {
-    this.thawed = new Promise((resolve) => (this.thaw = resolve))
-  }
+  constructor(private readonly knownOf: Map<string, Known>) {}
 
-  async begin(faults: ReadonlyMap<Operator, FaultName>, random: () => number): Promise<void> {
+  begin(faults: ReadonlyMap<Operator, FaultName>, random: () => number): void {
     for (const [operator, fault] of faults) {
       this.faults.set(operator, fault)
-      if (fault === 'is killed') await operator.stop()
       if (fault.startsWith('rpc: ')) operator.rpc.misbehave(...RPC_FAULTS[fault.slice(5)]!(random))
     }
   }
 
-  /** Ends all faults. Resolves when the operators have caught up. */
+  /** Ends all faults. The next round starts when the operators have caught up. */
   async end(): Promise<void> {
-    this.thaw()
-    for (const [operator, fault] of this.faults) {
-      operator.rpc.misbehave()
-      if (fault === 'is killed') await operator.start()
-    }
-    await Promise.all([...this.faults.keys()].map(recovered))
+    const killed = [...this.faults].filter(([, fault]) => fault === 'is killed')
+    for (const operator of this.faults.keys()) operator.rpc.misbehave()
+    await Promise.all(killed.map(([operator]) => restarted(operator)))
   }
 
   /** The coordinator's fetch: returns an operator's response, changed if the operator is dishonest. */
@@ -85,7 +95,6 @@ class Round {
     const operator = world.operators.find(({ url }) => request.url.startsWith(`${url}/`))!
     if (request.method !== 'POST') return await fetch(input, init)
     const aborted = abortOf(init?.signal ?? request.signal)
-    if (this.faults.get(operator) === 'is frozen') await Promise.race([this.thawed, aborted])
     // Operators also answer requests that the coordinator has abandoned.
     const exchange = this.exchange(request.clone(), operator)
     this.exchanges.push(exchange)
@@ -96,21 +105,29 @@ class Round {
     })
   }
 
-  /** Resolves when every operator has answered what it was asked, or has failed. */
+  /** Continues frozen operators. Resolves when each operator has answered every request, or has failed. */
   async answered(): Promise<void> {
+    for (const [operator, fault] of this.faults) {
+      if (SIGNALS[fault]) await expect.poll(() => this.struck.has(operator)).toBe(true)
+      if (fault === 'is frozen') world.signal(operator, 'SIGCONT')
+    }
     await Promise.allSettled(this.exchanges)
   }
 
   private async exchange(request: Request, operator: Operator): Promise<Exchange> {
     const body = await request.clone().text()
-    const honest = await fetch(new Request(request, { signal: null }))
-    const exchange: Exchange = {
-      ...{ request: JSON.parse(body), status: honest.status, response: await honest.json() },
+    const fault = this.faults.get(operator)
+    const strike = () => {
+      const signal = fault && SIGNALS[fault]
+      if (!signal || this.struck.has(operator)) return
+      this.struck.add(operator)
+      world.signal(operator, signal)
     }
+    const honest = await posted(request.url, body, strike)
+    const exchange: Exchange = { request: JSON.parse(body), ...honest }
     const index = world.operators.indexOf(operator)
     const known = this.knownOf.get(exchange.request.recipient as string)!
     const { wallet } = operator.options
-    const fault = this.faults.get(operator)
     const lie = fault?.startsWith('lie: ')
       ? await lied(fault.slice(5) as LieName, exchange, known, { wallet, index, quorum: world.quorum })
       : undefined
@@ -131,15 +148,35 @@ class Round {
 const abortOf = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
+/** Sends JSON, and calls a function when the operator has the request and has not yet responded. */
+function posted(
+  url: string,
+  body: string,
+  onSent: () => void,
+): Promise<{ status: number; response: unknown }> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' }
+    const request = http.request(url, { method: 'POST', headers, agent: false })
+    request.once('error', reject)
+    request.once('response', (response) => {
+      json(response).then((content) => resolve({ status: response.statusCode!, response: content }), reject)
+    })
+    request.end(body, onSent)
+  })
+}
+
 /** Restarts an operator whose indexer has ended, as a supervisor does. Resolves when it has caught up. */
 async function recovered(operator: Operator): Promise<void> {
   for (;;)
     try {
       return await operator.caughtUp()
     } catch {
-      await operator.stop().catch(() => {})
-      await operator.start()
+      await restarted(operator)
     }
+}
+async function restarted(operator: Operator): Promise<void> {
+  await operator.stop()
+  await operator.start()
 }
 
 /** Places of the test, and the questions about them. */
@@ -362,19 +399,26 @@ async function play(
   const atlas = new Atlas(random)
   await atlas.attest(12)
   for (let i = 0; i < 3; i++) await atlas.revoke()
-  await Promise.all(world.operators.map((each) => each.caughtUp()))
-  const seen = { questions: 0, answered: 0, lies: 0, together: 0, faults: new Map<FaultName, number>() }
+  await Promise.all(world.operators.map(recovered))
+  const seen = {
+    rounds: 0,
+    questions: 0,
+    answered: 0,
+    lies: 0,
+    together: 0,
+    faults: new Map<FaultName, number>(),
+  }
   while (seen.questions < cases) {
     const knownOf = new Map<string, Known>()
     const round = new Round(knownOf)
     const faults = choose()
     for (const fault of faults.values()) seen.faults.set(fault, (seen.faults.get(fault) ?? 0) + 1)
-    await round.begin(faults, random)
+    round.begin(faults, random)
     await atlas.revoke()
-    await Promise.all(world.operators.filter((each) => !faults.has(each)).map((each) => each.caughtUp()))
+    await Promise.all(world.operators.filter((each) => !faults.has(each)).map(recovered))
     // The operators' indexes do not have these records yet.
     await atlas.attest(3)
-    const count = Math.min(QUESTIONS_PER_ROUND, cases - seen.questions)
+    const count = Math.min(questionsPerRound(cases), cases - seen.questions)
     const asked = Array.from({ length: count }, () => {
       // A unique recipient identifies the question in requests and contents.
       const one = { ...atlas.ask(), recipient: getAddress(`0x${randomHex(random)}`) }
@@ -387,6 +431,7 @@ async function play(
     await round.answered()
     const { lies, together } = await attack(round, truths, 3)
     await round.end()
+    seen.rounds++
     seen.questions += count
     seen.answered += answers.length
     seen.lies += lies
@@ -401,17 +446,19 @@ const randomHex = (random: () => number) =>
 
 hunt(
   'with two faulty operators of five, every valid question is answered and nothing false lands',
-  20,
+  26,
   async (hunted) => {
-    const { random, report, cases } = hunted
-    const next = deck([...LYING, ...LYING, ...SILENT, ...MISLED], random)
+    const { random, report } = hunted
+    const next = deck(FAULTS, random)
+    let isTogether = false
     const seen = await play(
       hunted,
       () => {
         const faulty = someOf(world.operators, 2, random)
         const first = next()
-        // This is the strongest attack: several operators sign the same false bytes.
-        const second = first.startsWith('lie: ') && random() < 0.5 ? first : next()
+        // Every second time, this is the strongest attack: both operators sign the same false bytes.
+        if (LYING.includes(first)) isTogether = !isTogether
+        const second = LYING.includes(first) && isTogether ? first : next()
         return new Map([
           [faulty[0]!, first],
           [faulty[1]!, second],
@@ -424,19 +471,19 @@ hunt(
     )
     report([...seen.faults].map(([fault, rounds]) => `${fault}: ${rounds}`).join(', '))
     expect(seen.lies).toBeGreaterThan(0)
-    if (cases >= 1_000) {
+    if (seen.rounds >= ROUNDS) {
       expect(seen.together).toBe(2)
-      expect(seen.faults.size).toBe(SILENT.length + LYING.length + MISLED.length)
+      expect([...seen.faults.keys()].sort()).toEqual([...FAULTS].sort())
     }
   },
 )
 
 hunt(
-  'with more faulty operators, of which two sign false content, nothing false lands',
-  8,
+  'with three to five faulty operators, of which at most two sign false content, nothing false lands',
+  4,
   async (hunted) => {
     const { random, report } = hunted
-    const next = deck([...LYING, ...LYING, ...MISLED], random)
+    const next = deck([...LYING, ...MISLED], random)
     const silent = deck(SILENT, random)
     const seen = await play(
       hunted,
