@@ -91,7 +91,7 @@ export const SUM = textParameter(
 )
 
 /** Groups to read, and their representation. `bom` starts CSV with a byte order mark. */
-export type GroupsRequest = GroupQuery & { format: (typeof FORMATS)[number]; bom: boolean }
+type GroupsRequest = GroupQuery & { format: (typeof FORMATS)[number]; bom: boolean }
 type GroupParameters = Partial<QueryOf<ReturnType<typeof groupParameters> & { sum: typeof SUM }>>
 
 /**
