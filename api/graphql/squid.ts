@@ -4,7 +4,7 @@ import { PAGE_LIMITS, QueryError, type CheckedQuery, type RowsOf } from './limit
 import { UnavailableError } from '../http/problems'
 import type { Work } from '../http/work'
 import { SettingsError } from '../../src/config'
-import { type DatabaseError, isOutage } from '../store'
+import { isOutage, isTimeout } from '../store'
 
 export { graphqlRoutes } from './gateway'
 
@@ -126,7 +126,7 @@ function mapError(error: GraphQLError): GraphQLError {
       ),
     )
   if (!cause) return error
-  if ((cause as DatabaseError).code === '57014')
+  if (isTimeout(cause))
     return because(
       new QueryError(
         `Reading this field takes longer than ${STATEMENT_TIMEOUT_MS / 1000} seconds. Narrow it by ` +

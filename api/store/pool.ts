@@ -95,9 +95,12 @@ export interface DatabaseError extends Error {
   code?: string
 }
 
-/** True if statement_timeout or pg's own query timer stopped the statement. */
+/**
+ * True if statement_timeout stopped the statement. False if an operator cancelled it, or if the database did
+ * not respond before pg's own query timer. The server may translate the message of statement_timeout.
+ */
 export function isTimeout({ code, message }: DatabaseError): boolean {
-  return code === '57014' || /query read timeout/i.test(message)
+  return code === '57014' && !/user request|authentication/i.test(message)
 }
 
 /**

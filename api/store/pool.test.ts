@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { shownError } from './pool'
+
+const failed = (message: string, code?: string) => Object.assign(new Error(message), { code })
+
+test.each([
+  ['exceeds its time limit', 'TooExpensiveError', 'canceling statement due to statement timeout', '57014'],
+  // With lc_messages=de_DE.UTF-8
+  ['exceeds its time limit', 'TooExpensiveError', 'storniere Anfrage wegen Zeitüberschreitung', '57014'],
+  ['is cancelled by an operator', 'UnavailableError', 'canceling statement due to user request', '57014'],
+  ['gets no response', 'UnavailableError', 'Query read timeout', undefined],
+] as const)('a statement of a client that %s is reported as %s', (_, name, message, code) => {
+  expect(shownError(failed(message, code), true)).toHaveProperty('name', name)
+})
+
+test('a statement of fixed cost that exceeds its time limit is reported as UnavailableError', () => {
+  const error = failed('canceling statement due to statement timeout', '57014')
+  for (const shown of [shownError(error, false), shownError(error, true, '')])
+    expect(shown).toHaveProperty('name', 'UnavailableError')
+})
