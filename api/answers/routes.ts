@@ -17,7 +17,7 @@ import {
 import { cursorText, pageAddresses } from '../http/paging'
 import { listAbove } from '../pages'
 import { groupsRequest } from '../query'
-import { ANSWER_DIMENSIONS, groups, scanned, type Store } from '../store'
+import { ANSWER_DIMENSIONS, groups, RETRY, scanned, type Store } from '../store'
 import type { Freshness } from '../http/freshness'
 import {
   STATISTICS_QUERY,
@@ -119,7 +119,7 @@ export function answersRoutes(parts: {
 async function answerByUid(store: Store, uid: string, chain: string | undefined, given?: string) {
   const on = (slugs: readonly string[]) => {
     const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)
-    return store.run<AnswerResult>(answersQuery({ ids, limit: ids.length }), true)
+    return store.run<AnswerResult>(answersQuery({ ids, limit: ids.length }), true, RETRY)
   }
   const all = CHAINS.map(({ slug }) => slug)
   const [found] = await on(chain === undefined ? all : [chain])

@@ -2,15 +2,13 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { TILE_WIDTH, TlogError, decodeBundle, encodeBundle, tilePath, type Tile } from '../../src/tlog'
 import { SharedRead } from '../http/shared'
-import { apiConnections, translated, type DatabaseServers, type Store } from '../store'
+import { apiConnections, RETRY, translated, type DatabaseServers, type Store } from '../store'
 import { HASH_BYTES, keysOf, keysOfHash } from './leaf-keys'
 
 const decompress = promisify(gunzip)
 
 /** Store for reads of clients, each within the share of its client. */
 type Reader = Pick<Store, 'run' | 'runOnPrimary'>
-/** Reads of the log have a fixed size, so only a retry can succeed. */
-const REMEDY = ''
 
 /** State of the tree and its checkpoints in the database. */
 export interface LogState {
@@ -111,14 +109,14 @@ export class LogStore {
   /** Reads data that never changes, from a replica if there is one. */
   private read<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     return this.reader
-      ? this.reader.run<Row>({ text, values }, true, REMEDY)
+      ? this.reader.run<Row>({ text, values }, true, RETRY)
       : translated(this.servers.read<Row>(this.config, { text, values }), false)
   }
 
   /** Reads the newest part of the tree, which a replica may not have yet. */
   private readNewest<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     return this.reader
-      ? this.reader.runOnPrimary<Row>({ text, values }, REMEDY)
+      ? this.reader.runOnPrimary<Row>({ text, values }, RETRY)
       : this.query<Row>(text, values)
   }
 

@@ -35,6 +35,7 @@ export {
   type DatabaseError,
   isOutage,
   isTimeout,
+  RETRY,
   STATEMENT_TIMEOUT_MS,
 } from './pool'
 export { PROVENANCE_FIELDS, PROVENANCE_TEXT } from './provenance'

@@ -136,11 +136,14 @@ export class StandbyError extends Error implements DatabaseError {
   readonly code = '25006'
 }
 
+/** Remedy for a statement of fixed cost: only a retry can succeed. */
+export const RETRY = ''
+
 /**
  * Returns the error that clients see: an UnavailableError for outages of the database, a TooExpensiveError
  * for statements that timed out; otherwise the error itself.
  * @param heavy true if clients can make the statement slow
- * @param remedy for clients whose statement timed out; empty if only a retry can succeed
+ * @param remedy for clients whose statement timed out; it must fit the parameters that they can change
  */
 export function shownError(
   error: DatabaseError,
@@ -150,7 +153,7 @@ export function shownError(
   const unavailable = (reason: string) => new UnavailableError(reason, { cause: error })
   if (heavy && isTimeout(error)) {
     const problem = `The database query took more than ${STATEMENT_TIMEOUT_MS / 1000} seconds.`
-    return remedy === ''
+    return remedy === RETRY
       ? unavailable(problem)
       : new TooExpensiveError(`${problem} ${remedy}`, { cause: error })
   }

@@ -30,7 +30,14 @@ import {
   NEWEST_FIRST,
 } from './model'
 import { InputLookups, type InputRow } from './inputs'
-import { STATEMENT_TIMEOUT_MS, apiConnections, isGivenUp, shownError, type DatabaseError } from './pool'
+import {
+  STATEMENT_TIMEOUT_MS,
+  apiConnections,
+  isGivenUp,
+  RETRY,
+  shownError,
+  type DatabaseError,
+} from './pool'
 import { DatabaseServers } from './servers'
 import { listByWindows, type Extent, MOST_WANTED, LEAST_RECORDS } from './windows'
 import {
@@ -146,7 +153,7 @@ export class Store {
   }
 
   private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
-    const [row] = await this.run<{ lines: string | null }>(listQuery(query, window), true)
+    const [row] = await this.run<{ lines: string | null }>(listQuery(query, window), true, remedyOf(query))
     return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
   }
 
@@ -241,6 +248,7 @@ export class Store {
         values: [chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain], uid.toLowerCase()],
       },
       true,
+      RETRY,
     )
     return (
       row &&
@@ -284,7 +292,7 @@ export class Store {
 
   /** Reads the location schemas found in the chains' registries, in the order of registration. */
   foundSchemas(): Promise<FoundSchemaRow[]> {
-    return this.run<FoundSchemaRow>(FOUND_SCHEMAS, true)
+    return this.run<FoundSchemaRow>(FOUND_SCHEMAS, true, RETRY)
   }
 
   /** Reads how far each chain is indexed. */
@@ -368,6 +376,11 @@ function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 
     sort.descending &&
     limit + offset <= MOST_WANTED
   )
+}
+
+/** Remedy for a list that takes too long; undefined for that of `shownError`. */
+function remedyOf({ ids }: RecordQuery): string | undefined {
+  return ids && RETRY
 }
 
 /** Awaits a result of the database. Its errors are those that clients see (shownError). */

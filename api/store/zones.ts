@@ -1,6 +1,7 @@
 import type { Box } from '../../src/geodesy'
 import { conditions, statement, whereClause } from './sql'
 import { type RecordFilter } from './model'
+import { RETRY } from './pool'
 import type { Store } from './store'
 
 /** Candidates of the zones that may contain a geometry: records whose boxes meet its own. */
@@ -52,6 +53,7 @@ export async function zoneCandidates(
         return `SELECT uid, ${size}, problem, (NOT (${IS_POLYGON}) OR (${mayReach}) IS TRUE) AS "isNear"
           FROM location_record WHERE id = ANY(${value(ids)})`
       }),
+      RETRY,
     )
     const known = new Map(rows.map((row) => [row.uid, row]))
     const sizeOf = (uid: string) => known.get(uid)?.size ?? Infinity
