@@ -26,7 +26,8 @@ export function adviceOf(error: unknown): string | undefined {
   const message = /[.!?]$/.test(error.message) ? error.message : `${error.message}.`
   if (error instanceof RateLimitedError)
     return `${message} Do not call again before that. Tell the user when to retry${inSeconds(error)}.`
-  if (error instanceof ComputationError || error instanceof UnavailableError)
+  const isPassing = error instanceof ComputationError && error.retryAfter !== undefined
+  if (isPassing || error instanceof UnavailableError)
     return `${message} Call again${inSeconds(error) || ' in a few seconds'}. If it fails again, tell the user.`
   if (error instanceof AttestationNotFoundError)
     return `${message} A UID is valid on its own chain only. search_records finds places.`
