@@ -27,6 +27,7 @@ test.each<[string, (store: Store) => Promise<unknown>]>([
 })
 
 test.each<[string, (store: Store) => Promise<unknown>]>([
+  ['a search for zones of a schema', (store) => zonesOf(store, { schema: UID })],
   ['a list', (store) => store.listRecords({ limit: 10 })],
 ])('%s that exceeds its time limit is refused with its own remedy', async (_, read) => {
   const error = await lateError(read)

@@ -74,6 +74,7 @@ export async function zoneCandidates(
         ])} ORDER BY ${order} LIMIT ${value(most)})`
       return `SELECT * FROM (${among({ reaching: reach }, IS_POLYGON, 'pg_column_size(geometry), uid')} UNION ALL ${among({ nowhere: true }, 'true', 'timestamp, id')}) AS zone`
     }),
+    'Name the zones by UID, or ask about a smaller geometry.',
   )
   return {
     uids: rows.flatMap((row) => (row.size === null ? [] : [row.uid])),
