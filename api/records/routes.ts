@@ -14,7 +14,7 @@ import {
   type PageQuery,
   type Search,
 } from '../query'
-import { type RecordPage, NEWEST_FIRST, type TimeSort, PROVENANCE_FIELDS } from '../store'
+import { DEEP_OFFSET, type RecordPage, NEWEST_FIRST, type TimeSort, PROVENANCE_FIELDS } from '../store'
 import { invalid, type GivenQuery, readingScope, type ReadingScope } from '../http/parameters'
 import {
   GEOPARQUET_2,
@@ -34,8 +34,6 @@ const GEOJSON_TYPE = 'application/geo+json; charset=utf-8'
 /** Milliseconds for which a count of all records is reused. Only requests with a deep offset need it. */
 const COUNT_SHARED_MS = 250
 const NOTHING: RecordPage = { rows: [] }
-/** Offset from which the number of records is checked first: Postgres reads the rows that it skips. */
-const DEEP_OFFSET = 100_000
 const addressOf = (publicBaseUrl: string) => `${publicBaseUrl}/api/v0/location-records`
 
 /**

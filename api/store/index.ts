@@ -67,5 +67,5 @@ export {
   type SumName,
 } from './sql-groups'
 export { boxesOf, conditions, isAny, pageOf, statement, TYPE_INDEXED } from './sql'
-export { Store, translated } from './store'
+export { DEEP_OFFSET, Store, translated } from './store'
 export { zoneCandidates, type ZoneSet } from './zones'

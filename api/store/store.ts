@@ -72,6 +72,9 @@ const LISTS_EACH = { quick: 6, slow: 2 }
  */
 const WAITING = { waiting: 1_000, waitingEach: 200, waitMs: STATEMENT_TIMEOUT_MS + 1_000 }
 
+/** Offset from which a list can take long, because Postgres reads the rows that it skips. */
+export const DEEP_OFFSET = 100_000
+
 /** Runs every SQL statement of the API. Throws an UnavailableError if the database does not respond. */
 export class Store {
   readonly servers: DatabaseServers
@@ -379,8 +382,11 @@ function isNewestOfPlace({ bbox, reaching, sort = NEWEST_FIRST, limit, offset = 
 }
 
 /** Remedy for a list that takes too long; undefined for that of `shownError`. */
-function remedyOf({ ids }: RecordQuery): string | undefined {
-  return ids && RETRY
+function remedyOf({ ids, offset = 0 }: RecordQuery): string | undefined {
+  if (ids) return RETRY
+  return offset >= DEEP_OFFSET
+    ? 'Pass next_cursor of the previous page as cursor instead of offset, or split the records by time.'
+    : undefined
 }
 
 /** Awaits a result of the database. Its errors are those that clients see (shownError). */
