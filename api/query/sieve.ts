@@ -46,7 +46,10 @@ const LIMITS: WorkerLimits = {
   // of another client.
   slots: { all: 2, each: 1, waiting: 256, waitingEach: 32, waitMs: 8_000 },
   taskMs: 15_000,
-  ...workerErrors('Too many spatial searches are queued.', 'Measuring the geometries took too long.'),
+  ...workerErrors(
+    'Too many spatial searches are queued.',
+    'Measuring the geometries took too long. Use a smaller geometry or radius, or narrow the search by time, chain or prover.',
+  ),
 }
 
 /**

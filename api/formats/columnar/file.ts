@@ -29,7 +29,10 @@ const LIMITS: WorkerLimits = {
   // Two threads that sort pages without a pause would take most of two processors from the event loop, which
   // serves all clients. While the event loop has work, the threads get a tenth of its weight.
   niceness: 10,
-  ...workerErrors('Too many exports in spatial order are queued.', 'Sorting these records took too long.'),
+  ...workerErrors(
+    'Too many exports in spatial order are queued.',
+    'Sorting these records took too long. Choose csv, ndjson or geojson, or set a limit.',
+  ),
 }
 /**
  * Limits for files of one page: their few short tasks have workers of their own, so that they do not wait
