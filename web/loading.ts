@@ -1,4 +1,4 @@
-import { ApiError, RateLimitedError } from '@geospatial-attestation/client'
+import { ApiError, InvalidInputError, RateLimitedError } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { reasonOf, say } from './messages'
 
@@ -64,7 +64,7 @@ export function failureOf(error: unknown, tries: number): Failure {
       retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
     }
   if (error instanceof ApiError)
-    return error.status < 500
+    return error.status < 500 || error instanceof InvalidInputError
       ? { text: reasonOf(error), retryIn: undefined }
       : {
           text: say.failures.unavailable,
