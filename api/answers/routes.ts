@@ -41,6 +41,8 @@ const FORMATS = {
   ),
   csv: csvFile('answers', ANSWER_FIELDS, (rows: readonly AnswerResult[]) => rows.map(answerOf)),
 }
+/** Remedy for a statement that reads too many answers. */
+const REMEDY = 'Narrow it by chain, attester, recipient, operation, input or a shorter time.'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Routes of the answers that have landed (docs/reference/answers.md), mounted at /api/v0. */
@@ -68,7 +70,7 @@ export function answersRoutes(parts: {
           pagesOf(own, { ...query, limit }),
           bom ? withMark(FORMATS.csv) : FORMATS[format],
         )
-      const rows = await own.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true)
+      const rows = await own.run<AnswerResult>(answersQuery({ ...query, limit: limit + 1 }), true, REMEDY)
       const page = rows.slice(0, limit)
       const last = rows.length > limit ? page.at(-1) : undefined
       const next = last ? cursorText(positionOf(last), tag) : null
@@ -152,7 +154,7 @@ function groupsOf(
   const query = groupsRequest({ by, top, sort, format, bom }, accept)
   const filter = answerFilter(filters)
   const read = (work: Work) =>
-    groups(store.of(work), query, (value) => scanned('answer', answerConditions(filter, value)))
+    groups(store.of(work), query, (value) => scanned('answer', answerConditions(filter, value)), REMEDY)
   return { query, read }
 }
 
@@ -160,7 +162,7 @@ function groupsOf(
 async function* pagesOf(store: Store, query: AnswerQuery): AsyncGenerator<AnswerResult[]> {
   for (let { from, limit } = query; limit > 0;) {
     const size = Math.min(limit, EXPORTED_AT_ONCE)
-    const rows = await store.run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true)
+    const rows = await store.run<AnswerResult>(answersQuery({ ...query, from, limit: size }), true, REMEDY)
     if (rows.length) yield rows
     if (rows.length < size) return
     limit -= size

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { sentence, testSentences } from '../../test/sentences'
 import { TooExpensiveError } from '../http/problems'
-import { recordGroups } from './groups'
+import { groups, recordGroups } from './groups'
 import { shownError } from './pool'
-import { RECORD_DIMENSIONS, type GroupQuery } from './sql-groups'
+import { RECORD_DIMENSIONS, scanned, type GroupQuery } from './sql-groups'
 import type { Store } from './store'
 
 const by = (...names: string[]): GroupQuery => ({
@@ -31,6 +31,8 @@ test('groups that take too long are refused with a remedy other than a retry', a
   const error = await refusalOf(late, by('subject'))
   expect(error).toBeInstanceOf(TooExpensiveError)
   expect(error).toEqual(sentence())
+  const ofOthers = groups(late, by('chain'), () => scanned('answer', []), 'Narrow it by operation.')
+  await expect(ofOthers).rejects.toThrow(/seconds\. Narrow it by operation\.$/)
 })
 
 test('groups by H3 cell of too many positions are refused with a remedy other than a retry', async () => {

@@ -20,7 +20,7 @@ import type { Store } from './store'
 
 /** Maximum number of groups by position that are assigned to cells in this process, at about 3 us each. */
 const MOST_FOLDED = 100_000
-const REMEDY =
+const REMEDY_OF_RECORDS =
   'Narrow it by chain, prover, a shorter time or a smaller bbox. Groups of all records take milliseconds by day, week, month, chain, prover, schema, location_type or revoked, alone or with chain or revoked, and by hour, alone or with chain.'
 
 /**
@@ -36,13 +36,17 @@ export async function recordGroups(store: Store, query: GroupQuery, filter: Reco
   )
 }
 
-/** Reads groups of a source whose parameters `sourceOf` adds. Throws like `recordGroups`. */
+/**
+ * Reads groups of a source whose parameters `sourceOf` adds. Throws like `recordGroups`.
+ * @param remedy for clients whose statement timed out
+ */
 export async function groups(
   store: Store,
   query: GroupQuery,
   sourceOf: (value: Bind) => Source,
+  remedy: string,
 ): Promise<Groups> {
-  return (await groupsFrom(store, query, sourceOf))!
+  return (await groupsFrom(store, query, sourceOf, remedy))!
 }
 
 /**
@@ -53,6 +57,7 @@ async function groupsFrom(
   store: Store,
   query: GroupQuery,
   sourceOf: (value: Bind) => Source | undefined,
+  remedy = REMEDY_OF_RECORDS,
 ): Promise<Groups | undefined> {
   let isKnown = true
   const read = statement((value) => {
@@ -61,7 +66,7 @@ async function groupsFrom(
     return source ? groupsQuery(source, query, value, MOST_FOLDED + 1) : ''
   })
   if (!isKnown) return undefined
-  const answer = await store.run<GroupRow | TotalRow>(read, true, REMEDY)
+  const answer = await store.run<GroupRow | TotalRow>(read, true, remedy)
   const total = answer.find((row): row is TotalRow => (row as Partial<TotalRow>).groups != null)!
   const rows = answer.filter((row) => row !== total)
   if (total.incomplete) return undefined
