@@ -113,7 +113,15 @@ export class RecordsError extends Error {
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError'
   /** Seconds after which a retry makes sense. */
-  readonly retryAfter: number | undefined = RETRY_AFTER_SECONDS
+  readonly retryAfter: number | undefined
+
+  constructor(
+    message: string,
+    { retryAfter = RETRY_AFTER_SECONDS, ...options }: ErrorOptions & { retryAfter?: number } = {},
+  ) {
+    super(message, options)
+    this.retryAfter = retryAfter
+  }
 
   /** Message for the client. @param more sentences before that about the retry */
   sentence(more = ''): string {

@@ -672,7 +672,7 @@ describe('refusals of a groups query', () => {
   })
   test('apply to sums while older records are not measured', async () => {
     await rows(database.url, `INSERT INTO chain_status (chain, reading) VALUES ('celo', 3)`)
-    expect(await problem('?by=chain&sum=area')).toEqual([503, 'Query too expensive', sentence()])
+    expect(await problem('?by=chain&sum=area')).toEqual([503, 'Temporarily unavailable', sentence()])
     for (const query of ['?by=chain', '?by=chain&sum=area&chain=sepolia&near=1.5,1.5&radius=1000'])
       expect((await ask(query)).status, query).toBe(200)
     await rows(database.url, `UPDATE chain_status SET reading = 4`)

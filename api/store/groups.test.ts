@@ -11,11 +11,14 @@ const by = (...names: string[]): GroupQuery => ({
   ...{ sums: [], sort: { by: 'records', descending: true }, top: 10 },
 })
 /** A store whose statement for groups returns these rows, after the row of totals, or fails. */
-const storeOf = (read: () => object[]): Store =>
+const storeOf = (
+  read: () => object[],
+  totals: object[] = [{ groups: 0, records: 0, incomplete: false }],
+): Store =>
   ({
     run: (_statement: unknown, heavy: boolean, remedy: string) => {
       try {
-        return Promise.resolve([{ groups: 0, records: 0, incomplete: false }, ...read()])
+        return Promise.resolve([...totals, ...read()])
       } catch (error) {
         return Promise.reject(shownError(error as Error & { code: string }, heavy, remedy))
       }
@@ -33,6 +36,12 @@ test('groups that take too long are refused with a remedy other than a retry', a
   expect(error).toEqual(sentence())
   const ofOthers = groups(late, by('chain'), () => scanned('answer', []), 'Narrow it by operation.')
   await expect(ofOthers).rejects.toThrow(/seconds\. Narrow it by operation\.$/)
+})
+
+test('sums of older records can be read later', async () => {
+  const unmeasured = storeOf(() => [{ groups: 0, records: 0, incomplete: true }], [])
+  const error = await refusalOf(unmeasured, { ...by('chain'), sums: ['area'] })
+  expect(error).toMatchObject({ name: 'UnavailableError', retryAfter: 600 })
 })
 
 test('groups by H3 cell of too many positions are refused with a remedy other than a retry', async () => {

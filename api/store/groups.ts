@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { TooExpensiveError } from '../http/problems'
+import { TooExpensiveError, UnavailableError } from '../http/problems'
 import type { Bind, RecordFilter } from './model'
 import { statement } from './sql'
 import { foldedGroups } from './folded-groups'
@@ -20,19 +20,23 @@ import type { Store } from './store'
 
 /** Maximum number of groups by position that are assigned to cells in this process, at about 3 us each. */
 const MOST_FOLDED = 100_000
+/** The indexers measure older records within minutes or hours of an update. */
+const MEASURED_AFTER_SECONDS = 600
 const REMEDY_OF_RECORDS =
   'Narrow it by chain, prover, a shorter time or a smaller bbox. Groups of all records take milliseconds by day, week, month, chain, prover, schema, location_type or revoked, alone or with chain or revoked, and by hour, alone or with chain.'
 
 /**
  * Reads groups of the records that pass a filter: from maintained counts if these suffice, otherwise by
- * reading the records. Throws a TooExpensiveError if that takes too long.
+ * reading the records. Throws a TooExpensiveError if that takes too long, and an UnavailableError while older
+ * records are not measured.
  */
 export async function recordGroups(store: Store, query: GroupQuery, filter: RecordFilter): Promise<Groups> {
   const counted = await groupsFrom(store, query, (value) => keptSource(query, filter, value))
   const found = counted ?? (await groupsFrom(store, query, (value) => recordSource(query, filter, value)))
   if (found) return found
-  throw new TooExpensiveError(
-    'Areas and lengths of older records are still being measured. Leave out sum, or retry later.',
+  throw new UnavailableError(
+    'Areas and lengths of older records are still being measured. Leave out sum to read the counts now.',
+    { retryAfter: MEASURED_AFTER_SECONDS },
   )
 }
 
