@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
 import { startApi, type TestApi } from '../../test/api'
@@ -8,6 +9,7 @@ import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type GivenRecord, type StoredRecord } from '../../test/records'
 import { CSV_COLUMNS, guarded } from '../formats/csv'
 import { chooseFormat } from '../http/accept'
+import { Store } from '../store'
 import { PROVENANCE_FIELDS } from '../store/provenance'
 import { sentence, testSentences } from '../../test/sentences'
 import { positions } from '../../test/positions'
@@ -346,6 +348,23 @@ describe('the pages of the record list', () => {
       next_cursor: null,
     })
     expect((await ask('?offset=200000&format=csv')).text.trim()).toBe(CSV_COLUMNS.join())
+  })
+  test('are read for any offset below the number of records', async () => {
+    const read = vi.spyOn(Store.prototype, 'listRecords')
+    const raise = async (by: number) => {
+      await rows(database.url, `UPDATE record_state SET total = total + ${by}`)
+      // The number of records is reused for 250 ms.
+      await setTimeout(260)
+    }
+    onTestFinished(async () => {
+      read.mockRestore()
+      await raise(-200_000)
+    })
+    await raise(200_000)
+    expect((await ask('?offset=10000000')).body).toMatchObject({ count: 0, offset: 10_000_000 })
+    expect(read).not.toHaveBeenCalled()
+    expect((await ask('?offset=150000')).body).toMatchObject({ count: 0, offset: 150_000 })
+    expect(read).toHaveBeenCalledWith(expect.objectContaining({ offset: 150_000 }))
   })
   test('include a total on request, stored or counted', async () => {
     expect((await ask('?limit=1')).body).not.toHaveProperty('total')
