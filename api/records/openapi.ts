@@ -206,10 +206,13 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
     {
       data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),
       count: count('Number of records.', { minimum: 0 }),
-      limit: count('The limit that was applied. `offset` + `limit` is the offset of the next page.', {
-        minimum: 1,
-        maximum: 1000,
-      }),
+      limit: count(
+        'The limit that was applied. For pages by offset, `offset` + `limit` is the offset of the next page.',
+        {
+          minimum: 1,
+          maximum: 1000,
+        },
+      ),
       offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
       next_cursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],
