@@ -91,6 +91,7 @@ export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {
   'rate-limited':
     "too many requests in an hour, or too many of the client's at once ([shares](limits.md#requests))",
   'internal-error': 'the service failed',
-  unavailable: 'the database is unreachable, or the queue was full for too long',
+  unavailable:
+    'the database is unreachable or slow, the queue was full for too long, or the sums of older records are not measured yet',
   'too-expensive': 'the query takes too long or reads too much; `detail` names a remedy',
 }
