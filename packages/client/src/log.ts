@@ -97,11 +97,11 @@ export async function loggedByOperators(
   const { epoch, recipient, ...content } = answer.answer
   const signers = await signersOf(answer)
   const states = signers.map(async ({ url, signature, log: claim, ...signer }): Promise<OperatorLogged> => {
-    const entry = {
-      ...{ ...content, recipient: recipient.toLowerCase(), chainId, layout: 'quorum', nonce: epoch },
-      ...{ attester: signer.operator.toLowerCase(), signature },
+    const entry: Omit<Entry, 'kind' | 'time'> = {
+      ...{ ...content, recipient: recipient.toLowerCase(), chainId, nonce: epoch },
+      ...{ layout: 'quorum', attester: signer.operator.toLowerCase(), signature },
       separator: domainSeparator({ domain: quorumDomain(chainId, quorum) }),
-    } as const
+    }
     if (url === undefined) {
       const reason = "The answer does not name the operator's service, and a policy is set."
       return { ...signer, ...(text && { log: unnamed(timestamp, reason) }) }

@@ -20,7 +20,7 @@ import type { QuorumAnswer } from '../types'
 
 const accounts = [1, 2, 3].map((digit) => privateKeyToAccount(`0x${`${digit}`.repeat(64)}`))
 const [EAS, QUORUM, OTHER] = ['e', '9', '8'].map((digit) => `0x${digit.repeat(40)}` as const)
-const [UID, SCHEMA] = ['7', '5'].map((digit) => `0x${digit.repeat(64)}` as const)
+const [UID, SCHEMA] = [`0x${'7'.repeat(64)}`, `0x${'5'.repeat(64)}`] as const
 const now = Math.floor(Date.now() / 1000)
 const urls = ['http://one', 'http://two', 'http://three']
 
@@ -28,7 +28,7 @@ const urls = ['http://one', 'http://two', 'http://three']
 async function world() {
   const claims = { operation: 'contains', timestamp: now - 60, inputRefs: [UID, SCHEMA] }
   const content = {
-    ...{ schema: SCHEMA!, recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH },
+    ...{ schema: SCHEMA, recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH },
     ...{ data: encodeBooleanResult(true, claims), deadline: now + 600, epoch: 4 },
   }
   const domain = { name: 'GeoQuorum', version: '1', chainId: 84532, verifyingContract: QUORUM }
@@ -195,8 +195,8 @@ describe('an answer of a quorum', () => {
         ),
         [
           [
-            UID!,
-            SCHEMA!,
+            UID,
+            SCHEMA,
             1n,
             0n,
             0n,
@@ -219,7 +219,7 @@ describe('an answer of a quorum', () => {
 
   test('is valid on the chain if the service names its contract, or the client', async () => {
     const check = (options?: Partial<GeoOptions>, given: object = {}) =>
-      geo(options).check(UID!, { chain: 84532, provider: node, ...given })
+      geo(options).check(UID, { chain: 84532, provider: node, ...given })
     expect(await check()).toMatchObject({ valid: true, attester: QUORUM })
     expect(await check({}, { answer })).toMatchObject({ valid: true, operators: [{}, {}] })
     expect(await check({ attester: OTHER })).toMatchObject({ valid: false })
