@@ -179,6 +179,9 @@ describe('an answer of a quorum', () => {
     expect(await isValid({ attester: QUORUM })).toBe(false)
   })
 
+  /** Times from and until which the contract accepts answers of the epoch. */
+  let terms: [bigint, bigint]
+  beforeEach(() => (terms = [1n, 2n ** 40n]))
   /** RPC endpoint of the chain, on which the answer has landed. */
   const node = {
     request: async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
@@ -186,7 +189,7 @@ describe('an answer of a quorum', () => {
       const { to } = params[0] as { to: string }
       if (to === QUORUM)
         return encodeAbiParameters(parseAbiParameters('(uint64, uint64, uint8, address[])'), [
-          [1n, 2n, 2, accounts.map(({ address }) => address)],
+          [...terms, 2, accounts.map(({ address }) => address)],
         ])
       const { recipient, data } = answer.answer
       return encodeAbiParameters(
@@ -215,6 +218,17 @@ describe('an answer of a quorum', () => {
     down.add('http://two/quorum/v0')
     const { valid, problems } = await geo({ attester: QUORUM }).verifyQuorum(answer, { provider: node })
     expect([valid, problems]).toEqual([true, []])
+  })
+
+  test.each([
+    ['has ended', [1, now - 60]],
+    ['was replaced before it started', [now - 600, 0]],
+    ['has not started', [now - 59, 2 ** 40]],
+  ])('is not valid if its epoch %s', async (_, [from, until]) => {
+    terms = [BigInt(from!), BigInt(until!)]
+    expect(await geo().verifyQuorum(answer, { provider: node })).toMatchObject({ valid: false })
+    epoch = { ...epoch, validFrom: from, validUntil: until }
+    expect(await geo().verifyQuorum(answer)).toMatchObject({ valid: false })
   })
 
   test('is valid on the chain if the service names its contract, or the client', async () => {

@@ -4,7 +4,7 @@ import { encodeCall, field, tuple } from '../eas'
 import { AlteredAnswerError, refuseUnknown } from '../errors'
 import { loggedByOperators, logProblems, type LoggedOptions, type OperatorLogged } from '../log'
 import { RevertedError } from '../reader'
-import { same } from '../says'
+import { same, timeOf } from '../says'
 import { sameChainRead } from '../send'
 import type { Connection } from '../service'
 import { readerOf, type Provider } from '../signer'
@@ -57,7 +57,7 @@ export async function verifyQuorum(
 /** Describes why the contract, or the accounts that signed, are not those of a trusted quorum. */
 async function signerProblems(
   connection: Connection,
-  { chainId, quorum, answer: { epoch: number } }: QuorumAnswer,
+  { chainId, quorum, timestamp, answer: { epoch: number } }: QuorumAnswer,
   signers: readonly OperatorLogged[],
   provider: Provider | undefined,
 ): Promise<string[]> {
@@ -81,8 +81,15 @@ async function signerProblems(
     return [
       `The operators of epoch ${number} are unknown: ${node === undefined ? 'the service does not name them. Set an RPC endpoint of the chain' : 'the contract has no such epoch'}.`,
     ]
-  const { threshold, operators } = epoch
+  const { threshold, operators, validFrom, validUntil } = epoch
+  // A later rotation may end an epoch before the deadline of its answers, which stay valid.
+  const isCurrent = validFrom <= timestamp && timestamp < validUntil
   return [
+    ...(isCurrent
+      ? []
+      : [
+          `The answer was computed at ${timeOf(timestamp)}, but epoch ${number} is valid from ${timeOf(validFrom)} to ${timeOf(validUntil)}.`,
+        ]),
     ...signers.flatMap(({ index, operator }) =>
       same(operators[index] ?? '', operator)
         ? []
