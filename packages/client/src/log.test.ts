@@ -31,14 +31,13 @@ const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
 const now = Math.floor(Date.now() / 1000)
 
 /** An answer that the account signed, and its entry in the log. */
-async function signed(kind: EntryKind, by: number) {
-  const claims = { result: true, operation: 'contains', timestamp: now, inputRefs: [HASH, SCHEMA] }
+async function signed(kind: EntryKind, by: number, timestamp = now, deadline = now + 3_600) {
+  const claims = { result: true, operation: 'contains', timestamp, inputRefs: [HASH, SCHEMA] }
   const data = encodeBooleanResult(true, claims)
   const attestation = {
     ...{ schema: SCHEMA, recipient: `0x${'00'.repeat(20)}`, expirationTime: 0, revocable: true },
     ...{ refUID: HASH, data, attester: account.address },
   }
-  const deadline = now + 3_600
   const typed = {
     ...{ domain, types: { Attest: ATTEST_FIELDS.v2 }, primaryType: 'Attest' as const },
     message: { ...attestation, value: 0n, nonce: 7n, deadline: BigInt(deadline) },
@@ -210,10 +209,23 @@ describe('the state of an answer in the log', () => {
     ['ahead by more than ten minutes', 700, 'missing'],
     ['behind by more than ten minutes', -1_000, 'missing'],
   ])('is by the clock of the service if the own clock is %s', async (_, offset, state) => {
-    const { answer } = await signed('answer', now - offset + 50)
+    const { answer } = await signed('answer', now - offset + 50, now - offset)
     const date = new Date((now - offset) * 1000).toUTCString()
     const geo = clientOf(() => Response.json({ error: 'not-found' }, { status: 404, headers: { date } }))
     expect(await geo.logged(answer)).toMatchObject({ state })
+  })
+
+  test('is missing if the named entry is later than the signature can be', async () => {
+    const stateOf = async (...of: Parameters<typeof signed>) =>
+      (await clientOf().logged((await signed(...of)).answer))?.state
+    const by = now + 50
+    const time = by - INCLUSION_SECONDS
+    for (const kind of ['answer', 'batch'] as const) {
+      expect(await stateOf(kind, by, time - 180)).toBe('pending')
+      expect(await stateOf(kind, by, time - 181)).toBe('missing')
+    }
+    expect(await stateOf('resigned', by, 1)).toBe('pending')
+    expect(await stateOf('resigned', by, 1, time - 1)).toBe('missing')
   })
 
   test('is missing if only another log of the policy includes the entry', async () => {

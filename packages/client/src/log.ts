@@ -39,7 +39,7 @@ export interface LoggedOptions {
 export interface Logged {
   /**
    * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
-   * `by` is more than three minutes ahead, or if the answer names no entry although the service has a log or
+   * `by` is more than three minutes ahead or is too late for the signed times, or if the answer names no entry although the service has a log or
    * a policy is set. The time is that of the service's response, if it differs by at most ten minutes from
    * the clock of this computer.
    */
@@ -111,7 +111,7 @@ export async function loggedByOperators(
       const log = await stateOf(
         service,
         { log: claim, timestamp },
-        (named) => leafOf(['quorum'], entry, named),
+        (named) => leafOf(['quorum'], entry, timestamp, named),
         given,
       )
       return { ...signer, url, ...(log && { log }) }
@@ -138,8 +138,11 @@ const unnamed = (timestamp: number, reason: string): Logged => ({
   ...{ state: 'missing', by: timestamp + INCLUSION_SECONDS, reason },
 })
 
-/** Leaf of an entry, or the reason why it differs from the leaf that the answer names. */
-type Leaf = [leaf: Uint8Array, problem?: undefined] | [leaf: undefined, problem: string]
+/**
+ * Leaf of an entry, or the reason why it differs from the leaf that the answer names. With both, the reason
+ * why the entry cannot be pending.
+ */
+type Leaf = [leaf: Uint8Array, problem?: string] | [leaf: undefined, problem: string]
 
 /** Returns the state of an entry in the log of a service. */
 async function stateOf(
@@ -160,7 +163,7 @@ async function stateOf(
   }
   const { by } = log
   const [leaf, problem] = await read(log)
-  if (problem !== undefined) return { state: 'missing', by, reason: problem }
+  if (!leaf) return { state: 'missing', by, reason: problem }
   const policy = await policyOf(connection, given)
   if (!policy) return { state: 'missing', by, reason: `The service at ${connection.url} has no log.` }
   const logs = policy.logs.filter(({ key }) => key.name === log.origin)
@@ -177,6 +180,7 @@ async function stateOf(
   const now = secondsOf(response)
   try {
     const found = await inclusionOf({ leaf, by, proof }, { ...policy, logs }, now)
+    if (found === 'pending' && problem !== undefined) return { state: 'missing', by, reason: problem }
     // A service that promises a later time could omit the entry until then.
     if (found === 'pending' && by > now + INCLUSION_SECONDS + SKEW_SECONDS)
       return {
@@ -266,20 +270,36 @@ async function leafOfAnswer(
     deadline: layout === 'legacy' ? 0 : delegation.deadline,
   }
   const kinds = (Object.keys(ENTRY_KINDS) as EntryKind[]).filter((kind) => kind !== 'quorum')
-  return leafOf(kinds, content, log)
+  return leafOf(kinds, content, answer.timestamp, log)
 }
 
-/** Returns the leaf of an entry of one of these kinds, or the reason why it is not the one that is named. */
+/**
+ * Maximum number of seconds from the time of an answer's computation to that of its entry: the operators of a
+ * quorum accept a time 60 s behind their clocks, and may take minutes for the computation and the signature.
+ */
+const SIGNING_SECONDS = 180
+
+/**
+ * Returns the leaf of an entry of one of these kinds, or the reason why it is not the one that is named.
+ * Neither `leaf` nor `by` is signed: without a limit, an entry could be pending for as long as they are altered.
+ */
 function leafOf(
   kinds: readonly EntryKind[],
   content: Omit<Entry, 'kind' | 'time'>,
+  timestamp: number,
   { leaf, by }: LogClaim,
 ): Leaf {
   const time = by - INCLUSION_SECONDS
   if (!Number.isSafeInteger(time) || time < 0)
     return [undefined, 'The time by which the log includes it is not in Unix seconds.']
-  const isNamed = kinds.some((kind) => toHex(leafHash(encodeEntry({ kind, time, ...content }))) === leaf)
-  return isNamed
+  const kind = kinds.find((kind) => toHex(leafHash(encodeEntry({ kind, time, ...content }))) === leaf)
+  if (!kind) return [undefined, 'The leaf that the answer names is not that of its entry.']
+  // The signatures of the oldest layout have no deadline.
+  const last = kind === 'resigned' ? content.deadline || Infinity : timestamp + SIGNING_SECONDS
+  return time <= last
     ? [fromHex('leaf', leaf)]
-    : [undefined, 'The leaf that the answer names is not that of its entry.']
+    : [
+        fromHex('leaf', leaf),
+        `It must have been signed by ${timeOf(last)}, but names an entry of ${timeOf(time)}.`,
+      ]
 }

@@ -25,8 +25,8 @@ const now = Math.floor(Date.now() / 1000)
 const urls = ['http://one', 'http://two', 'http://three']
 
 /** An answer that operators 0 and 2 have signed, and the logs of all operators. */
-async function world() {
-  const claims = { operation: 'contains', timestamp: now - 60, inputRefs: [UID, SCHEMA] }
+async function world(by = now - 1) {
+  const claims = { operation: 'contains', timestamp: now - 61, inputRefs: [UID, SCHEMA] }
   const content = {
     ...{ schema: SCHEMA, recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH },
     ...{ data: encodeBooleanResult(true, claims), deadline: now + 600, epoch: 4 },
@@ -37,7 +37,6 @@ async function world() {
   const logs = await Promise.all(
     urls.map(async (url, i) => new MemoryLog(await seededKey(url.slice(7), 'ed25519', i))),
   )
-  const by = now - 1
   const entries = [0, 2].map((index, i) =>
     encodeEntry({
       ...{ ...content, kind: 'quorum', layout: 'quorum', chainId: 84532, nonce: 4 },
@@ -115,6 +114,15 @@ describe('an answer of a quorum', () => {
     down.add('http://three')
     expect(await stateOf({})).toMatchObject({ problem: expect.any(String) })
     expect((await geo().verifyQuorum(answer)).problems).toHaveLength(1)
+  })
+
+  test('is missing if the named entry is later than the signature can be', async () => {
+    const stateOf = async (by: number) => {
+      const { answer } = await world(by)
+      return geo().logged(answer)
+    }
+    expect(await stateOf(now - 1 + 180)).toMatchObject([0, 2].map(() => ({ log: { state: 'pending' } })))
+    expect(await stateOf(now - 1 + 181)).toMatchObject([0, 2].map(() => ({ log: { state: 'missing' } })))
   })
 
   test('has an unknown state in a log whose response is larger than a megabyte', async () => {
@@ -221,9 +229,9 @@ describe('an answer of a quorum', () => {
   })
 
   test.each([
-    ['has ended', [1, now - 60]],
+    ['has ended', [1, now - 61]],
     ['was replaced before it started', [now - 600, 0]],
-    ['has not started', [now - 59, 2 ** 40]],
+    ['has not started', [now - 60, 2 ** 40]],
   ])('is not valid if its epoch %s', async (_, [from, until]) => {
     terms = [BigInt(from!), BigInt(until!)]
     expect(await geo().verifyQuorum(answer, { provider: node })).toMatchObject({ valid: false })
