@@ -39,9 +39,9 @@ export interface LoggedOptions {
 export interface Logged {
   /**
    * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
-   * `by` is more than three minutes ahead or is too late for the signed times, or if the answer names no entry although the service has a log or
-   * a policy is set. The time is that of the service's response, if it differs by at most ten minutes from
-   * the clock of this computer.
+   * `by` is more than three minutes ahead or is too late for the signed times, or if the answer names no
+   * entry although the service has a log or a policy is set. The time is that of the service's response, if
+   * it differs by at most ten minutes from the clock of this computer.
    */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
@@ -81,6 +81,9 @@ export async function loggedAnswer(
   return stateOf(connection, answer, (log) => leafOfAnswer(connection, answer, log), given)
 }
 
+/** Default time in milliseconds in which the service of an operator must respond. */
+const OPERATOR_MS = 30_000
+
 /**
  * Implements `Geo.logged` for an answer of a quorum. Throws an AlteredAnswerError if a signature is not
  * valid. An operator whose service does not respond does not hide the state of the others.
@@ -91,11 +94,15 @@ export async function loggedByOperators(
   given: LoggedOptions = {},
 ): Promise<OperatorLogged[]> {
   refuseUnknown('logged', given, { policy: true, signal: true })
-  const text = given.policy ?? options.log
-  if (text !== undefined) parsedPolicy(text) // throws for an invalid policy
+  const policy = given.policy ?? options.log
+  if (policy !== undefined) parsedPolicy(policy) // throws for an invalid policy
+  const signers = await signersOf(answer)
   const { chainId, quorum, timestamp } = answer
   const { epoch, recipient, ...content } = answer.answer
-  const signers = await signersOf(answer)
+  const { timeout = OPERATOR_MS } = options
+  // The URLs are those of the answer, which anyone can write: the wallet must not sign requests to them.
+  const own = { retries: 0, timeout, fetch: limitedFetch(options) }
+  const reading = { ...given, ...(policy !== undefined && { policy }) }
   const states = signers.map(async ({ url, signature, log: claim, ...signer }): Promise<OperatorLogged> => {
     const entry: Omit<Entry, 'kind' | 'time'> = {
       ...{ ...content, recipient: recipient.toLowerCase(), chainId, nonce: epoch },
@@ -104,15 +111,14 @@ export async function loggedByOperators(
     }
     if (url === undefined) {
       const reason = "The answer does not name the operator's service, and a policy is set."
-      return { ...signer, ...(text && { log: unnamed(timestamp, reason) }) }
+      return { ...signer, ...(policy !== undefined && { log: unnamed(timestamp, reason) }) }
     }
     try {
-      const service = connect({ ...options, url, fetch: limitedFetch(options) })
       const log = await stateOf(
-        service,
+        connect({ ...own, url }),
         { log: claim, timestamp },
         (named) => leafOf(['quorum'], entry, timestamp, named),
-        given,
+        reading,
       )
       return { ...signer, url, ...(log && { log }) }
     } catch (error) {
@@ -281,7 +287,8 @@ const SIGNING_SECONDS = 180
 
 /**
  * Returns the leaf of an entry of one of these kinds, or the reason why it is not the one that is named.
- * Neither `leaf` nor `by` is signed: without a limit, an entry could be pending for as long as they are altered.
+ * Neither `leaf` nor `by` is signed: without a limit, an entry could be pending for as long as they are
+ * altered.
  */
 function leafOf(
   kinds: readonly EntryKind[],

@@ -92,11 +92,20 @@ export async function signersOf(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
   return signers as Signer[]
 }
 
+/** Maximum number of operators of a quorum (GeoQuorum.sol), whose bitmap is an uint256. */
+const MAX_OPERATORS = 255
+const MAX_BITMAP_CHARACTERS = 2 + 64
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
+/** True for an entry of `operators` that names its service. */
+const isNamed = (value: QuorumOperator) => isObject(value) && typeof value.url === 'string'
+
 /** Returns the signers of an answer, or the reason why it is not valid. */
 async function readSigners(
   quorumAnswer: QuorumAnswer,
 ): Promise<[signers: Signer[], problem?: undefined] | [signers: undefined, problem: string]> {
   const { chainId, quorum, answer, digest, signers, signatures, operators } = quorumAnswer
+  if (!isObject(answer)) return [undefined, 'it has no content']
   const says = decodeClaims(answer.data as Hex)
   if (!says) return [undefined, 'its data is not the payload of an answer']
   for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const) {
@@ -105,11 +114,15 @@ async function readSigners(
   }
   const hash = digestOf(answer, chainId, quorum)
   if (hash !== digest) return [undefined, 'its digest is not that of its content']
+  if (String(signers).length > MAX_BITMAP_CHARACTERS)
+    return [undefined, `it has more operators than a quorum, whose maximum is ${MAX_OPERATORS}`]
   const bits = [...BigInt(signers).toString(2)].reverse()
   const indices = bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
   const each = signatures.slice(2).match(/.{1,130}/g) ?? []
   if (each.length !== indices.length || indices.length === 0)
     return [undefined, `it has ${each.length} signatures of ${indices.length} operators`]
+  if (operators !== undefined && !(Array.isArray(operators) && operators.every(isNamed)))
+    return [undefined, 'its operators are not a list of services with a URL']
   if (operators && String(operators.map(({ index }) => index)) !== String(indices))
     return [undefined, 'its operators are not those of its signatures']
   const found: Signer[] = []

@@ -69,10 +69,14 @@ describe('an answer of a quorum', () => {
   const down = new Set<string>()
   beforeEach(() => down.clear())
   let padding = ''
+  const asked: Request[] = []
+  beforeEach(() => void asked.splice(0))
   const service = async (request: Request) => {
     const { origin, pathname } = new URL(request.url)
+    asked.push(request)
     if (down.has(origin + pathname))
       return Response.json({ error: 'not-found', message: 'x' }, { status: 404 })
+    if (pathname.startsWith('/compute/')) return Response.json({ title: 'busy' }, { status: 503 })
     if (down.has(origin)) throw new Error('unreachable')
     const log = logs[urls.indexOf(origin)]!
     const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
@@ -142,6 +146,19 @@ describe('an answer of a quorum', () => {
     )
   })
 
+  test('names services that are read only for operators of the quorum, once and without the wallet', async () => {
+    const toOperators = () => asked.filter(({ url }) => !url.startsWith(urls[1]!))
+    const known = epoch
+    epoch = { ...known, operators: [] }
+    expect(await geo().verifyQuorum(answer)).toMatchObject({ valid: false, operators: [{}, {}] })
+    expect(toOperators()).toEqual([])
+    epoch = known
+    const operators = answer.operators!.map((each) => ({ ...each, url: `${each.url}/compute/` }))
+    const state = await geo({ retries: 3, wallet: accounts[0]! }).logged({ ...answer, operators })
+    expect(state).toMatchObject([0, 2].map(() => ({ problem: expect.any(String) as string })))
+    expect(toOperators().map(({ headers }) => headers.has('x-signature'))).toEqual([false, false])
+  })
+
   test('is not valid if it was altered', async () => {
     const content = answer.answer
     for (const changed of [
@@ -155,9 +172,16 @@ describe('an answer of a quorum', () => {
       { signatures: `0x${answer.signatures.slice(2, 132).repeat(2)}` },
       { operators: answer.operators!.map((each) => ({ ...each, operator: OTHER })) },
       { operators: {} },
+      { operators: null },
+      { operators: [answer.operators![0], { ...answer.operators![1], url: undefined }] },
+      { answer: null },
+      { answer: undefined },
+      { signers: `0x${'f'.repeat(65)}` },
     ]) {
       const altered = { ...answer, ...changed } as QuorumAnswer
-      await expect(geo().logged(altered)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+      await expect(geo().logged(altered)).rejects.toMatchObject({
+        ...{ name: 'AlteredAnswerError', message: expect.not.stringMatching('Cannot read') as string },
+      })
       expect(await geo().verifyQuorum(altered)).toMatchObject({ valid: false, operators: [] })
     }
   })

@@ -11,6 +11,7 @@ import { readerOf, type Provider } from '../signer'
 import type { QuorumAnswer } from '../types'
 import { untilAborted } from '../waiting'
 import { quorumOfService, type Epoch } from './operators'
+import { signersOf, type Signer } from './signatures'
 
 /** Verification of an answer of a quorum that has not landed. */
 
@@ -25,7 +26,10 @@ export interface QuorumVerification {
   valid: boolean
   /** one sentence for each failed check */
   problems: string[]
-  /** operators that signed, and the state of their signatures in their transparency logs */
+  /**
+   * operators that signed, and the state of their signatures in their transparency logs, which are read only
+   * if the operators are those of the quorum
+   */
   operators: OperatorLogged[]
 }
 
@@ -40,17 +44,21 @@ export async function verifyQuorum(
 ): Promise<QuorumVerification> {
   refuseUnknown('verifyQuorum', given, { policy: true, provider: true, signal: true })
   const { provider, ...options } = given
-  let operators: OperatorLogged[]
+  let signers: Signer[]
   try {
-    operators = await loggedByOperators(connection, answer, options)
+    signers = await signersOf(answer)
   } catch (error) {
     if (!(error instanceof AlteredAnswerError)) throw error
     return { valid: false, problems: [error.message], operators: [] }
   }
-  const problems = [
-    ...(await untilAborted(signerProblems(connection, answer, operators, provider), given.signal)),
-    ...logProblems(operators),
-  ]
+  const untrusted = await untilAborted(signerProblems(connection, answer, signers, provider), given.signal)
+  if (untrusted.length > 0) {
+    // Anyone can have written the URLs in this answer, so they are not read.
+    const operators = signers.map(({ signature: _, log: __, ...operator }) => operator)
+    return { valid: false, problems: untrusted, operators }
+  }
+  const operators = await loggedByOperators(connection, answer, options)
+  const problems = logProblems(operators)
   return { valid: problems.length === 0, problems, operators }
 }
 
@@ -58,7 +66,7 @@ export async function verifyQuorum(
 async function signerProblems(
   connection: Connection,
   { chainId, quorum, timestamp, answer: { epoch: number } }: QuorumAnswer,
-  signers: readonly OperatorLogged[],
+  signers: readonly Signer[],
   provider: Provider | undefined,
 ): Promise<string[]> {
   const { options, chain: chainOf } = connection
