@@ -119,5 +119,5 @@ function isBatch({ attestation, results }: { attestation?: object; results?: unk
 const QUORUM_TEXTS = ['quorum', 'signers', 'signatures'] as const
 function isOfQuorum({ answer, ...texts }: Partial<Record<keyof QuorumAnswer, unknown>>): boolean {
   const isHex = (name: (typeof QUORUM_TEXTS)[number]) => /^0x[0-9a-f]+$/i.test(String(texts[name]))
-  return typeof answer === 'object' && QUORUM_TEXTS.every(isHex)
+  return typeof answer === 'object' && answer !== null && QUORUM_TEXTS.every(isHex)
 }

@@ -7,7 +7,7 @@ import {
   type OnchainAttestation,
   ZERO_HASH,
 } from './eas'
-import { AlteredAnswerError, GeoError, SignerError, refuseUnknown } from './errors'
+import { AlteredAnswerError, GeoError, SignerError, messageOf, refuseUnknown } from './errors'
 import type { Logged, OperatorLogged } from './log'
 import { isContentOf } from './landed'
 import { noAttestation, sameChainRead, unreachable } from './send'
@@ -94,12 +94,9 @@ export async function checkAnswer(
     ? await asked(getProxiedAttester(reader, chain.proxy!.address, uid))
     : attestation.attester
   const own = expectedAttester(chain, attester)
-  const isOfQuorum =
-    options.attester === undefined &&
-    !proxied &&
-    !same(attester, own) &&
-    same((await namedQuorum(connection, chain.id)) ?? '', attester)
-  const expected = options.attester ?? (isOfQuorum ? attester : own)
+  const isForeign = options.attester === undefined && !proxied && !same(attester, own)
+  const { quorum, unknown } = isForeign ? await namedQuorum(connection, chain.id, signal) : {}
+  const expected = options.attester ?? (same(quorum ?? '', attester) ? attester : own)
   const { defaultSchemas } = await info()
   const accepted = schemas ?? Object.values(defaultSchemas)
   const decoded = decodeClaims(attestation.data)
@@ -114,6 +111,7 @@ export async function checkAnswer(
   }
   const problems = [
     !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,
+    unknown !== undefined && `The quorum of the service is unknown: ${unknown}`,
     !accepted.some((schema) => same(schema, attestation.schema)) &&
       `The schema of the attestation is ${attestation.schema}, which is not accepted.`,
     revocationTime !== 0n && `The attestation was revoked at ${timeOf(Number(revocationTime))}.`,
@@ -153,10 +151,19 @@ export async function checkAnswer(
   return { ...common, says, sentence: sentenceOf(says) }
 }
 
-/** Returns the contract of the quorum that the service names for a chain. */
-async function namedQuorum(connection: Connection, chainId: number): Promise<string | undefined> {
+/** Returns the contract of the quorum that the service names for a chain, or the reason why it is unknown. */
+async function namedQuorum(
+  connection: Connection,
+  chainId: number,
+  signal: AbortSignal | undefined,
+): Promise<{ quorum?: string | undefined; unknown?: string }> {
   const { quorumOfService } = await import('./quorum/operators')
-  return (await quorumOfService(connection, chainId))?.quorum
+  try {
+    return { quorum: (await quorumOfService(connection, chainId, signal))?.quorum }
+  } catch (error) {
+    signal?.throwIfAborted()
+    return { unknown: messageOf(error) }
+  }
 }
 
 /** Returns the state of an answer in the transparency logs, and a sentence for each fault of a log. */

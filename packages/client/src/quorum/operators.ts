@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { isAddress } from 'viem'
 import type { GeoOptions } from '../context'
-import { ApiError, GeoError, invalidInput, isOfRequest, messageOf } from '../errors'
+import { ApiError, GeoError, invalidInput, isOfRequest, messageOf, ServiceVersionError } from '../errors'
 import { requireJson, sender, type Send } from '../http'
 import { same } from '../says'
 import type { Dissent, QuorumSignature } from '../types'
@@ -131,11 +131,14 @@ function shortened(response: Response): Response {
 export async function quorumOfService(
   { url, send }: { url: string; send: Send },
   chainId: number,
+  signal?: AbortSignal,
 ): Promise<Listed | undefined> {
   // A service without a quorum does not have the route.
-  const response = await send(new Request(`${url}/quorum/v0`), { accepted: [404] })
+  const sending = { accepted: [404], ...(signal && { signal }) }
+  const response = await send(new Request(`${url}/quorum/v0`), sending)
   if (!response.ok) return undefined
   const listed = (await requireJson(response, url).json()) as Listed[]
+  if (!Array.isArray(listed)) throw new ServiceVersionError(`The service at ${url} lists no quorums.`)
   return listed.find((each) => each.chainId === chainId && isAccount(each.quorum))
 }
 

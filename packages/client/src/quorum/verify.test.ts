@@ -69,6 +69,8 @@ describe('an answer of a quorum', () => {
   const down = new Set<string>()
   beforeEach(() => down.clear())
   let padding = ''
+  let listed: ((request: Request) => Response | Promise<Response>) | undefined
+  beforeEach(() => (listed = undefined))
   const asked: Request[] = []
   beforeEach(() => void asked.splice(0))
   const service = async (request: Request) => {
@@ -82,6 +84,7 @@ describe('an answer of a quorum', () => {
     const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
     if (pathname === '/log/v0/')
       return Response.json({ policy: `log ${formatVerifierKey(log.key)}\nquorum none\n`, padding })
+    if (pathname === '/quorum/v0' && listed) return listed(request)
     if (pathname === '/quorum/v0') return Response.json([{ chainId: 84532, quorum: QUORUM, epochs: [epoch] }])
     if (leaf === undefined) {
       const chain = { id: 84532, slug: 'base-sepolia', attester: OTHER, eas: EAS, proxy: null }
@@ -275,5 +278,24 @@ describe('an answer of a quorum', () => {
     down.add('http://two/quorum/v0')
     expect(await check()).toMatchObject({ valid: false })
     expect(await check({ attester: QUORUM })).toMatchObject({ valid: true })
+  })
+
+  test('is not valid on the chain if the service does not name its quorums', async () => {
+    const check = (signal?: AbortSignal) =>
+      geo().check(UID, { chain: 84532, provider: node, ...(signal && { signal }) })
+    for (const response of [
+      ...[403, 500, 503].map((status) => () => Response.json({ title: 'x' }, { status })),
+      ...[null, {}, 'x'].map((body) => () => Response.json(body)),
+    ]) {
+      listed = response
+      expect(await check()).toMatchObject({ valid: false, problems: [{}, {}].map(() => expect.any(String)) })
+    }
+    const stop = new AbortController()
+    listed = ({ signal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('stopped')))
+        stop.abort(new Error('stopped'))
+      })
+    await expect(check(stop.signal)).rejects.toThrow('stopped')
   })
 })

@@ -51,7 +51,10 @@ export async function verifyQuorum(
     if (!(error instanceof AlteredAnswerError)) throw error
     return { valid: false, problems: [error.message], operators: [] }
   }
-  const untrusted = await untilAborted(signerProblems(connection, answer, signers, provider), given.signal)
+  const untrusted = await untilAborted(
+    signerProblems(connection, answer, signers, provider, given.signal),
+    given.signal,
+  )
   if (untrusted.length > 0) {
     // Anyone can have written the URLs in this answer, so they are not read.
     const operators = signers.map(({ signature: _, log: __, ...operator }) => operator)
@@ -68,9 +71,10 @@ async function signerProblems(
   { chainId, quorum, timestamp, answer: { epoch: number } }: QuorumAnswer,
   signers: readonly Signer[],
   provider: Provider | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<string[]> {
   const { options, chain: chainOf } = connection
-  const named = await quorumOfService(connection, chainId)
+  const named = await quorumOfService(connection, chainId, signal)
   const expected = options.attester ?? named?.quorum
   if (expected === undefined || !same(expected, quorum))
     return [
