@@ -70,6 +70,11 @@ export interface Geo extends Questions, Service {
    * signature. Throws an AlteredAnswerError if a signature is not valid.
    */
   logged(answer: QuorumAnswer, options?: LoggedOptions): Promise<OperatorLogged[]>
+  /** Verifies an answer of either kind. The result is a list for an answer of a quorum. */
+  logged(
+    answer: Answer | QuorumAnswer,
+    options?: LoggedOptions,
+  ): Promise<Logged | OperatorLogged[] | undefined>
   /**
    * Verifies an answer of a quorum before it lands: its signatures, that their accounts are operators of a
    * trusted contract, and that the transparency log of each operator includes its signature.

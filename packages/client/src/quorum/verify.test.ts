@@ -16,7 +16,7 @@ import { MemoryLog, seededKey } from '../../../../test/tlog'
 import { ZERO_ADDRESS, ZERO_HASH } from '../eas'
 import { createGeo } from '../geo'
 import type { GeoOptions } from '../context'
-import type { QuorumAnswer } from '../types'
+import type { Answer, QuorumAnswer } from '../types'
 
 const accounts = [1, 2, 3].map((digit) => privateKeyToAccount(`0x${`${digit}`.repeat(64)}`))
 const [EAS, QUORUM, OTHER] = ['e', '9', '8'].map((digit) => `0x${digit.repeat(40)}` as const)
@@ -100,7 +100,8 @@ describe('an answer of a quorum', () => {
 
   test('is included in the log of each operator that signed', async () => {
     const { address } = accounts[0]!
-    expect(await geo().logged(answer)).toMatchObject([
+    const either = answer as Answer | QuorumAnswer
+    expect(await geo().logged(either)).toMatchObject([
       { url: urls[0], index: 0, operator: address, log: { state: 'included', index: 1, size: 2 } },
       { url: urls[2], index: 2, log: { state: 'included' } },
     ])
@@ -208,10 +209,22 @@ describe('an answer of a quorum', () => {
       epoch = { ...known, ...changed }
       expect([changed, await isValid()]).toEqual([changed, false])
     }
+    const isUnknown = async (options?: Partial<GeoOptions>) =>
+      (await geo(options).verifyQuorum(answer)).unknown
+    expect(await isUnknown()).toBe(false)
+    epoch = { ...known, epoch: 5 }
+    expect(await isUnknown()).toBe(true)
+    expect(await isUnknown({ attester: OTHER })).toBe(false)
     epoch = known
+    down.add('http://three')
+    expect(await isUnknown()).toBe(true)
+    down.add('http://one/log/v0/')
+    expect(await isUnknown()).toBe(false)
+    down.clear()
     down.add('http://two/quorum/v0')
     expect(await isValid()).toBe(false)
     expect(await isValid({ attester: QUORUM })).toBe(false)
+    expect(await isUnknown({ attester: QUORUM })).toBe(true)
   })
 
   /** Times from and until which the contract accepts answers of the epoch. */

@@ -24,8 +24,10 @@ export interface VerifyQuorumOptions extends LoggedOptions {
 export interface QuorumVerification {
   /** true if all checks passed */
   valid: boolean
-  /** one sentence for each failed check */
+  /** one sentence for each check that failed or could not be done */
   problems: string[]
+  /** true if no check failed, but the operators of the epoch or the log of an operator could not be read */
+  unknown: boolean
   /**
    * operators that signed, and the state of their signatures in their transparency logs, which are read only
    * if the operators are those of the quorum
@@ -49,20 +51,21 @@ export async function verifyQuorum(
     signers = await signersOf(answer)
   } catch (error) {
     if (!(error instanceof AlteredAnswerError)) throw error
-    return { valid: false, problems: [error.message], operators: [] }
+    return { valid: false, unknown: false, problems: [error.message], operators: [] }
   }
-  const untrusted = await untilAborted(
+  const { unknown, problems: untrusted } = await untilAborted(
     signerProblems(connection, answer, signers, provider, given.signal),
     given.signal,
   )
   if (untrusted.length > 0) {
     // Anyone can have written the URLs in this answer, so they are not read.
     const operators = signers.map(({ signature: _, log: __, ...operator }) => operator)
-    return { valid: false, problems: untrusted, operators }
+    return { valid: false, unknown, problems: untrusted, operators }
   }
   const operators = await loggedByOperators(connection, answer, options)
   const problems = logProblems(operators)
-  return { valid: problems.length === 0, problems, operators }
+  const isUnread = operators.every(({ log }) => log?.state !== 'missing')
+  return { valid: problems.length === 0, unknown: problems.length > 0 && isUnread, problems, operators }
 }
 
 /** Describes why the contract, or the accounts that signed, are not those of a trusted quorum. */
@@ -72,16 +75,16 @@ async function signerProblems(
   signers: readonly Signer[],
   provider: Provider | undefined,
   signal: AbortSignal | undefined,
-): Promise<string[]> {
+): Promise<Pick<QuorumVerification, 'unknown' | 'problems'>> {
   const { options, chain: chainOf } = connection
   const named = await quorumOfService(connection, chainId, signal)
   const expected = options.attester ?? named?.quorum
   if (expected === undefined || !same(expected, quorum))
-    return [
+    return failed(
       options.attester === undefined
         ? `The answer is for the quorum ${quorum}, which neither the service nor the option attester names.`
         : `The answer is for the quorum ${quorum}, not for ${options.attester}.`,
-    ]
+    )
   const node = provider ?? options.providers?.[chainId]
   let epoch: Epoch | undefined
   if (node !== undefined) {
@@ -89,14 +92,18 @@ async function signerProblems(
     await sameChainRead(reader, await chainOf(chainId))
     epoch = await epochOf((data) => reader.call({ to: quorum, data }), number)
   } else if (named && same(named.quorum, quorum)) epoch = named.epochs.find((each) => each.epoch === number)
-  if (!epoch)
-    return [
-      `The operators of epoch ${number} are unknown: ${node === undefined ? 'the service does not name them. Set an RPC endpoint of the chain' : 'the contract has no such epoch'}.`,
-    ]
+  if (!epoch && node === undefined)
+    return {
+      unknown: true,
+      problems: [
+        `The operators of epoch ${number} are unknown: the service does not name them. Set an RPC endpoint of the chain.`,
+      ],
+    }
+  if (!epoch) return failed(`The contract has no epoch ${number}.`)
   const { threshold, operators, validFrom, validUntil } = epoch
   // A later rotation may end an epoch before the deadline of its answers, which stay valid.
   const isCurrent = validFrom <= timestamp && timestamp < validUntil
-  return [
+  return failed(
     ...(isCurrent
       ? []
       : [
@@ -110,8 +117,10 @@ async function signerProblems(
     ...(signers.length < threshold
       ? [`${signers.length} operators signed, and epoch ${number} requires ${threshold}.`]
       : []),
-  ]
+  )
 }
+
+const failed = (...problems: string[]) => ({ unknown: false, problems })
 
 const EPOCH = tuple('tuple', [
   ...[field('uint64', 'validFrom'), field('uint64', 'validUntil'), field('uint8', 'threshold')],
