@@ -12,7 +12,7 @@ import type {
   Verification,
 } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
-import { EXIT, UsageError } from './exit'
+import { EXIT, NoEndpointError, UsageError } from './exit'
 import { isUid, readInput } from './inputs'
 import { readAnswer } from './land'
 import { time } from './output'
@@ -66,32 +66,40 @@ async function verifyQuorumAnswer(session: Session<CheckFlags>, answer: QuorumAn
   const chain = await geo.chain(answer.chainId, { signal })
   const provider = await session.node(chain).catch((error: unknown) => {
     // Without an RPC endpoint, the service names the operators.
-    if (error instanceof UsageError && options.rpc === undefined) return undefined
+    if (error instanceof NoEndpointError) return undefined
     throw error
   })
   const given = { signal, ...policyOf(session), ...(provider && { provider }) }
-  const { valid, problems, operators } = await geo.verifyQuorum(answer, given)
+  const { valid, unknown, problems, operators } = await geo.verifyQuorum(answer, given)
+  const { deadline } = answer.answer
+  const isLate = deadline <= Date.now() / 1000
   if (options.json)
-    session.printJson({ valid, problems, chainId: chain.id, quorum: answer.quorum, operators })
+    session.printJson({ valid, unknown, problems, chainId: chain.id, quorum: answer.quorum, operators })
   else {
-    session.print(valid ? paint.good('valid') : paint.bad('not valid'))
+    session.print(valid ? paint.good('valid') : paint.bad(unknown ? 'not verified' : 'not valid'))
     if (operators.length > 0) session.print(paint.bold(sentenceOf(answer)))
     for (const problem of problems) session.print(`- ${problem}`)
     session.printFields([
       ['chain', `${chain.slug} (${chain.id})`],
       ['quorum', answer.quorum],
+      ['operators', `from the ${provider ? 'contract' : 'service'}`],
+      ['lands now', valid && isLate ? `no: its deadline was ${time(deadline)}` : undefined],
       ...operators.map(signerField),
     ])
   }
   if (valid) return EXIT.done
-  const unread = operators.filter(({ problem }) => problem !== undefined)
-  return unread.length === problems.length ? EXIT.unreachable : EXIT.no
+  if (!unknown) return EXIT.no
+  const isUnread = operators.some(({ problem }) => problem !== undefined)
+  if (!isUnread) session.note('To read the operators from the contract, pass an RPC endpoint with --rpc.')
+  return isUnread ? EXIT.unreachable : EXIT.usage
 }
 
 /** Account of an operator, and the state of its signature in the log of its service. */
 function signerField({ url, operator, log }: OperatorLogged, i: number): [string, string] {
   const state = log ? `, log: ${loggedText(log)}` : ''
-  return [i === 0 ? 'signed by' : '', `${operator}${url === undefined ? '' : ` at ${url}`}${state}`]
+  // Anyone can remove the names of the services from an answer.
+  const unchecked = log ? '' : ', log: not checked, the answer does not name the service'
+  return [i === 0 ? 'signed by' : '', `${operator}${url === undefined ? unchecked : ` at ${url}`}${state}`]
 }
 
 /** Reads an attestation through an RPC endpoint of its chain, and checks it. */

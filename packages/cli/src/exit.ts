@@ -37,6 +37,8 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
 export class UsageError extends Error {
   override name = 'UsageError'
 }
+/** Neither an option nor a variable sets the RPC endpoint of a chain. */
+export class NoEndpointError extends UsageError {}
 /** The key cannot be used. The message never contains any part of the key. */
 export class KeyError extends Error {
   override name = 'KeyError'

@@ -4,7 +4,7 @@ import { createGeo, type Chain, type Geo } from '@geospatial-attestation/client'
 import type { Account, HttpTransport, PublicClient, WalletClient } from 'viem'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Context, Files } from './context'
-import { KeyError, UsageError } from './exit'
+import { NoEndpointError, KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
 import { fields, jsonLine, paintOf, table, visible, type Paint } from './output'
@@ -170,7 +170,7 @@ async function nodeOf(
       ? [env[variable], variable]
       : [env.GEO_RPC_URL ?? '', 'GEO_RPC_URL']
   if (!url)
-    throw new UsageError(
+    throw new NoEndpointError(
       `This command reads ${chain.slug} directly. Set the URL of an RPC endpoint with --rpc, ` +
         `${variable} or GEO_RPC_URL.`,
     )

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+import { beforeEach, describe, expect, test } from 'vitest'
+import { verify, type CheckFlags } from './check'
+import { NoEndpointError, UsageError } from './exit'
+import type { Session } from './session'
+
+const SIGNER = { index: 0, operator: '0x1' }
+const answer = {
+  ...{ chainId: 1, quorum: '0x1', signers: '0x1', signatures: '0x1', answer: { deadline: 1 } },
+  ...{ operation: 'contains', result: true, timestamp: 1, inputRefs: ['0x1', '0x2'] },
+}
+
+describe('geo verify of an answer of a quorum', () => {
+  let verified: object
+  let printed: string[]
+  let given: { provider?: unknown } | undefined
+  beforeEach(() => {
+    verified = { valid: true, unknown: false, problems: [], operators: [SIGNER] }
+    ;[printed, given] = [[], undefined]
+  })
+  const run = (content: object = answer, node: () => unknown = () => ({})) => {
+    const same = (text: string) => text
+    const geo = {
+      chain: async () => ({ id: 1, slug: 'ethereum' }),
+      verifyQuorum: async (_: unknown, options: { provider?: unknown }) => ((given = options), verified),
+    }
+    const print = (line: string) => void printed.push(line)
+    const session = {
+      ...{ geo, options: {}, print, note: print, stdin: async () => JSON.stringify(content) },
+      ...{ paint: { good: same, bad: same, bold: same }, node: async () => node() },
+      printFields: (rows: [string, string | undefined][]) => rows.forEach((row) => print(row.join(': '))),
+    }
+    return verify(session as unknown as Session<CheckFlags>, '-')
+  }
+
+  test('prints the source of the operators, a deadline that has passed and logs that are not checked', async () => {
+    expect(await run()).toBe(0)
+    expect(printed).toEqual([
+      ...['valid', expect.any(String), 'chain: ethereum (1)', 'quorum: 0x1', 'operators: from the contract'],
+      'lands now: no: its deadline was 1970-01-01 00:00:01Z',
+      'signed by: 0x1, log: not checked, the answer does not name the service',
+    ])
+  })
+
+  test('reads the operators from the service only if no RPC endpoint is set', async () => {
+    const node = (error: Error) => () => {
+      throw error
+    }
+    expect(await run(answer, node(new NoEndpointError('none')))).toBe(0)
+    expect(printed).toContain('operators: from the service')
+    expect(given).not.toHaveProperty('provider')
+    const invalid = new UsageError('not a URL')
+    await expect(run(answer, node(invalid))).rejects.toBe(invalid)
+  })
+
+  test.each([
+    ['operators that are unknown', 2, 'not verified', { unknown: true }],
+    [
+      'a log that cannot be read',
+      4,
+      'not verified',
+      { unknown: true, operators: [{ ...SIGNER, problem: 'x' }] },
+    ],
+    ['a failed check', 1, 'not valid', {}],
+  ])('reports %s with status %i', async (_, status, line, result) => {
+    verified = { ...verified, valid: false, problems: ['x'], ...result }
+    expect(await run()).toBe(status)
+    expect(printed[0]).toBe(line)
+  })
+
+  test('rejects an answer without content', async () => {
+    await expect(run({ ...answer, answer: null })).rejects.toBeInstanceOf(UsageError)
+  })
+})
