@@ -5,6 +5,8 @@ import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { formatVerifierKey } from '../../../src/tlog'
+import { seededKey } from '../../../test/tlog'
 import { run } from './run'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-run-'))
@@ -65,4 +67,13 @@ test('an error of a quorum names the operators in JSON', async () => {
     name: 'QuorumError',
     dissent: operators.map((url) => ({ url, reason: 'wrong-epoch' })),
   })
+})
+
+test('the monitor prints the policy of the service in lines that can be pinned', async () => {
+  const policy = `log ${formatVerifierKey(await seededKey('one.example/log', 'ed25519', 1))}\nquorum none\n`
+  vi.stubGlobal('fetch', async (given: Request | string) => {
+    const { pathname } = new URL(given instanceof Request ? given.url : given)
+    return pathname === '/log/v0/' ? Response.json({ policy }) : new Response('none', { status: 404 })
+  })
+  expect(await errorOf('log', 'monitor', '--once', '--url', 'http://one')).toContain(`\n${policy}`)
 })

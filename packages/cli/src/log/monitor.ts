@@ -50,9 +50,9 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
     const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
     const { policy } = (parsed(new TextDecoder().decode(description)) ?? {}) as { policy?: unknown }
     if (typeof policy !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
-    note(
-      `Policy that the service publishes. To pin it, pass it in a file with --log-policy:\n${policy.trimEnd()}`,
-    )
+    note('Policy that the service publishes. To pin it, pass it in a file with --log-policy:')
+    // A note is one line.
+    for (const line of policy.trimEnd().split('\n')) note(line)
     text = policy
   }
   try {
