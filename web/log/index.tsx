@@ -269,11 +269,18 @@ async function verifyQuorum(answer: QuorumAnswer): Promise<string> {
   // The service may have another address in the answer than in this page.
   const own = operators.map((each) => (isHere(each) ? { ...each, url: BASE } : each))
   const logged = await geo.logged({ ...answer, ...(answer.operators && { operators: own }) }, { policy })
-  const found = logged.find((_, i) => isHere(operators[i]))
-  if (!found) throw new Error(say.log.otherLogs(operators.map(({ url }) => url)))
-  if (found.log?.state === 'included')
-    return `${say.log.included(found.log.index!, found.log.size!)} ${say.log.ofOperator(found.operator)}`
-  throw new Error(found.log ? say.log[found.log.state](found.log.reason ?? '') : found.problem)
+  const found = logged.filter((_, i) => isHere(operators[i]))
+  if (found.length === 0) throw new Error(say.log.otherLogs(operators.map(({ url }) => url)))
+  const ofState = (state: string) => found.find(({ log }) => log?.state === state)
+  const worst = ofState('missing') ?? found.find(({ problem }) => problem !== undefined) ?? ofState('pending')
+  if (worst?.log && worst.log.state !== 'included')
+    throw new Error(say.log[worst.log.state](worst.log.reason ?? ''))
+  if (worst) throw new Error(worst.problem)
+  return found
+    .map(
+      ({ log, operator }) => `${say.log.included(log!.index!, log!.size!)} ${say.log.ofOperator(operator)}`,
+    )
+    .join(' ')
 }
 
 /**
