@@ -216,6 +216,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['api/compute/landed.ts', 'head.time < Date.now() / 1000', 'compared with the time of a block'],
   ['api/http/guard.ts', 'new Date().toUTCString()', 'the header Date'],
   ['packages/cli/src/ask.ts', 'deadline - Date.now() / 1000', 'compared with a deadline'],
+  ['packages/cli/src/check.ts', '<= Date.now() / 1000', 'compared with a deadline'],
   ['packages/cli/src/log/alarms.ts', 'Math.floor(Date.now() / 1000)', 'compared with times of entries'],
   ['packages/client/src/attest.ts', 'time = Math.floor(Date.now() / 1000)', 'signed'],
   ['packages/client/src/check.ts', 'now = Date.now() / 1000', 'compared with a deadline'],
