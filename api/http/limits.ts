@@ -77,10 +77,10 @@ export interface Tier {
 
 /**
  * Limits this scope, its unknown routes included, to `perHour` requests per client, and begins the work of
- * each request (work.ts). With `byTime`, work that takes long counts as several requests. Its estimate is reserved
- * in advance; the time spent is counted with the response, or afterwards if it is spent later. Responses have
- * the RateLimit-* headers of the IETF draft, X-RateLimit-* with the same values, and Retry-After beyond the
- * limit. A request for which `otherTier` returns a tier is counted there instead.
+ * each request (work.ts). With `byTime`, work that takes long counts as several requests. Its estimate is
+ * reserved in advance; the time spent is counted with the response, or afterwards if it is spent later.
+ * Responses have the RateLimit-* headers of the IETF draft, X-RateLimit-* with the same values, and
+ * Retry-After beyond the limit. A request for which `otherTier` returns a tier is counted there instead.
  */
 export async function limitRequests(
   app: FastifyInstance,
