@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Wallet } from 'ethers'
 import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import Fastify from 'fastify'
 import type { Client } from 'pg'
 import { SignatureLog } from '../api/log'
 import { SafeSender } from '../api/outgoing'
 import { Store } from '../api/store'
-import { LOCAL_CHAIN } from '../dev/chain'
+import { LOCAL_CHAIN, startLocalChain } from '../dev/chain'
 import { seededRandom } from '../dev/random'
 import type { Statement } from '../api/store/model'
 import { freePort, type Service } from '../dev/services'
 import { encodeNumericResult } from '../src/eas'
 import { encodeEntry, fromHex } from '../src/tlog'
 import { percentile, rounded, type Bench, type Table } from './bench'
-import { bringUp } from './compute'
 import { run } from './load-thread'
 import type { Measured } from './load'
 import { runPgbench } from './pgbench'
@@ -30,6 +30,8 @@ const PROOFS = 1_000
 /** Number of rounds of each load, and their duration. The results are medians of the rounds. */
 const ROUNDS = 7
 const SECONDS = 1
+/** Connections of pgbench. Postgres has 100 by default, and connecting more takes most of a second. */
+const MOST_CONNECTIONS = 32
 
 /** Measures the transparency log: its cost per answer, its rate, its proofs and its size. */
 export async function log(bench: Bench): Promise<Table[]> {
@@ -41,20 +43,16 @@ export async function log(bench: Bench): Promise<Table[]> {
  * like entries by pgbench, each in its own transaction: the limit of the disk and Postgres.
  */
 async function computeWithAndWithout(bench: Bench): Promise<Table> {
-  const { world, environment } = await bringUp(bench)
-  const port = await freePort()
-  const settings = { ...environment, PORT: String(port), LOG: 'off' }
-  const without = await bench.start('api-log-off', ['dist/api/main.js'], settings)
+  const { environment, on, off } = await twoServices(bench)
   const random = seededRandom(SEED)
   const bodies = Array.from({ length: 1_000 }, () =>
     JSON.stringify({ chainId: LOCAL_CHAIN.id, from: randomPoint(random), to: randomPoint(random) }),
   )
-  const on = [...world.services.values()].find(({ name }) => name === 'api')!
   const client = await bench.connect(environment.DATABASE_URL!)
   const insert = await insertOf(bench)
-  const load = async (url: string, { pid }: Service, concurrency: number): Promise<Costs> => {
+  const load = async ({ port, pid }: Running, concurrency: number): Promise<Costs> => {
     const before = await processorTimes(client, pid)
-    const urls = [`${url}/compute/v0/distance`]
+    const urls = [`http://127.0.0.1:${port}/compute/v0/distance`]
     const measured = await run({ urls, bodies, concurrency, seconds: SECONDS })
     const after = await processorTimes(client, pid)
     const perRequest = (ms: number) => (1_000 * ms) / (measured.requestsPerSecond * SECONDS)
@@ -67,15 +65,18 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
   const rows: Table[number][] = []
   /** Seconds of an answer without log at concurrency 1. */
   let alone = 0
-  for (const concurrency of [1, 8, 32]) {
+  for (const concurrency of [1, 8, 32, 80]) {
     const measured = { on: [] as Costs[], off: [] as Costs[], inserts: [] as number[] }
     // The first round only warms up caches and compiled code.
     for (let round = 0; round <= ROUNDS; round++) {
       bench.progress(`rounds, ${concurrency} at a time`, round, ROUNDS)
       const each = {
-        on: await load(world.settings.publicBaseUrl, on, concurrency),
-        off: await load(`http://127.0.0.1:${port}`, without, concurrency),
-        inserts: await runPgbench(bench, insert.url, [[insert]], { concurrency, seconds: SECONDS }),
+        on: await load(on, concurrency),
+        off: await load(off, concurrency),
+        inserts: await runPgbench(bench, insert.url, [[insert]], {
+          concurrency: Math.min(concurrency, MOST_CONNECTIONS),
+          seconds: SECONDS,
+        }),
       }
       if (round === 0) continue
       measured.on.push(each.on)
@@ -97,9 +98,42 @@ async function computeWithAndWithout(bench: Bench): Promise<Table> {
         ofLimit: round2(each.requestsPerSecond / limit),
       })
   }
-  await world.stop()
-  await without.stop()
+  await on.stop()
+  await off.stop()
   return rows
+}
+
+type Running = Service & { port: number }
+
+/**
+ * Starts two API processes on one database and one local chain, one of them without the log. To them, the
+ * chain is not on this machine, so that they share a nonce for 250 ms as on a chain with blocks of 2 s.
+ */
+async function twoServices(
+  bench: Bench,
+): Promise<{ environment: NodeJS.ProcessEnv; on: Running; off: Running }> {
+  const chain = await startLocalChain({ port: await freePort() })
+  bench.atEnd(() => chain.stop())
+  const environment: NodeJS.ProcessEnv = {
+    ...bench.environment,
+    DATABASE_URL: await bench.migratedDatabase(),
+    CHAINS: LOCAL_CHAIN.slug,
+    RPC_URL_BASE_SEPOLIA: chain.url.replace('127.0.0.1', '0.0.0.0'),
+    // The key of local chains signs only for chains on this machine.
+    SIGNER_PRIVATE_KEY: Wallet.createRandom().privateKey,
+    RATE_LIMIT_PER_HOUR: '0',
+    API_PROCESSES: '1',
+  }
+  const start = async (name: string, settings: object): Promise<Running> => {
+    const port = await freePort()
+    const service = await bench.start(name, ['dist/api/main.js'], {
+      ...environment,
+      ...settings,
+      PORT: String(port),
+    })
+    return Object.assign(service, { port })
+  }
+  return { environment, on: await start('api', {}), off: await start('api-log-off', { LOG: 'off' }) }
 }
 
 interface Costs extends Measured {
