@@ -217,7 +217,7 @@ describe('the API, for malformed queries,', () => {
     ['location-records?bbox=0,10,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
     ['location-records?bbox=0,-91,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
     ['location-records?bbox=-181,0,1,5', 400, 'Invalid bbox format', BBOX_FORMAT],
-    ...['0', '-1', '1.5', 'x', '', '1e3', '99999999999999999999'].map(
+    ...['0', '-1', '1.5', 'x', '', '1e3'].map(
       (limit) =>
         [`location-records?limit=${limit}`, 400, 'Invalid limit parameter', sentence()] as [
           string,

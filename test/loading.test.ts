@@ -15,9 +15,9 @@ test('pages repeat a 503 only if a retry can succeed, and show the remedy otherw
   vi.stubGlobal('document', { documentElement: {} })
   const { failureOf } = (await import(LOADING)) as Loading
   vi.unstubAllGlobals()
-  const refused = { status: 503, title: 'Query too expensive', detail: 'Narrow it.' }
+  const refused = { status: 503, title: 'Query too expensive', detail: 'Narrower.' }
   expect(failureOf(new InvalidInputError(refused), 0)).toEqual({
-    text: 'Query too expensive: Narrow it.',
+    text: 'Query too expensive: Narrower.',
     retryIn: undefined,
   })
   expect(failureOf(new UnavailableError({ ...refused, retryAfter: 5 }), 0)).toHaveProperty('retryIn', 5)

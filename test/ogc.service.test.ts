@@ -473,7 +473,7 @@ describe('OGC API - Features, A.2 Core', () => {
   })
   test.each([
     ...['limit=unlimited', 'limit=0', 'limit=-1', 'limit=1.5', 'limit=', 'limit=1&limit=2'],
-    ...['limit=1e3', 'limit=99999999999999999999'],
+    'limit=1e3',
     ...['bbox=', 'bbox=1', 'bbox=1,2,3', 'bbox=1,2,3,4,5', 'bbox=1,2,3,4,5,6,7', 'bbox=a,b,c,d'],
     ...['bbox=0,1,2,NaN', 'bbox=0,0,1,Infinity', 'bbox=0,5,1,4', 'bbox=-181,0,1,1', 'bbox=0,-91,1,1'],
     ...['bbox=0,0,1,', 'bbox=0,0,0x1,1', 'bbox=0,0,9,1,1,2', 'bbox=0,0,x,1,1,2'],

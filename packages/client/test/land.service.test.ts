@@ -79,9 +79,10 @@ describe.each(testedSlugs(EFFORT))('the client on %s', { tags: ['effort'] }, (sl
           ...(submission === 'direct' ? [{ expirationTime: 5 }] : []),
         ]) {
           const another = { ...withoutEntry, attestation: { ...answer.attestation, ...changed } }
+          // The content differs, and no entry is named.
           expect(await geo.check(landed.uid, { answer: another })).toMatchObject({
             valid: false,
-            problems: [expect.any(String)],
+            problems: [expect.any(String), expect.any(String)],
           })
         }
         expect(checked.sentence).toMatch(

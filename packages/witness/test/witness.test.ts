@@ -102,7 +102,7 @@ describe('geo-witness', () => {
       ])
     await geoWitness('init', NAME)
     for (const argv of [
-      ['serve', '--log', log.replace(/.$/, 'A')],
+      ['serve', '--log', log.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
       ['serve', '--log', log, '--listen', '7380'],
       ['serve', '--log', log, '--listen', 'localhost:70000'],
     ])
