@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { ConnectionError, InvalidInputError, ServiceVersionError } from './errors'
 import { requireJson, type Send } from './http'
 import type {
@@ -235,8 +234,7 @@ async function* changes(
       if (!headers.get('content-type')?.startsWith('text/event-stream'))
         throw new ServiceVersionError('The service has no stream of records: it may be an older version.')
       onOpen?.()
-      const messages: EventSourceMessage[] = []
-      const parser = createParser({ onEvent: (message) => messages.push(message) })
+      const messagesIn = splitter()
       const decoder = new TextDecoder()
       const reader = body!.getReader()
       for (;;) {
@@ -244,9 +242,7 @@ async function* changes(
         if (done) break
         heard()
         drops = 0
-        const text = decoder.decode(value, { stream: true })
-        parser.feed(text)
-        for (const message of messages.splice(0)) {
+        for (const message of messagesIn(decoder.decode(value, { stream: true }))) {
           const event = eventOf(message)
           if (event) yield event
           // The position advances only after the event was handled: a loop that exits earlier receives the
@@ -276,7 +272,28 @@ function clientFault(error: unknown): boolean {
   return status !== undefined && status >= 400 && status < 500 && status !== 429
 }
 
-function eventOf({ event, data, id = '' }: EventSourceMessage): RecordEvent | undefined {
+/** Fields of one message of a stream. A message without data has the stream's position as its id. */
+type Message = Partial<Record<string, string>>
+
+/** Creates the function that splits the text of a stream, which may be cut anywhere, into messages. */
+function splitter(): (text: string) => Message[] {
+  let rest = ''
+  let message: Message = {}
+  return (text) => {
+    // A carriage return at the end may be the first half of a line break.
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
+    rest = lines.pop()!
+    return lines.flatMap((line) => {
+      const [, name, value] = /^([^:]*):? ?([^]*)$/.exec(line)!
+      const ended = message
+      if (line === '') message = {}
+      else message[name!] = name === 'data' && message.data ? `${message.data}\n${value}` : value
+      return line === '' ? [ended] : []
+    })
+  }
+}
+
+function eventOf({ event, data, id = '' }: Message): RecordEvent | undefined {
   const body = data ? (JSON.parse(data) as LocationRecord & { reason: string }) : undefined
   if (event === 'reset') return { id, kind: event, reason: body!.reason }
   const kind = [...WITH_RECORD, ...PERHAPS_GONE].find((each) => each === event)

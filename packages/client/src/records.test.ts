@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+import { describe, expect, test, vi } from 'vitest'
+import { recordsOf, type RecordEvent, type StreamOptions } from './records'
+
+vi.mock('./waiting', () => ({ pause: async () => {} }))
+
+/** Streams these connections, each a list of chunks, and ends before the next one. */
+async function streamed(connections: readonly (readonly (string | Uint8Array<ArrayBuffer>)[])[]) {
+  const leaving = new AbortController()
+  const asked: (string | null)[] = []
+  const events: RecordEvent[] = []
+  const positions: string[] = []
+  const records = recordsOf('https://geo.example', async ({ headers }) => {
+    const chunks = connections[asked.push(headers.get('last-event-id')) - 1]
+    if (!chunks) leaving.abort()
+    const body = new ReadableStream({
+      start: (controller) => {
+        for (const chunk of chunks ?? [])
+          controller.enqueue(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)
+        controller.close()
+      },
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  })
+  const options: StreamOptions = { signal: leaving.signal, onPosition: (id) => positions.push(id) }
+  for await (const event of records.stream(options)) events.push(event)
+  return { asked, events, positions }
+}
+
+describe('a stream', () => {
+  test('resumes at the position of a comment', async () => {
+    const { asked, positions } = await streamed([
+      ['retry: 3000\n\n', ':\nid: e,base.1\n\n', ':\nid: e,base.2\n\n'],
+      [':\n\n', ':\nid: cut'],
+    ])
+    expect(asked).toEqual([null, 'e,base.2', 'e,base.2'])
+    expect(positions).toEqual(['e,base.1', 'e,base.2'])
+  })
+
+  test.each(['\n', '\r\n', '\r'])('reads lines that end with %j and are cut anywhere', async (end) => {
+    const gone = { uid: '0xé', chain: 'base' }
+    const lines = [
+      '\u{FEFF}retry: 3000\n',
+      ':\nid: 1\n',
+      `event: reorged\nid: 2\ndata: ${JSON.stringify(gone)}\n`,
+      'id:3\nevent:reset\ndata:{"reason":\ndata: "a: b"}\n',
+      'event: other\ndata\nid\n',
+      ':\nid: 4\n\n:',
+    ]
+    const bytes = new TextEncoder().encode(lines.join('\n').replaceAll('\n', end))
+    const cuts = [...bytes.keys()].map((at) => [bytes.slice(0, at), bytes.slice(at)])
+    for (const chunks of [[...bytes].map((byte) => Uint8Array.of(byte)), ...cuts]) {
+      const { events, positions } = await streamed([chunks])
+      expect(events).toEqual([
+        { id: '2', kind: 'reorged', gone },
+        { id: '3', kind: 'reset', reason: 'a: b' },
+      ])
+      expect(positions).toEqual(['1', '2', '3', '4'])
+    }
+  })
+})
