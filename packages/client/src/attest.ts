@@ -176,7 +176,7 @@ async function sendAll(
     )
   if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
   onStep({ step: 'checked' })
-  if (!registered) await register(attesting, signal, onStep)
+  const registration = registered ? undefined : await register(attesting, signal, onStep)
 
   const done: Attested[] = []
   for (const batch of batchesOf(contents)) {
@@ -188,10 +188,15 @@ async function sendAll(
     try {
       done.push(...(await send(context, attesting, batch, signal, onSent)))
     } catch (error) {
+      const { message } = error as Error
+      // This transaction was not sent, but earlier ones were.
+      const problem = message.replace(/ Nothing was sent\.$/, '')
+      if (done.length === 0 && registration && error instanceof GeoError)
+        error.message = `${problem} The schema is registered. The transaction for it is ${registration}.`
       if (done.length === 0) throw error
       throw new PartlyAttestedError(
         `At least the first ${done.length} of ${contents.length} places are attested. The state of ` +
-          `the others is unknown. ${(error as Error).message}`,
+          `the others is unknown. ${problem}`,
         done,
         transactionHash,
         { cause: error },
@@ -201,11 +206,12 @@ async function sendAll(
   return done
 }
 
+/** Registers a schema. Returns the hash of the transaction, if one was needed. */
 async function register(
   { signer, wallet, chain, schema }: Attesting,
   signal: AbortSignal | undefined,
   onStep: (step: AttestStep) => void,
-): Promise<void> {
+): Promise<string | undefined> {
   const call = { to: chain.schemaRegistry, data: registerCall(schema) }
   const outcome = await inTurn(signer, () =>
     transact(wallet, chain, call, {
@@ -216,6 +222,7 @@ async function register(
   // AlreadyExists: another account has registered the schema in the meantime.
   if ('refused' in outcome && contractError(outcome.refused) !== 'AlreadyExists')
     throw await refusal(outcome, `The schema ${schema.uid} was not registered`)
+  return 'refused' in outcome ? outcome.transactionHash : outcome.receipt.transactionHash
 }
 
 /** Attests places in one transaction. */
