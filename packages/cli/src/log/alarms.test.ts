@@ -45,3 +45,13 @@ test('an alarm is sent again later if the webhook redirects it', { tags: ['slow'
   expect(new Set(receiver.received.map(({ path }) => path))).toEqual(new Set(['/']))
   receiver.close()
 })
+
+test('the metrics of a later run with the same state have the earlier alarms', () => {
+  const state: AlarmState = { raised: [], unsent: [], omitted: 0 }
+  const session = { options: { json: true }, printJson: () => {} }
+  for (const run of ['first', 'second']) {
+    const metrics = new Metrics()
+    new Alarms(session as never, 'log', state, metrics).raise('fork', 'A fork', 'after 5 entries')
+    expect(metrics.text(), run).toContain('\ngeo_log_monitor_alarms_total{kind="fork"} 1\n')
+  }
+})

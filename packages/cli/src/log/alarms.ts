@@ -63,7 +63,10 @@ export class Alarms {
     private readonly origin: string,
     private readonly state: AlarmState,
     private readonly metrics: Metrics,
-  ) {}
+  ) {
+    // A later run with this state does not raise these alarms again, although their faults may still exist.
+    for (const key of state.raised) metrics.count('alarms', key.slice(0, key.indexOf(':')))
+  }
 
   /**
    * Raises an alarm, unless one of the same kind and episode was raised before. The episode names the fault
