@@ -30,7 +30,7 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
     else session.print(lineOf(event, session))
   }
   const { reason } = signal as { reason: unknown }
-  if (position !== undefined) note(`Stopped. To resume: geo watch --after '${position}'`)
+  if (position !== undefined) note(`Stopped. To resume, repeat the command with --after '${position}'.`)
   if (!(reason instanceof TimeoutError)) return EXIT.interrupted
   note(`${options.timeout} s have elapsed (--timeout).`)
   return EXIT.unreachable

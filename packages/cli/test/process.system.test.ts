@@ -115,7 +115,7 @@ describe('the process of geo', () => {
     watching.interrupt()
     expect(await watching.ended).toMatchObject({
       code: 130,
-      stderr: expect.stringMatching(/\nStopped\. To resume: geo watch --after '[^']+'\n$/),
+      stderr: expect.stringMatching(/\nStopped\. To resume, repeat the command with --after '[^']+'\.\n$/),
     })
   })
 
