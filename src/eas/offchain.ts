@@ -73,9 +73,9 @@ const MAX_SKEW_SECONDS = 60n
 const V_BYTES: Readonly<Record<number, string>> = { 0: '1b', 1: '1c', 27: '1b', 28: '1c' }
 /**
  * Verifies a parsed EAS offchain attestation of version 0, 1 or 2: the file `{sig, signer}` of EAS's explorer
- * and library, or the library's own object with an added `signer`. The checks run in this order: form, types,
- * size, domain, UID, signature, times. A fixed number of fields is read, without recursion. Revocation and
- * schema are not checked here. Throws an OffchainError that names the failed check.
+ * and library, or the library's own object with an added `signer`. The checks run in this order: version,
+ * types, form, domain, UID, signature, times. A fixed number of fields is read, without recursion. Revocation
+ * and schema are not checked here. Throws an OffchainError that names the failed check.
  */
 export async function verifyOffchain(
   document: unknown,
