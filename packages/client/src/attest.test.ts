@@ -3,14 +3,17 @@ import { encodeAbiParameters, parseAbiParameters } from 'viem'
 import { expect, test } from 'vitest'
 import { attestPlaces } from './attest'
 import type { Context } from './context'
-import { ZERO_ADDRESS, ZERO_HASH, selector } from './eas'
+import { ATTESTED, ZERO_ADDRESS, ZERO_HASH, selector } from './eas'
+import { contentOf, knownSchema, pathOf } from './place'
 import type { Chain } from './types'
 
 const [EAS, REGISTRY, USER] = ['e', '5', 'a'].map((digit) => `0x${digit.repeat(40)}`)
 const HASH = `0x${'2'.repeat(64)}`
-const NO_SCHEMA = encodeAbiParameters(parseAbiParameters('(bytes32, address, bool, string)'), [
-  [ZERO_HASH, ZERO_ADDRESS, false, ''],
-])
+/** Schema as the registry returns it. */
+const registered = (uid: string, fields: string) =>
+  encodeAbiParameters(parseAbiParameters('(bytes32, address, bool, string)'), [
+    [uid as `0x${string}`, ZERO_ADDRESS, true, fields],
+  ])
 
 test.each(['contract', 'wallet'])(
   'the error of a place that the %s rejects names the registration of its schema',
@@ -21,7 +24,7 @@ test.each(['contract', 'wallet'])(
         if (method === 'eth_chainId') return '0x1'
         const { to, data } = params[0]
         if (method === 'eth_call' && to === REGISTRY)
-          return data.startsWith(selector('getSchema(bytes32)')) ? NO_SCHEMA : '0x'
+          return data.startsWith(selector('getSchema(bytes32)')) ? registered(ZERO_HASH, '') : '0x'
         if (method === 'eth_call' && who === 'contract')
           throw Object.assign(new Error('reverted'), { data: selector('InvalidSchema()') })
         if (method === 'eth_sendTransaction' && to === EAS) throw new Error('rejected')
@@ -39,3 +42,38 @@ test.each(['contract', 'wallet'])(
     expect(message).not.toContain('Nothing was sent')
   },
 )
+
+test('the error of a later transaction does not state that nothing was sent', async () => {
+  // Each needs a transaction of its own.
+  const place = { location: [1, 2], time: 5, memo: 'm'.repeat(10_000) } as const
+  const schema = knownSchema('v0.1')!
+  const { data } = contentOf(place, schema, ZERO_HASH, pathOf(place, 'place'))
+  const attestation = encodeAbiParameters(
+    parseAbiParameters(
+      '(bytes32, bytes32, uint64, uint64, uint64, bytes32, address, address, bool, bytes data)',
+    ),
+    [[HASH, schema.uid, 5n, 0n, 0n, ZERO_HASH, ZERO_ADDRESS, ZERO_ADDRESS, true, data] as never],
+  )
+  const topics = [ATTESTED, ZERO_HASH, `0x${USER!.slice(2).padStart(64, '0')}`, schema.uid]
+  const logs = [{ address: EAS, topics, data: HASH }]
+  let sent = 0
+  const provider = {
+    request: async ({ method, params }: { method: string; params: any[] }) => {
+      if (method === 'eth_requestAccounts') return [USER]
+      if (method === 'eth_chainId') return '0x1'
+      if (method === 'eth_sendTransaction') return (sent++, HASH)
+      if (method !== 'eth_call') return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs }
+      const { to, data } = params[0]
+      if (to === REGISTRY) return registered(schema.uid, schema.fields)
+      if (data.startsWith(selector('getAttestation(bytes32)'))) return attestation
+      if (sent > 0) throw Object.assign(new Error('reverted'), { data: selector('InvalidSchema()') })
+      return '0x'
+    },
+  }
+  const chain = { id: 1, slug: 'ethereum', eas: EAS, schemaRegistry: REGISTRY } as Chain
+  const context = { chain: async () => chain } as unknown as Context
+  const attesting = attestPlaces(context, [place, place], provider, { unchecked: true })
+  const { name, message, attested } = await attesting.catch((error: Error) => error as any)
+  expect([name, attested?.length]).toEqual(['PartlyAttestedError', 1])
+  expect(message).not.toContain('Nothing was sent')
+})
