@@ -2,8 +2,9 @@ import path from 'node:path'
 import { validateStyleMin, type StyleSpecification } from '@maplibre/maplibre-gl-style-spec'
 import { expect, test, vi } from 'vitest'
 
-/** The module, and its types without those of browsers, which this project does not have. */
+/** The modules, and their types without those of browsers, which this project does not have. */
 const LAYERS = path.resolve('web/map/record-layers.ts')
+const TOUCHED = path.resolve('web/map/touched-tiles.ts')
 interface Layers {
   SOURCE: string
   recordLayers: (look: object) => object[]
@@ -29,3 +30,18 @@ test.each([
   }
   expect(validateStyleMin(style as unknown as StyleSpecification)).toEqual([])
 })
+
+test.each([90, 86, 85.0511287798066, 0, -85.0511287798066, -86, -90])(
+  'a change at latitude %d reloads only tiles that exist',
+  async (latitude) => {
+    interface Touched {
+      touchedTiles: (events: object[]) => { x: number; y: number; z: number }[]
+    }
+    const { touchedTiles } = (await import(TOUCHED)) as Touched
+    const record = { longitude: 180, latitude, problem: null }
+    const touched = touchedTiles([{ kind: 'new', record }])
+    const isTile = ({ x, y, z }: (typeof touched)[number]) => [x, y].every((at) => at >= 0 && at < 2 ** z)
+    expect(touched.filter((tile) => !isTile(tile))).toEqual([])
+    expect(touched.length > 0).toBe(Math.abs(latitude) < 86)
+  },
+)

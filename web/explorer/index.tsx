@@ -74,8 +74,8 @@ export default function Places() {
   const next = () => setVersion((before) => before + 1)
   useChanges(
     (events) => {
-      map.current?.records.change(events)
       next()
+      map.current?.records.change(events)
     },
     () => {
       retryMap()

@@ -1,12 +1,12 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
 import type { AddLayerObject, ExpressionSpecification } from 'maplibre-gl'
-import { lacksGeometry } from '../../src/location/event-time'
 import { say } from '../messages'
 import { chainName } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
 import { positionsOf } from './extent'
 import { countText, recordLayers, SOURCE, type RecordsLook } from './record-layers'
+import { MAX_ZOOM, touchedTiles } from './touched-tiles'
 import './records.css'
 
 /** Records on a map, from the service's vector tiles (docs/reference/tiles.md). */
@@ -30,7 +30,6 @@ const MOST_PULSES = 30
 const PULSE_MS = 2_400
 /** Pixels around the pointer within which a feature is hit. */
 const REACH = 5
-const MAX_ZOOM = 22
 
 type Tiles = NonNullable<Parameters<Map['refreshTiles']>[1]>
 
@@ -326,30 +325,6 @@ function pulse(map: Map, events: readonly RecordEvent[]): void {
     marker.setLngLat([longitude, latitude]).addTo(map)
     setTimeout(() => marker.remove(), PULSE_MS)
   }
-}
-
-/** Tiles that contain changed points; undefined if a change may be in any tile. */
-function touchedTiles(events: readonly RecordEvent[]): { x: number; y: number; z: number }[] | undefined {
-  const touched = new globalThis.Map<string, { x: number; y: number; z: number }>()
-  for (const event of events) {
-    if (!('record' in event)) return undefined
-    const { longitude, latitude, problem } = event.record
-    if (lacksGeometry(problem)) continue
-    if (longitude === null || latitude === null) return undefined
-    const radians = (latitude * Math.PI) / 180
-    const [x, y] = [longitude / 360 + 0.5, 0.5 - Math.asinh(Math.tan(radians)) / (2 * Math.PI)]
-    for (let z = 0; z <= MAX_ZOOM; z++) {
-      const tiles = 2 ** z
-      // A point on a border belongs to both tiles.
-      for (const dx of [-1e-9, 1e-9])
-        for (const dy of [-1e-9, 1e-9]) {
-          const [column, row] = [Math.floor((x + dx) * tiles), Math.floor((y + dy) * tiles)]
-          const tile = { x: ((column % tiles) + tiles) % tiles, y: row, z }
-          touched.set(`${z}/${tile.x}/${tile.y}`, tile)
-        }
-    }
-  }
-  return [...touched.values()]
 }
 
 function element(className: string): HTMLElement {
