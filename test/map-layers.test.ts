@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { validateStyleMin, type StyleSpecification } from '@maplibre/maplibre-gl-style-spec'
 import { expect, test, vi } from 'vitest'
+import { ACTIVE_SLUGS } from '../src/chains'
 
 /** The modules, and their types without those of browsers, which this project does not have. */
 const LAYERS = path.resolve('web/map/record-layers.ts')
@@ -14,6 +15,7 @@ interface Layers {
 test.each([
   { by: 'chain', hidden: [] },
   { by: 'chain', hidden: ['celo', 'sepolia'] },
+  { by: 'chain', hidden: ACTIVE_SLUGS },
   { by: 'type', hidden: [] },
   { by: 'type', hidden: ['H3'] },
 ] as const)('layers of records by $by without $hidden are valid in the style specification', async (look) => {

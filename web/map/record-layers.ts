@@ -58,8 +58,8 @@ export const countText = (look: RecordsLook): ExpressionSpecification =>
 
 /** Colour of a cluster: that of its chain if all shown records are on one chain. */
 function clusterColour(look: RecordsLook): ExpressionSpecification | string {
-  if (look.by === 'type') return COUNTED_COLOUR
   const shown = SLUGS.filter((slug) => !look.hidden.includes(slug))
+  if (look.by === 'type' || shown.length === 0) return COUNTED_COLOUR
   return [
     'case',
     ...shown.flatMap((slug) => [['==', ['coalesce', ['get', slug], 0], countOf(look)], chainColour(slug)]),
