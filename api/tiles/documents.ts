@@ -37,8 +37,8 @@ export const LAYERS: readonly {
       reduced: {
         type: 'boolean',
         description:
-          'True if a point represents a line or an area, in the middle of its box, because it is too ' +
-          'small to be visible at this zoom or too large for a tile.',
+          'True if points represent lines or areas that are too small to be visible at this zoom, or a ' +
+          'point represents a shape that is too large for a tile.',
       },
     },
   },

@@ -2,7 +2,7 @@ import { fromVectorTileJs } from '@maplibre/vt-pbf'
 import { PbfWriter } from 'pbf'
 import { type TileCell, type TileRecord } from './sql'
 import { EXTENT, MAX_LATITUDE, WORLD_BITS, worldY, type Tile } from './grid'
-import { draw, RECORD_BUDGET, TILE_BUDGET, type Budget, type Path } from './shapes'
+import { draw, RECORD_BUDGET, TILE_BUDGET, type Budget, type Drawing, type Path } from './shapes'
 
 /** Encodes vector tiles (Mapbox Vector Tile 2.1). */
 
@@ -35,10 +35,7 @@ export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
         left -= budget.work
         const drawing = draw(JSON.parse(shape) as object, tile, budget)
         left += Math.max(0, budget.work)
-        if (drawing)
-          return (
-            [drawing.points.length ? [drawing.points] : [], drawing.lines, drawing.rings] as const
-          ).flatMap((paths, i) => (paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : []))
+        if (drawing) return featuresOf(drawing, properties)
       }
       const place = placeOf(record)
       if (!place || !isIn(tile, place)) return []
@@ -51,6 +48,16 @@ export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
       ]
     }),
   )
+}
+
+/** Features of a drawing. Its small parts are shown only if the tile would otherwise omit the record. */
+function featuresOf({ points, lines, rings, small }: Drawing, properties: Properties): Feature[] {
+  const features = [points.length ? [points] : [], lines, rings].flatMap((paths, i): Feature[] =>
+    paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : [],
+  )
+  if (features.length || small.size === 0) return features
+  const path = [...small].flatMap((at) => [at % EXTENT, Math.floor(at / EXTENT)])
+  return [{ type: 1, paths: [path], properties: { ...properties, reduced: true } }]
 }
 
 /** Encodes a tile that counts records: one point per cell of its grid, at the mean of their positions. */

@@ -1,12 +1,15 @@
+import { VectorTile } from '@mapbox/vector-tile'
 import { Geodesic } from 'geographiclib-geodesic'
+import { PbfReader } from 'pbf'
 import { expect, test } from 'vitest'
 import { contains, GeometryError, prepareGeometry, readGeometry } from '../../src/geodesy'
 import { FAMILIES, hostileShape } from '../../test/hostile'
 import { positions } from '../../test/positions'
 import { hunt } from '../../test/seed'
+import { drawnTile } from './encode'
 import { EXTENT, worldX, worldY, type Tile } from './grid'
 import { draw, RECORD_BUDGET, TILE_BUDGET, type Drawing, type Path } from './shapes'
-import { RECORD_CHARACTERS } from './sql'
+import { RECORD_CHARACTERS, type TileRecord } from './sql'
 
 /**
  * Compares drawings with the kernel's own results and with geographiclib's lines. The drawing code uses
@@ -194,6 +197,81 @@ test('a tile draws only the ring itself as the border of a ring around a pole', 
     else if (ay === by && ay < 100) expect(ay).toBe(low)
   expect(isInside(rings, 5, 5) && isInside(rings, EXTENT - 5, 5)).toBe(true)
   expect(isInside(rings, 2_048, 2_048)).toBe(false)
+})
+
+const tileAt = ([lng, lat]: number[], z: number): Tile => ({
+  z,
+  x: Math.floor(worldX(lng!) * 2 ** z),
+  y: Math.floor(worldY(lat!) * 2 ** z),
+})
+/** Properties of the features that a tile has for a shape. */
+function featuresIn(geometry: object, tile: Tile): { reduced?: boolean }[] {
+  const record: TileRecord = {
+    ...{
+      uid: '0x1',
+      chain: 'celo',
+      prover: '0x2',
+      location_type: 'geojson',
+      revoked: false,
+      at: 0,
+      memo: '',
+    },
+    ...{ lon: null, lat: null, x: null, y: null, shape: JSON.stringify(geometry) },
+  }
+  const { records } = new VectorTile(new PbfReader(drawnTile(tile, [record]))).layers
+  return Array.from({ length: records?.length ?? 0 }, (_, i) => records!.feature(i).properties)
+}
+/** Square ring with its south-western corner at a position. */
+const squareAt = ([lng, lat]: number[], degrees: number): number[][] =>
+  [0, 1, 1, 0, 0].map((east, i) => [
+    ((lng! + 180 + degrees * east) % 360) - 180,
+    lat! + degrees * [0, 0, 1, 1, 0][i]!,
+  ])
+const multi = (type: 'Polygon' | 'LineString', parts: number[][][]) => ({
+  type: `Multi${type}`,
+  coordinates: type === 'Polygon' ? parts.map((ring) => [ring]) : parts,
+})
+const FIELD = 0.002
+
+test.each([
+  ['two buildings', multi('Polygon', [squareAt([13, 52], 0.0002), squareAt([13.4, 52], 0.0002)])],
+  [
+    'two footpaths',
+    multi('LineString', [positions('13 52, 13.0002 52'), positions('13.4 52, 13.4 52.0002')]),
+  ],
+  ['a field across the antimeridian', polygon(squareAt([180 - FIELD / 2, -17], FIELD))],
+  [
+    'a line across the antimeridian',
+    { type: 'LineString', coordinates: positions('179.999 -17, -179.999 -17') },
+  ],
+])('a tile shows %s at every zoom, as points while the parts are too small to be seen', (_, geometry) => {
+  const first = (geometry.coordinates as unknown[]).flat(Infinity).slice(0, 2) as number[]
+  const found = Array.from({ length: 15 }, (_, z) => featuresIn(geometry, tileAt(first, z)))
+  expect(found.map(({ length }) => length)).not.toContain(0)
+  expect(found[0]!.map(({ reduced }) => reduced)).toEqual([true])
+  expect(found[14]!.map(({ reduced }) => reduced)).not.toContain(true)
+})
+
+hunt('a tile shows each shape of small parts that are far apart', 40, ({ random, cases }) => {
+  for (let i = 0; i < cases; i++) {
+    const parts = Array.from({ length: 1 + Math.floor(random() * 5) }, () => {
+      const lng = random() < 0.3 ? 179.999 + random() / 1_000 : random() * 360 - 180
+      return squareAt([lng, random() * 168 - 84], 10 ** (-6 + random() * 5))
+    })
+    const kind = (['Polygon', 'LineString'] as const)[i % 2]!
+    const geometry =
+      i % 3 ? multi(kind, parts) : { type: 'GeometryCollection', geometries: [multi(kind, parts)] }
+    for (const [first] of parts)
+      for (let z = 0; z <= 14; z++)
+        expect(featuresIn(geometry, tileAt(first!, z)), JSON.stringify({ geometry, first, z })).not.toEqual(
+          [],
+        )
+  }
+})
+
+test('a tile that draws a part of a shape leaves out the parts that are too small to be seen', () => {
+  const geometry = multi('Polygon', [squareAt([13, 52], 3), squareAt([17, 52], 0.0002)])
+  expect(featuresIn(geometry, tileAt([17, 52], 3)).map(({ reduced }) => reduced)).toEqual([undefined])
 })
 
 test.each(Object.keys(FAMILIES))(

@@ -24,6 +24,8 @@ export interface Drawing {
   points: Path
   lines: Path[]
   rings: Path[]
+  /** Positions (y * EXTENT + x) of lines and areas without an extent on the tile's grid. */
+  small: Set<number>
 }
 
 /**
@@ -56,7 +58,7 @@ const SHORT = 0.1
 export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | undefined {
   const reading = readGeometry(geojson, 'geometry')
   const dense = withGeodesics(reading, tile, budget)
-  const drawing: Drawing = { points: [], lines: [], rings: [] }
+  const drawing: Drawing = { points: [], lines: [], rings: [], small: new Set() }
   const frame = frameOf(tile, budget)
   const { chains } = dense
   for (let i = 0; i < chains.length; i++) {
@@ -69,7 +71,12 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
     } else if (chain.kind === Kind.Line) {
       for (const piece of cutLine(dense, chain))
         for (const path of frame(piece, [-1, 0, 1]))
-          if (isSpent(path.length / 2, budget)) drawing.lines.push(...clippedLines(path))
+          if (isSpent(path.length / 2, budget))
+            for (const cut of clippedLines(path)) {
+              const line = snapped(cut, false)
+              if (line.length >= 4) drawing.lines.push(line)
+              else pushSmall(cut, drawing)
+            }
     } else {
       let end = i + 1
       while (end < chains.length && chains[end]!.polygon === chain.polygon) end++
@@ -88,8 +95,9 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
 /** Tile coordinates of a point, or nothing if it is outside: each position is in exactly one tile. */
 function pointIn({ z, x, y }: Tile, wx: number, wy: number): Path {
   const [px, py] = [((wx % 1) * 2 ** z - x) * EXTENT, (wy * 2 ** z - y) * EXTENT]
-  return px >= 0 && px < EXTENT && py >= 0 && py < EXTENT ? [Math.floor(px), Math.floor(py)] : []
+  return isInside(px) && isInside(py) ? [Math.floor(px), Math.floor(py)] : []
 }
+const isInside = (at: number): boolean => at >= 0 && at < EXTENT
 
 /** Charges the work of a path with this many positions. Returns false if the budget is too small. */
 function isSpent(positions: number, budget: Budget): boolean {
@@ -169,8 +177,9 @@ function drawPolygon(
  */
 function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget): void {
   if (!isSpent(shell!.length / 2, budget)) return
-  const outer = clippedRing(shell!)
-  if (outer.length < 4) return
+  const cut = clippedRing(shell!)
+  const outer = snapped(cut, true)
+  if (outer.length < 4) return pushSmall(cut, drawing)
   const area = areaOf(outer)
   if (area === 0) {
     drawing.lines.push(outer)
@@ -179,10 +188,15 @@ function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget
   drawing.rings.push(area > 0 ? outer : reversed(outer))
   for (const hole of holes) {
     if (!isSpent(hole.length / 2, budget)) return
-    const inner = clippedRing(hole)
+    const inner = snapped(clippedRing(hole), true)
     const area = areaOf(inner)
     if (area !== 0) drawing.rings.push(area < 0 ? inner : reversed(inner))
   }
+}
+
+/** Adds the first position of a path, if it is in the tile: of several tiles, one shows the path. */
+function pushSmall([x, y]: Path, { small }: Drawing): void {
+  if (isInside(x!) && isInside(y!)) small.add(Math.floor(y!) * EXTENT + Math.floor(x!))
 }
 
 /** Twice the area; positive if the ring is clockwise on the screen, as a shell must be (MVT 2.1, 4.3.3.3). */
@@ -213,7 +227,7 @@ function snapped(path: Path, isRing: boolean): Path {
   return whole
 }
 
-/** Clips a ring to the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802), snapped. */
+/** Clips a ring to the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802). */
 function clippedRing(ring: Path): Path {
   let path = ring
   for (const axis of [0, 1] as const)
@@ -231,10 +245,10 @@ function clippedRing(ring: Path): Path {
       }
       path = cut
     }
-  return snapped(path, true)
+  return path
 }
 
-/** Clips a line to the buffered tile, snapped. Drops pieces without length. */
+/** Clips a line to the buffered tile. */
 function clippedLines(line: Path): Path[] {
   let pieces = [line]
   for (const axis of [0, 1] as const)
@@ -260,7 +274,7 @@ function clippedLines(line: Path): Path[] {
         }
         return piece.length ? [...cut, piece] : cut
       })
-  return pieces.map((piece) => snapped(piece, false)).filter(({ length }) => length >= 4)
+  return pieces
 }
 
 /** Position where the edge between two positions of a path crosses a border. */
