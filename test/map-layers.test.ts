@@ -9,6 +9,14 @@ const TOUCHED = path.resolve('web/map/touched-tiles.ts')
 interface Layers {
   SOURCE: string
   recordLayers: (look: object) => object[]
+  shownIn: (features: { properties: object }[], look: object) => object
+}
+/** Imports the layers with the address of a page, from which its modules derive that of the service. */
+async function layers(): Promise<Layers> {
+  vi.stubGlobal('location', new URL('http://127.0.0.1/'))
+  const imported = (await import(LAYERS)) as Layers
+  vi.unstubAllGlobals()
+  return imported
 }
 
 // The pages' build of MapLibre does not validate styles (web/build/map-library.mjs).
@@ -19,10 +27,7 @@ test.each([
   { by: 'type', hidden: [] },
   { by: 'type', hidden: ['H3'] },
 ] as const)('layers of records by $by without $hidden are valid in the style specification', async (look) => {
-  // The address of the page, from which its modules derive that of the service.
-  vi.stubGlobal('location', new URL('http://127.0.0.1/'))
-  const { recordLayers, SOURCE } = (await import(LAYERS)) as Layers
-  vi.unstubAllGlobals()
+  const { recordLayers, SOURCE } = await layers()
   const tiles = ['http://127.0.0.1/{z}/{x}/{y}.mvt']
   const style = {
     version: 8,
@@ -31,6 +36,30 @@ test.each([
     layers: recordLayers(look),
   }
   expect(validateStyleMin(style as unknown as StyleSpecification)).toEqual([])
+})
+
+test.each([
+  [
+    { by: 'chain', hidden: [] },
+    { places: 13, revoked: 3 },
+  ],
+  [
+    { by: 'chain', hidden: ['celo'] },
+    { places: 6, revoked: undefined },
+  ],
+  [
+    { by: 'chain', hidden: ['sepolia'] },
+    { places: 13, revoked: 3 },
+  ],
+  [
+    { by: 'type', hidden: ['H3'] },
+    { places: 13, revoked: 3 },
+  ],
+])('counts the places on the map without hidden chains: %j', async (look, expected) => {
+  const { shownIn } = await layers()
+  const cluster = { point_count: 12, revoked_count: 2, celo: 7, 'base-sepolia': 5 }
+  const place = { properties: { uid: '0x1', chain: 'base-sepolia', revoked: true } }
+  expect(shownIn([{ properties: cluster }, place, place], look)).toEqual(expected)
 })
 
 test.each([90, 86, 85.0511287798066, 0, -85.0511287798066, -86, -90])(

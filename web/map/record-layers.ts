@@ -8,6 +8,15 @@ export interface RecordsLook {
   /** slugs of chains, or names of kinds, that are hidden */
   hidden: readonly string[]
 }
+/** Current content of the map. */
+export interface Shown {
+  /** number of places, including those that clusters count */
+  places: number
+  /** undefined if clusters count places of hidden chains, whose number of revoked ones is unknown */
+  revoked: number | undefined
+}
+type Properties = Readonly<Record<string, unknown>>
+
 /** A layer in plain types: with those of MapLibre, the linter compares thousands of kinds of expressions. */
 export interface RecordLayer {
   id: string
@@ -49,6 +58,15 @@ function countOf({ by, hidden }: RecordsLook): ExpressionSpecification {
   const shown = SLUGS.filter((slug) => !hidden.includes(slug)).map((slug) => ['coalesce', ['get', slug], 0])
   return ['+', 0, ...shown] as unknown as ExpressionSpecification
 }
+/** The result of `countOf` for a cluster with these properties. */
+export function shownCount(cluster: Properties, { by, hidden }: RecordsLook): number {
+  if (by === 'type' || hidden.length === 0) return cluster.point_count as number
+  return SLUGS.filter((slug) => !hidden.includes(slug)).reduce(
+    (sum, slug) => sum + ((cluster[slug] as number | undefined) ?? 0),
+    0,
+  )
+}
+
 export const countText = (look: RecordsLook): ExpressionSpecification =>
   [
     ...['step', countOf(look), ['to-string', countOf(look)]],
@@ -175,4 +193,21 @@ export function recordLayers(look: RecordsLook): RecordLayer[] {
       paint: { 'text-color': '#ffffff' },
     },
   ]
+}
+
+/** Counts the places of features on the map. A feature that is in several tiles counts once. */
+export function shownIn(features: readonly { properties: Properties }[], look: RecordsLook): Shown {
+  const seen = new Set<unknown>()
+  let [places, revoked, isPartial] = [0, 0, false]
+  for (const { properties } of features) {
+    const { uid, point_count: total, revoked_count: revokedCount } = properties
+    const key: unknown = uid ?? properties
+    if (seen.has(key)) continue
+    seen.add(key)
+    const count = uid === undefined ? shownCount(properties, look) : 1
+    places += count
+    revoked += uid === undefined ? (revokedCount as number) : properties.revoked ? 1 : 0
+    isPartial ||= uid === undefined && count !== total
+  }
+  return { places, revoked: isPartial ? undefined : revoked }
 }

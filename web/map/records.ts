@@ -5,7 +5,15 @@ import { chainName } from '../chains'
 import { addressOf } from '../service'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
 import { positionsOf } from './extent'
-import { countText, recordLayers, SOURCE, type RecordsLook } from './record-layers'
+import {
+  countText,
+  recordLayers,
+  shownCount,
+  shownIn,
+  SOURCE,
+  type RecordsLook,
+  type Shown,
+} from './record-layers'
 import { MAX_ZOOM, touchedTiles } from './touched-tiles'
 import './records.css'
 
@@ -15,13 +23,6 @@ export interface RecordKey {
   chain: string
   uid: string
 }
-/** Current content of the map. */
-export interface Shown {
-  /** number of places, including those that clusters count */
-  places: number
-  revoked: number
-}
-
 type PaintName = Parameters<Map['setPaintProperty']>[1]
 const LAYERS = ['areas', 'area-edges', 'lines', 'points', 'clusters'].map((name) => `records-${name}`)
 const FADE_MS = 900
@@ -58,7 +59,7 @@ export function addRecords(
   for (const layer of layers) map.addLayer(layer as unknown as AddLayerObject)
 
   const selection = selectionOn(map)
-  const removePointer = followPointer(map, selection.uid, onSelect)
+  const removePointer = followPointer(map, () => look, selection.uid, onSelect)
   const { load, refresh, later, idle } = reloads(map)
   let looking: ReturnType<typeof setTimeout> | undefined
   const subscriptions = [
@@ -68,7 +69,7 @@ export function addRecords(
       clearTimeout(looking)
       looking = setTimeout(() => {
         const features = map.queryRenderedFeatures({ layers: LAYERS })
-        onShown(shownIn(features))
+        onShown(shownIn(features, look))
         outline(map, features)
       })
     }),
@@ -82,6 +83,7 @@ export function addRecords(
     setQuery: (next: string) =>
       load(() => map.getSource<VectorTileSource>(SOURCE)?.setTiles([tilesOf(next)])),
     setLook: (next: RecordsLook) => {
+      look = next
       if (!map.isSourceLoaded(SOURCE)) later()
       for (const { id, filter, paint } of recordLayers(next)) {
         map.setFilter(id, filter)
@@ -134,6 +136,7 @@ function selectionOn(map: Map) {
  */
 function followPointer(
   map: Map,
+  look: () => RecordsLook,
   selectedUid: () => string | undefined,
   onSelect: (record: RecordKey) => void,
 ): () => void {
@@ -152,11 +155,8 @@ function followPointer(
     const [top] = found
     map.getCanvas().style.cursor = top ? 'pointer' : ''
     if (!top) return void popup.remove()
-    const {
-      memo,
-      location_type: type,
-      point_count: count,
-    } = top.properties as { memo?: string; location_type?: string; point_count?: number }
+    const { memo, location_type: type } = top.properties as { memo?: string; location_type?: string }
+    const count = top.properties.point_count === undefined ? 0 : shownCount(top.properties, look())
     popup
       .setLngLat(event.lngLat)
       .setText(count ? say.map.cluster(count) : say.map.onChains(memo || type || '', twinChains(found)))
@@ -248,20 +248,6 @@ const tilesOf = (query: string) =>
   `${addressOf('tiles/location-records/{z}/{x}/{y}.mvt')}${query && `?${query.replaceAll('{', '%7B')}`}`
 
 type Features = ReturnType<Map['queryRenderedFeatures']>
-
-function shownIn(features: Features): Shown {
-  const seen = new Set<unknown>()
-  const shown: Shown = { places: 0, revoked: 0 }
-  for (const { properties } of features) {
-    const { uid, revoked, point_count: count, revoked_count: revokedCount } = properties
-    const key: unknown = uid ?? properties
-    if (seen.has(key)) continue
-    seen.add(key)
-    shown.places += uid === undefined ? (count as number) : 1
-    shown.revoked += uid === undefined ? (revokedCount as number) : revoked ? 1 : 0
-  }
-  return shown
-}
 
 /** Minimum number of points within an area on the screen for which the area is only outlined. */
 const MANY_POINTS = 3

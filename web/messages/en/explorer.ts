@@ -62,8 +62,8 @@ export const explorer = {
     plain: (places: number) =>
       `This browser cannot show the full map (no WebGL 2). This simple map shows the newest ${count(places, 'place')}; the list has all of them.`,
 
-    shows: (places: number, revoked: number) =>
-      `The map shows ${count(places, 'place')}, ${revoked} of them revoked.`,
+    shows: (places: number, revoked: number | undefined) =>
+      `The map shows ${count(places, 'place')}${revoked === undefined ? '' : `, ${revoked} of them revoked`}.`,
   },
   legend: {
     title: 'Legend',
