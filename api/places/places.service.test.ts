@@ -99,17 +99,17 @@ describe('the page of a place', () => {
     for (const wrong of ['/r/nowhere/0x12', `/r/celo/0x${'1'.repeat(63)}`])
       expect((await get(wrong)).status, wrong).toBe(404)
   })
-  test.each(['42220', 'Celo', 'CELO'])(
-    'is the target of the redirect from its address with chain %s',
-    async (chain) => {
-      const [{ uid }] = stored as [StoredRecord]
-      const { status, headers } = await get(`/r/${chain}/${uid}?lang=ar`)
-      expect(status).toBe(308)
-      expect(new URL(headers.get('location')!, `${BASE}/r/${chain}/${uid}`).href).toBe(
-        `${BASE}/r/celo/${uid}?lang=ar`,
-      )
-    },
-  )
+  test.each([
+    ['42220', ''],
+    ['Celo', ''],
+    ['CELO', '/'],
+  ])('is the target of the redirect from its address with chain %s and the end %j', async (chain, end) => {
+    const [{ uid }] = stored as [StoredRecord]
+    const path = `/r/${chain}/${uid}${end}?lang=ar`
+    const { status, headers } = await get(path)
+    expect(status).toBe(308)
+    expect(new URL(headers.get('location')!, `${BASE}${path}`).href).toBe(`${BASE}/r/celo/${uid}?lang=ar`)
+  })
   test('is the target of the redirect from the record, unless the browser requests a format', async () => {
     const [{ uid }] = stored as [StoredRecord]
     const path = `/api/v0/location-records/${uid}`

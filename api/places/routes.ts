@@ -60,7 +60,8 @@ export function placesRoutes(parts: PlacesParts) {
       const { chain, uid } = placeIn(request)
       if (request.params.chain !== chain.slug) {
         const [, query] = request.url.split('?')
-        return reply.redirect(`../${chain.slug}/${uid}${query === undefined ? '' : `?${query}`}`, 308)
+        const place = `${rootOf(request.url)}r/${chain.slug}/${uid}`
+        return reply.redirect(`${place}${query === undefined ? '' : `?${query}`}`, 308)
       }
       const row = await find(request, false)
       const root = rootOf(request.url)
