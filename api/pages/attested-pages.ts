@@ -1,3 +1,4 @@
+import { type FormatName, isColumnar } from '../http/accept'
 import { type Html, html, joined } from '../http/html'
 import { anchor, list, type Page, page, type Trail } from '../http/pages'
 import { addressWith, type PageAddresses } from '../http/paging'
@@ -28,6 +29,8 @@ export function revokedNote(what: string): Html {
   return html`<p class="revoked">This ${what} was revoked by its attester.</p>`
 }
 
+type FormatNames = Readonly<Partial<Record<FormatName, string>>>
+
 /** Content of a page of a list. */
 export interface ListParts {
   title: string
@@ -46,7 +49,7 @@ export interface ListParts {
   given: GivenQuery
   limit: number
   /** Names of the formats for this page, and of those for all matching rows. */
-  formats: { page: Readonly<Record<string, string>>; all: Readonly<Record<string, string>> }
+  formats: { page: FormatNames; all: FormatNames }
 }
 
 /** @param url address of the list, without its query */
@@ -54,21 +57,25 @@ export function attestedListPage(parts: ListParts, url: string, trail: Trail): P
   const { title, which, name, conditions, sort, columns, rows, addresses, given, limit, formats } = parts
   const { next, prev, first } = addresses
   const paging = html`<div class="pages">${[first && anchor(first, 'First page'), prev && anchor(prev, 'Previous page'), next && anchor(next, 'Next page')]}</div>`
-  const here = (format: string) =>
+  const here = (format: FormatName) =>
     addressWith(url, given, { format, limit, ...(format !== 'json' && { total: undefined }) })
-  const all = (format: string) =>
+  // Files of all rows are not in order of distance. Columnar formats have no additional fields.
+  const all = (format: FormatName) =>
     addressWith(url, given, {
       format,
+      ...(sort.by === 'distance' && { sort: undefined }),
+      ...(isColumnar(format) && { include: undefined }),
       limit: undefined,
       offset: undefined,
       cursor: undefined,
       total: undefined,
     })
-  const links = (address: (format: string) => string, names: Readonly<Record<string, string>>) =>
+  const links = (address: (format: FormatName) => string, names: FormatNames) =>
     joined(
-      Object.entries(names).map(([format, text]) => anchor(address(format), text)),
+      Object.entries(names).map(([format, text]) => anchor(address(format as FormatName), text)),
       ', ',
     )
+  const whole = html` All ${conditions.length ? 'that match' : name} as ${links(all, formats.all)}.`
   const titles = ['Attested', 'Chain', ...columns, 'By'].map((each) => html`<th>${each}</th>`)
   const table = html`<table><thead><tr>${titles}</tr></thead>
 <tbody>${joined(rows, '\n')}</tbody></table>`
@@ -78,7 +85,7 @@ export function attestedListPage(parts: ListParts, url: string, trail: Trail): P
     html`<p>${which}, ${orderOf(sort)}.</p>
 ${conditions.length > 0 && list(conditions.map((each) => html`<bdi>${each}</bdi>`))}
 ${paging}${rows.length > 0 && [table, paging]}
-<p>This page as ${links(here, formats.page)}. All ${conditions.length ? 'that match' : name} as ${links(all, formats.all)}.</p>`,
+<p>This page as ${links(here, formats.page)}.${Object.keys(formats.all).length > 0 && whole}</p>`,
   )
 }
 

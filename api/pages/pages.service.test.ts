@@ -226,6 +226,19 @@ describe('the page of the record list', () => {
       ),
     ).toHaveLength(10)
   })
+  test.each([
+    ['near=1,2&radius=9000000&sort=distance', 8],
+    ['near=1,2&sort=distance', 3],
+    ['include=provenance', 8],
+    ['near=1,2&radius=9000000&sort=distance&include=provenance&limit=2&total=true', 8],
+  ])('links only to downloads that succeed, with %s', async (query, count) => {
+    const { text } = await ask(`${LIST}?${query}`, BROWSER)
+    const downloads = linksOf(text).filter(
+      ({ href }) => href.startsWith(`${BASE}${LIST}?`) && /[?&]format=/.test(href),
+    )
+    expect(downloads).toHaveLength(count)
+    for (const { href } of downloads) expect([href, (await ask(href)).status]).toEqual([href, 200])
+  })
   test('describes the filters', async () => {
     const address = `0x${'1'.repeat(39)}a`
     const listText = async (query: string) => textOf((await ask(`${LIST}?${query}`, BROWSER)).text)

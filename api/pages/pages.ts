@@ -66,10 +66,14 @@ export function listPage(
       limit: search.limit,
       formats: {
         page: { json: 'JSON', geojson: 'GeoJSON', csv: 'CSV' },
-        all: {
-          ...{ geojson: 'GeoJSON', ndjson: 'NDJSON', csv: 'CSV' },
-          ...{ geoparquet: 'GeoParquet', flatgeobuf: 'FlatGeobuf' },
-        },
+        // Without a radius, a search by distance has no other address for all its records.
+        all:
+          search.sort.by === 'distance' && given.radius === undefined
+            ? {}
+            : {
+                ...{ geojson: 'GeoJSON', ndjson: 'NDJSON', csv: 'CSV' },
+                ...{ geoparquet: 'GeoParquet', flatgeobuf: 'FlatGeobuf' },
+              },
       },
     },
     url,
