@@ -62,6 +62,12 @@ test.each([
   expect(shownIn([{ properties: cluster }, place, place], look)).toEqual(expected)
 })
 
+test('counts records with the same UID on two chains as two places', async () => {
+  const { shownIn } = await layers()
+  const features = ['celo', 'sepolia', 'celo'].map((chain) => ({ properties: { uid: '0x1', chain } }))
+  expect(shownIn(features, { by: 'chain', hidden: [] })).toEqual({ places: 2, revoked: 0 })
+})
+
 test.each([90, 86, 85.0511287798066, 0, -85.0511287798066, -86, -90])(
   'a change at latitude %d reloads only tiles that exist',
   async (latitude) => {

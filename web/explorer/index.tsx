@@ -11,8 +11,8 @@ import { dragArea, showArea, viewBox } from '../map/area'
 import { middleOf, type Box } from '../map/extent'
 import { followFlights } from '../map/flight'
 import type { Map } from '../map/library'
-import type { Shown } from '../map/record-layers'
-import { addRecords, type RecordKey, type RecordsOnMap } from '../map/records'
+import { keyText, type RecordKey, type Shown } from '../map/record-layers'
+import { addRecords, type RecordsOnMap } from '../map/records'
 import { addLayers, FLAT_MAP_ENDS, frame } from '../map/layers'
 import { WorldMap } from '../map/world-map'
 import { fileOf } from '../panel/handed'
@@ -166,8 +166,8 @@ const pick = (record: RecordKey): void => {
   else pickers[page]?.(record)
 }
 
-const placeInList = ({ chain, uid }: RecordKey) =>
-  document.querySelector<HTMLElement>(`[data-record="${chain}-${uid}"]`)
+const placeInList = (record: RecordKey) =>
+  document.querySelector<HTMLElement>(`[data-record="${keyText(record)}"]`)
 
 /** Watch of the active filters. */
 const filtersWatch = (): Watched => ({
@@ -190,8 +190,8 @@ function useChosen(map: { readonly current: Made | undefined }, version: number)
   const geometry = chosen && full && isOf(full, chosen) ? full.details?.geometry : undefined
   const middle = middleOf(geometry)
   useEffect(() => {
-    map.current?.records.select(chosen?.uid, middle)
-  }, [chosen?.uid, middle?.[0], middle?.[1], map.current])
+    map.current?.records.select(chosen, middle)
+  }, [chosen && keyText(chosen), middle?.[0], middle?.[1], map.current])
   useOpenedView(map, geometry, middle)
   return { chosen, record, opener }
 }

@@ -1,7 +1,7 @@
 import type { RecordFeatureCollection } from '@geospatial-attestation/client'
 import { useLoaded } from '../loading'
 import { geoOnce } from '../service'
-import type { RecordKey } from './records'
+import type { RecordKey } from './record-layers'
 
 /** Maximum number of features of the plain map. */
 export const PLAIN_PLACES = 1_000

@@ -8,6 +8,13 @@ export interface RecordsLook {
   /** slugs of chains, or names of kinds, that are hidden */
   hidden: readonly string[]
 }
+export interface RecordKey {
+  chain: string
+  uid: string
+}
+/** Text that identifies a record. Records on several chains can have the same UID. */
+export const keyText = ({ chain, uid }: RecordKey): string => `${chain}-${uid}`
+
 /** Current content of the map. */
 export interface Shown {
   /** number of places, including those that clusters count */
@@ -201,7 +208,7 @@ export function shownIn(features: readonly { properties: Properties }[], look: R
   let [places, revoked, isPartial] = [0, 0, false]
   for (const { properties } of features) {
     const { uid, point_count: total, revoked_count: revokedCount } = properties
-    const key: unknown = uid ?? properties
+    const key = uid === undefined ? properties : keyText(properties as unknown as RecordKey)
     if (seen.has(key)) continue
     seen.add(key)
     const count = uid === undefined ? shownCount(properties, look) : 1

@@ -7,10 +7,12 @@ import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } fr
 import { positionsOf } from './extent'
 import {
   countText,
+  keyText,
   recordLayers,
   shownCount,
   shownIn,
   SOURCE,
+  type RecordKey,
   type RecordsLook,
   type Shown,
 } from './record-layers'
@@ -19,10 +21,6 @@ import './records.css'
 
 /** Records on a map, from the service's vector tiles (docs/reference/tiles.md). */
 
-export interface RecordKey {
-  chain: string
-  uid: string
-}
 type PaintName = Parameters<Map['setPaintProperty']>[1]
 const LAYERS = ['areas', 'area-edges', 'lines', 'points', 'clusters'].map((name) => `records-${name}`)
 const FADE_MS = 900
@@ -59,7 +57,7 @@ export function addRecords(
   for (const layer of layers) map.addLayer(layer as unknown as AddLayerObject)
 
   const selection = selectionOn(map)
-  const removePointer = followPointer(map, () => look, selection.uid, onSelect)
+  const removePointer = followPointer(map, () => look, selection.record, onSelect)
   const { load, refresh, later, idle } = reloads(map)
   let looking: ReturnType<typeof setTimeout> | undefined
   const subscriptions = [
@@ -115,14 +113,14 @@ export type RecordsOnMap = ReturnType<typeof addRecords>
 /** Mark of the selected record. */
 function selectionOn(map: Map) {
   const marker = new Marker({ element: element('selected-place') })
-  let selected: string | undefined
+  let selected: RecordKey | undefined
   return {
-    uid: () => selected,
+    record: () => selected,
     /** marks a record; `at` is its position; undefined removes the mark */
-    select: (uid: string | undefined, at: readonly [number, number] | undefined) => {
-      if (selected !== undefined) setState(map, selected, { selected: false })
-      selected = uid
-      if (uid !== undefined) setState(map, uid, { selected: true })
+    select: (record: RecordKey | undefined, at: readonly [number, number] | undefined) => {
+      if (selected) setState(map, selected.uid, { selected: false })
+      selected = record
+      if (record) setState(map, record.uid, { selected: true })
       if (at) marker.setLngLat([...at]).addTo(map)
       else marker.remove()
     },
@@ -137,7 +135,7 @@ function selectionOn(map: Map) {
 function followPointer(
   map: Map,
   look: () => RecordsLook,
-  selectedUid: () => string | undefined,
+  selected: () => RecordKey | undefined,
   onSelect: (record: RecordKey) => void,
 ): () => void {
   const popup = new Popup({ closeButton: false, closeOnClick: false, className: 'hint', offset: 8 })
@@ -181,11 +179,13 @@ function followPointer(
     const records = new globalThis.Map(
       found
         .filter(({ properties }) => properties.uid !== undefined)
-        .map(({ properties }) => [properties.uid as string, properties as unknown as RecordKey]),
+        .map(({ properties }) => properties as unknown as RecordKey)
+        .map((record) => [keyText(record), record]),
     )
     // If there are several records at one position, each click shows the next one.
-    const uids = [...records.keys()]
-    const next = records.get(uids[(uids.indexOf(selectedUid() ?? '') + 1) % uids.length] ?? '')
+    const keys = [...records.keys()]
+    const last = selected()
+    const next = records.get(keys[(keys.indexOf(last ? keyText(last) : '') + 1) % keys.length] ?? '')
     if (next) onSelect({ chain: next.chain, uid: next.uid })
   }
   const subscriptions = [
