@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Marked } from 'marked'
 import { html, trusted, type Html } from '../http/html'
 import { clientOf } from '../http/limits'
-import { anchor, list, page, searchForm, searchText, sendPage } from '../http/pages'
+import { anchor, list, page, rootOf, searchForm, searchText, sendPage } from '../http/pages'
 import { busyWith } from '../http/semaphore'
 import { Turns } from '../http/turns'
 import { beginWork, workOf } from '../http/work'
@@ -66,10 +66,10 @@ export function manualPageRoutes(
     })
   }
   const redirect = (from: string, to: string) =>
-    app.get(from, { schema: { hide: true } }, (_request, reply) => reply.redirect(to, 308))
+    app.get(from, { schema: { hide: true } }, ({ url }, reply) => reply.redirect(`${rootOf(url)}${to}`, 308))
   redirect('/guide', 'manual')
   for (const each of pages)
-    if (each.section === 'guide') redirect(linkTo(each).replace('manual', ''), `../${linkTo(each)}`)
+    if (each.section === 'guide') redirect(linkTo(each).replace('manual', ''), linkTo(each))
 }
 
 function contents(pages: readonly ManualPage[]): Html {

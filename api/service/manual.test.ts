@@ -38,7 +38,7 @@ test('the manual names a file that it does not show by its path in the repositor
 })
 
 describe('the pages of the manual for browsers', () => {
-  const app = Fastify()
+  const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
   manualPageRoutes(app, pages)
   const bodyOf = async (address: string) => {
     const { statusCode, headers, body } = await app.inject(address)
@@ -68,6 +68,7 @@ describe('the pages of the manual for browsers', () => {
     for (const [address, target] of [
       ['/guide', '/manual'],
       ['/guide/client', '/manual/guide/client'],
+      ['/guide/client/', '/manual/guide/client'],
     ] as const) {
       const { statusCode, headers } = await app.inject(address)
       const { pathname } = new URL(headers.location!, `http://service${address}`)
