@@ -602,6 +602,36 @@ test('a subscription that cannot be read stops no other, and resumes at its posi
 })
 
 describe('a changed subscription', () => {
+  test('is sent to a new address immediately, even if the old one returned 410 days ago', async () => {
+    const [gone, target] = [await receiver(() => answers.status(410)), await receiver()]
+    const deliverer = await deliver([subscription(gone.url)], KEPT)
+    await insert(1, 2)
+    while ((await state('disabled IS NOT NULL')).length === 0) await pause(10)
+    await deliverer.stop()
+    await client.query(
+      `UPDATE webhook_subscription SET failing_since = now() - interval '4 days', next_try = now() + interval '6 hours'`,
+    )
+    await client.query(`UPDATE record_change SET changed_at = changed_at - interval '4 days'`)
+    await deliver([subscription(target.url)], KEPT)
+    await target.until(() => target.received.length === 2)
+    expect([told(target.received), await letters()]).toEqual([['record.new 1', 'record.new 2'], []])
+  })
+  test('is retried immediately if its secret changes', async () => {
+    const store = new Store(database.url, () => {})
+    closing.push(() => store.close())
+    const webhooks = new WebhookStore(store.servers)
+    const given = subscription('https://maps.example')
+    await webhooks.setFile([given])
+    await webhooks.add({ ...given, id: 'two' }, 10)
+    await client.query(
+      `UPDATE webhook_subscription SET failures = 9, failing_since = now(), next_try = now(), last_error = 'the receiver returned 401'`,
+    )
+    await webhooks.setFile([{ ...given, secrets: [SECRETS[1]!] }])
+    await webhooks.rotate('two', SECRETS[1]!)
+    expect(await state()).toMatchObject(
+      Array(2).fill({ failures: 0, failing_since: null, next_try: null, last_error: null }),
+    )
+  })
   test('stops after it is deleted during a request, and applies a new address and secret to the next request', async () => {
     const [one, two] = [await receiver(() => answers.slow), await receiver()]
     await deliver([subscription(one.url), subscription(one.url, { id: 'two' })], KEPT)

@@ -250,7 +250,7 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
       const row = await own(webhooks, params.id)
       const secret = madeSecret()
       await webhooks.rotate(row.id, secret)
-      return { ...row, secret }
+      return { ...(await known(webhooks, row.id)), secret }
     },
   )
   app.post(

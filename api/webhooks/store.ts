@@ -92,6 +92,9 @@ const SHOWN = `id, source, url, finality, filter, position, failures, last_error
   ${STATE} AS state,
   (SELECT count(*)::int FROM webhook_dead_letter WHERE subscription = row.id) AS dead_letters`
 
+/** SQL that forgets failures, so that the next message is sent immediately and retried for three days. */
+const RETRIES_RESTART = 'failures = 0, failing_since = NULL, next_try = NULL, last_error = NULL'
+
 /** SQL statements of webhooks, all on the primary. */
 export class WebhookStore {
   private readonly config = apiConnections(3, {})
@@ -103,7 +106,8 @@ export class WebhookStore {
   }
 
   /**
-   * Applies the subscriptions of the settings file. One whose finality changes starts again.
+   * Applies the subscriptions of the settings file. Retries of a changed one restart. One whose finality
+   * changes starts again.
    * @param kept ids of subscriptions that stay unchanged, because their entries are invalid
    */
   async setFile(given: readonly GivenSubscription[], kept: readonly string[] = []): Promise<void> {
@@ -116,6 +120,7 @@ export class WebhookStore {
        SELECT id, 'file', url, finality, filter, secrets, 'infinity' FROM given ORDER BY id
        ON CONFLICT (id) DO UPDATE SET source = 'file', url = excluded.url, finality = excluded.finality,
          filter = excluded.filter, secrets = excluded.secrets, old_until = 'infinity', version = old.version + 1,
+         ${RETRIES_RESTART},
          disabled = CASE WHEN old.url = excluded.url THEN old.disabled END,
          position = CASE WHEN old.finality = excluded.finality THEN old.position END
        WHERE (old.source, old.url, old.finality, old.filter, old.secrets)
@@ -344,11 +349,11 @@ export class WebhookStore {
     await this.query(`DELETE FROM webhook_subscription WHERE id = $1 AND source = 'admin'`, [id])
   }
 
-  /** Replaces the secret. The previous one continues to sign for a day. */
+  /** Replaces the secret, and clears the failures. The previous secret continues to sign for a day. */
   async rotate(id: string, secret: string): Promise<void> {
     await this.query(
       `UPDATE webhook_subscription SET secrets = ARRAY[$2, secrets[1]], version = version + 1,
-         old_until = now() + make_interval(hours => $3) WHERE id = $1 AND source = 'admin'`,
+         old_until = now() + make_interval(hours => $3), ${RETRIES_RESTART} WHERE id = $1 AND source = 'admin'`,
       [id, secret, OLD_SECRET_HOURS],
     )
   }
@@ -356,8 +361,8 @@ export class WebhookStore {
   /** Moves a subscription to this position, and clears its failures. */
   async replay(id: string, position: string): Promise<void> {
     await this.query(
-      `UPDATE webhook_subscription SET position = $2, reset_reason = NULL, reset_at = NULL, failures = 0,
-         failing_since = NULL, next_try = NULL, last_error = NULL, disabled = NULL, version = version + 1 WHERE id = $1`,
+      `UPDATE webhook_subscription SET position = $2, reset_reason = NULL, reset_at = NULL, disabled = NULL,
+         version = version + 1, ${RETRIES_RESTART} WHERE id = $1`,
       [id, position],
     )
   }
