@@ -492,7 +492,10 @@ describe('failures of a delivery', () => {
     for (const { headers } of target.received)
       expect(Math.abs(Number(headers['webhook-timestamp']) - start / 1000)).toBeLessThan(600)
   })
-  test('keep their reason in the dead letter of a process that made no attempt', async () => {
+  test.each([
+    ['still fails', 503],
+    ['works again', 204],
+  ])('turn a message into a dead letter after a stop of days only if the receiver %s', async (_, status) => {
     const target = await receiver(() => answers.status(503))
     const deliverer = await deliver([subscription(target.url)], KEPT)
     await insert(1)
@@ -500,11 +503,17 @@ describe('failures of a delivery', () => {
     await deliverer.stop()
     await client.query(`UPDATE webhook_subscription SET failing_since = failing_since - interval '4 days'`)
     await client.query(`UPDATE record_change SET changed_at = changed_at - interval '4 days'`)
+    const before = target.received.length
+    target.answer = () => answers.status(status)
+    const { position } = (await state())[0]!
     await deliver(undefined, KEPT)
-    while ((await letters()).length === 0) await pause(10)
-    expect([(await letters())[0]!.error, (await state())[0]!.last_error]).toEqual(
-      [503, 503].map((each) => sentence('', each)),
-    )
+    while ((await state())[0]!.position === position) await pause(10)
+    expect(target.received.length).toBe(before + 1)
+    const errors = status === 503 ? [sentence('', status)] : []
+    expect([(await letters()).map(({ error }) => error), (await state())[0]!.last_error]).toEqual([
+      errors,
+      errors[0] ?? null,
+    ])
   })
   test('are retried as long and as often if the clock of the database steps', async () => {
     const target = await receiver(() => answers.status(503))

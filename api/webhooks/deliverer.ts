@@ -262,9 +262,9 @@ export class Deliverer {
   /** Sends the messages of a subscription in sequence, as long as the receiver accepts them. */
   private async deliver(held: Held): Promise<void> {
     const { elapsed, giveUpMs } = this.options
-    while (isDue(held.state, elapsed())) {
+    while (isOverdue(held.state, giveUpMs) || isDue(held.state, elapsed())) {
       const item = held.state.items[0]!
-      if (isOverdue(held.state, elapsed(), giveUpMs)) {
+      if (isOverdue(held.state, giveUpMs)) {
         this.giveUp(held, item)
         continue
       }
@@ -282,7 +282,7 @@ export class Deliverer {
   }
 
   private settle(held: Held, item: Item, { error, status, retryAfter }: Outcome): void {
-    const { elapsed, firstPauseMs, giveUpMs } = this.options
+    const { elapsed, firstPauseMs } = this.options
     const now = elapsed()
     const { trouble } = held.state
     if (error === undefined) {
@@ -292,7 +292,6 @@ export class Deliverer {
     } else {
       const pauseMs = pauseAfter((trouble?.failures ?? 0) + 1, firstPauseMs, retryAfter, this.lease.time)
       this.apply(held, { type: status === 410 ? 'refused' : 'failed', error, at: now, pauseMs })
-      if (held.state.phase === 'waiting' && isOverdue(held.state, now, giveUpMs)) this.giveUp(held, item)
     }
     this.keeper.soon()
   }

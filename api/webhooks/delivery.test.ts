@@ -41,10 +41,16 @@ test('a delivery waits after a failure, and resets its failures once a message i
 })
 test('a delivery abandons a message that fails for too long, and then retries the next message', () => {
   const state = step(steps(located, read(1, 2), begun!), failed(5))
-  expect([isOverdue(state, 104, 100), isOverdue(state, 105, 100)]).toEqual([false, true])
-  const next = step({ ...state, items: [item(1), item(2, 50)] }, expired!)
-  expect(next).toMatchObject({ phase: 'waiting', position: positionOf(1), trouble: { failures: 1 } })
-  expect([isOverdue(next, 149, 100), isOverdue(next, 150, 100)]).toEqual([false, true])
+  const failedAt = (at: number, from = state) => step(step(from, begun!), failed(at))
+  expect([state, failedAt(104), failedAt(105)].map((each) => isOverdue(each, 100))).toEqual([
+    ...[false, false, true],
+  ])
+  const next = step({ ...failedAt(105), items: [item(1), item(2, 50)] }, expired!)
+  expect(next).toMatchObject({ phase: 'waiting', position: positionOf(1), trouble: { failures: 2 } })
+  expect([next, failedAt(149, next), failedAt(150, next)].map((each) => isOverdue(each, 100))).toEqual([
+    ...[false, false, true],
+  ])
+  expect(isOverdue(step(failedAt(150, next), begun!), 100)).toBe(false)
 })
 test('a delivery sends no message after it is refused or dropped', () => {
   const refused = step(steps(located, read(1), begun!), { ...failed(5), type: 'refused' } as DeliveryEvent)

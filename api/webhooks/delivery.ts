@@ -28,6 +28,8 @@ export interface Item {
 export interface Trouble {
   readonly failures: number
   readonly since: number
+  /** Time of this process's last failed attempt; `since` if it has made none. */
+  readonly triedAt: number
   /** Time of the next attempt; 0: immediately. */
   readonly nextTry: number
   readonly error: string | null
@@ -97,7 +99,7 @@ function changes({ items, trouble }: Delivery, event: DeliveryEvent): Partial<De
     case 'refused': {
       const { failures = 0, since = event.at } = trouble ?? {}
       const { error, at, pauseMs } = event
-      return { trouble: { failures: failures + 1, since, nextTry: at + pauseMs, error } }
+      return { trouble: { failures: failures + 1, since, triedAt: at, nextTry: at + pauseMs, error } }
     }
   }
   return {}
@@ -112,9 +114,13 @@ export function isDue({ phase, trouble }: Delivery, now: number): boolean {
   return phase === 'waiting' && (trouble?.nextTry ?? 0) <= now
 }
 
-/** True if the first message has failed for long enough to become a dead letter. */
-export function isOverdue({ items, trouble }: Delivery, now: number, giveUpMs: number): boolean {
-  return trouble !== undefined && now - Math.max(items[0]!.since, trouble.since) >= giveUpMs
+/**
+ * True if the first message was old enough at the last failed attempt to become a dead letter. The current
+ * time does not count: after a stop of the process, the receiver may work again.
+ */
+export function isOverdue({ phase, items, trouble }: Delivery, giveUpMs: number): boolean {
+  if (phase !== 'waiting' || !trouble) return false
+  return trouble.triedAt - Math.max(items[0]!.since, trouble.since) >= giveUpMs
 }
 
 /** True if this process has nothing more to do for the subscription, apart from a request under way. */

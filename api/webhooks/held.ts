@@ -17,6 +17,7 @@ export interface Held {
  */
 export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => number): Held {
   const { failures, failingMs, waitMs, lastError, resetReason, resetAt } = row
+  const since = now - Math.max(0, failingMs ?? 0)
   const position = row.position === null ? undefined : parsePosition(row.position)
   const reset =
     resetReason !== null && position && resetItem(row.id, position, resetReason, resetAt!, momentOf)
@@ -32,7 +33,8 @@ export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => numb
           ? undefined
           : {
               failures,
-              since: now - Math.max(0, failingMs ?? 0),
+              since,
+              triedAt: since,
               nextTry: waitMs === null || waitMs > LONGEST_WISH_MS ? 0 : now + waitMs,
               error: lastError,
             },
