@@ -112,6 +112,20 @@ describe('POST /compute/v0/zones', () => {
       complete: true,
     })
   })
+  test('names all listed points, and does not count them as candidates', async () => {
+    const points = await insertRecords(
+      world.databaseUrl,
+      Array.from({ length: 101 }, () => ({
+        ...{ chain: LOCAL_CHAIN.slug, geometry: { coordinates: [-70, -40], type: 'Point' as const } },
+      })),
+      30_000,
+    )
+    const uids = points.map(({ uid }) => uid)
+    const answer = await ask({ geometry: point(10.5, 50.5), zones: { uids: [...uids, row[0]] } })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+    expect([containing(answer), answer.body.complete]).toEqual([[row[0]], false])
+    expect(answer.body.undecided).toEqual(uids.sort().map((uid) => ({ uid, reason: sentence() })))
+  })
   test('names a revoked zone of a list, but omits a revoked zone of a schema', async () => {
     const uid = await attest(world.chain, locationRequest(polygon(square(60, 20))))
     await revoke(world.chain, uid)

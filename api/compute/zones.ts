@@ -57,7 +57,7 @@ export async function computeZones(
   )
   const now = Math.floor(parts.clock() / 1000)
   const reach = reachOf(geometry.reading, AROUND)
-  const { uids, unplaced } = await zoneCandidates(
+  const { uids, unplaced, others } = await zoneCandidates(
     parts.store.of(work),
     attester.chain.slug,
     zones,
@@ -74,10 +74,10 @@ export async function computeZones(
   const found = {
     results: [] as { uid: string; result: UnsignedResult }[],
     onBoundary: [] as string[],
-    undecided: named.map(({ uid, problem }): Undecided => ({
-      uid,
-      reason: `attestation ${uid} ${noGeometry(problem)}`,
-    })),
+    undecided: [
+      ...named.map(({ uid, problem }) => ({ uid, reason: `attestation ${uid} ${noGeometry(problem)}` })),
+      ...others.map(({ uid, type }) => ({ uid, reason: `${uid}: ${otherThanPolygon(type)}` })),
+    ],
   }
   const left = () => {
     const ms = started + BATCH_BUDGET_MS - performance.now()
@@ -150,8 +150,6 @@ async function measureZone(
   return { result, isOnBoundary: outcome === true }
 }
 
-type Undecided = ZonesResult['undecided'][number]
-
 const byUid = (a: { uid: string }, b: { uid: string }) => (a.uid < b.uid ? -1 : 1)
 
 function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
@@ -184,5 +182,7 @@ function reasonOf(error: unknown): string | undefined {
 /** Throws a GeometryError for a geometry that is not a polygon. */
 function requirePolygon({ layout }: Reading, uid: string): void {
   if (layout.type !== 'Polygon' && layout.type !== 'MultiPolygon')
-    throw new GeometryError(`zones: ${uid}`, `expected a Polygon or a MultiPolygon, got a ${layout.type}`)
+    throw new GeometryError(`zones: ${uid}`, otherThanPolygon(layout.type))
 }
+
+const otherThanPolygon = (type: string) => `expected a Polygon or a MultiPolygon, got a ${type}`

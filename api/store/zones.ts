@@ -9,6 +9,8 @@ import type { Store } from './store'
 /** Zones of one chain: these UIDs in lower case, or the valid records of an attester or a schema. */
 export type ZoneSet = { uids: readonly string[] } | Pick<RecordFilter, 'prover' | 'schema'>
 
+/** Type of a geometry. The end of the canonical JSON has it. */
+const TYPE = `coalesce(substring(right(geometry, 30) FROM '"type":"(\\w+)"}$'), '')`
 /** SQL that is true for a Polygon or a MultiPolygon. It reads the end of the canonical JSON. */
 const IS_POLYGON = `longitude IS NULL AND geom IS NOT NULL AND geometry LIKE '%Polygon"}'`
 
@@ -17,6 +19,8 @@ export interface ZoneCandidates {
   uids: string[]
   /** Records whose place is unknown, with the reason. */
   unplaced: { uid: string; problem: string | null }[]
+  /** Listed records that are not polygons, with the type of their geometry. */
+  others: { uid: string; type: string }[]
 }
 
 /** Row of a zone: `size` in bytes of its geometry; null if its place is unknown. */
@@ -24,6 +28,7 @@ interface ZoneRow {
   uid: string
   size: number | null
   problem: string | null
+  type: string
   isNear: boolean
 }
 
@@ -50,18 +55,21 @@ export async function zoneCandidates(
     const rows = await store.runOnPrimary<ZoneRow>(
       statement((value) => {
         const [mayReach] = conditions({ reaching: reach }, value)
-        return `SELECT uid, ${size}, problem, (NOT (${IS_POLYGON}) OR (${mayReach}) IS TRUE) AS "isNear"
-          FROM location_record WHERE id = ANY(${value(ids)})`
+        return `SELECT uid, ${size}, problem, ${TYPE} AS type,
+          (${mayReach}) IS TRUE AS "isNear" FROM location_record WHERE id = ANY(${value(ids)}) ORDER BY uid`
       }),
       RETRY,
     )
-    const known = new Map(rows.map((row) => [row.uid, row]))
-    const sizeOf = (uid: string) => known.get(uid)?.size ?? Infinity
+    const sizes = new Map(rows.map(({ uid, size }) => [uid, size]))
+    const sizeOf = (uid: string) => sizes.get(uid) ?? Infinity
+    const placed = rows.filter(({ size }) => size !== null)
+    const near = placed.filter(({ type, isNear }) => isNear && type.endsWith('Polygon')).map(({ uid }) => uid)
     return {
-      uids: zones.uids
-        .filter((uid) => !known.has(uid) || (sizeOf(uid) < Infinity && known.get(uid)!.isNear))
-        .sort((a, b) => (sizeOf(a) === sizeOf(b) ? 0 : sizeOf(a) - sizeOf(b))),
-      unplaced: zones.uids.flatMap((uid) => (known.get(uid)?.size === null ? [known.get(uid)!] : [])),
+      uids: [...zones.uids.filter((uid) => !sizes.has(uid)), ...near].sort((a, b) =>
+        sizeOf(a) === sizeOf(b) ? 0 : sizeOf(a) - sizeOf(b),
+      ),
+      unplaced: rows.filter(({ size }) => size === null),
+      others: placed.filter(({ type }) => !type.endsWith('Polygon')),
     }
   }
   const rows = await store.runOnPrimary<ZoneRow>(
@@ -79,5 +87,6 @@ export async function zoneCandidates(
   return {
     uids: rows.flatMap((row) => (row.size === null ? [] : [row.uid])),
     unplaced: rows.filter((row) => row.size === null),
+    others: [],
   }
 }
