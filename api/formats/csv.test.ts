@@ -6,7 +6,8 @@ import { CSV_COLUMNS, csvText, guarded, unguarded } from './csv'
 
 /**
  * True if a spreadsheet may read a cell as a formula. By Unicode's tables, invisible characters are skipped
- * and look-alikes of the signs count.
+ * and look-alikes of the signs count. No formula has a bracket that closes before one opens, so a number, a
+ * closing bracket and the next cells are not a formula.
  */
 function isFormula(cell: string): boolean {
   const seen = [...cell].filter(
@@ -14,7 +15,7 @@ function isFormula(cell: string): boolean {
   )
   return (
     /^[=+\-−@]/.test(seen[0]?.normalize('NFKC') ?? '') &&
-    !/^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?[,\]}]*$/.test(seen.join(''))
+    !/^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?[,\]}]*([\]}],.*)?$/.test(seen.join(''))
   )
 }
 /**
@@ -67,6 +68,10 @@ describe('the CSV guard, for cells that a spreadsheet could read as a formula,',
       '-33.5;=1',
       '\n-1+cmd|x',
       '\n-1',
+      '\n-5]+cmd',
+      '\n-5 ',
+      '\n-5]',
+      '[;-5',
     ],
   ])('guards the cell %j', check)
   hunt('guards cells of random texts made of the same characters', 2_000, ({ random, cases }) => {
@@ -103,6 +108,7 @@ test('the CSV guard leaves coordinates, WKT, lists and words unchanged', () => {
   const texts = [
     ...['', 'A place', 'x=1', 'a-b, -c', '[-33.5, -1]', '[\n  -33.5,\n  -1.5e-7\n]'],
     ...['{"coordinates":[\n-1\n,-2]}', 'POINT(-1 2)', 'SRID=4326;POINT(-1 -2)'],
+    '{"type":"Point","coordinates":[\n13.1,\n-5]}',
     ...['data:image/png;base64,+/=', "it's; that's", '12;-5;'],
   ]
   for (const text of texts) expect(guarded(text)).toBe(text)
@@ -117,8 +123,38 @@ test('the CSV guard leaves coordinates, WKT, lists and words unchanged', () => {
   )
 })
 
+hunt(
+  'the CSV guard leaves JSON with line breaks before numbers and brackets unchanged',
+  500,
+  ({ random, cases }) => {
+    const number = () => (random() - 0.5) * 10 ** Math.floor(random() * 30 - 15)
+    const pad = () => ' '.repeat(random() * 3)
+    for (let i = 0; i < cases; i++) {
+      const ring = Array.from({ length: 1 + Math.floor(random() * 4) }, () => [number(), number()])
+      const compact = JSON.stringify({ type: 'Polygon', coordinates: [ring] })
+      const text = compact.replace(/-?\d[^,\]]*|\[|$/g, (part) => (part ? `\n${pad()}${part}` : pad()))
+      expect([JSON.parse(text), guarded(text)]).toEqual([JSON.parse(compact), text])
+    }
+  },
+)
+
 test('the CSV guard takes time proportional to the length of the text', () => {
-  for (const part of ['\t', ';', ' ', '\u200b', "'", ';"', '\n-1', '-1 ', '9', '\n9', ' ;= ']) {
+  for (const part of [
+    '\t',
+    ';',
+    ' ',
+    '\u200b',
+    "'",
+    ';"',
+    '\n-1',
+    '\n-1]',
+    ']',
+    '] ',
+    '-1 ',
+    '9',
+    '\n9',
+    ' ;= ',
+  ]) {
     const text = `\n-${part.repeat(1_000_000 / part.length)}x`
     const started = performance.now()
     expect(unguarded(guarded(text))).toBe(text)

@@ -37,8 +37,12 @@ const UNSEEN = '\\p{C}\\p{Z}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800"'
  * that splits by commas honours quotation marks.
  */
 const SEPARATORS = '\\t\\n\\v\\f\\r\\x85\\u2028\\u2029;|'
-/** A number alone between separators, as in coordinates over several lines, is not a formula. */
-const NUMBER = `[+-]?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?[ ,\\]}]*[${SEPARATORS}]`
+/**
+ * A number alone between separators, as in coordinates over several lines, is not a formula. At the end of
+ * the text a closing bracket must follow it: a reader that does not split by commas appends the next cell,
+ * and no formula has a bracket that closes before one opens.
+ */
+const NUMBER = `[+-]?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?[ ,\\]}]*(?:[${SEPARATORS}]|[\\]}] *$)`
 
 const AT_START = new RegExp(`^(?:[\\t\\r\\n']|[${UNSEEN}]*[${STARTS}])`, 'u')
 /**
