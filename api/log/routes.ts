@@ -43,9 +43,11 @@ export async function logRoutes(
   })
 
   app.get('/proof/:leaf', { schema: LOG_ROUTES.proof }, async (request, reply) => {
-    void reply.header('retry-after', SOON_SECONDS)
-    const proof = await log.proof(request.params.leaf, storeFor(request))
-    return reply.removeHeader('retry-after').header('cache-control', 'no-cache').type(TEXT).send(proof)
+    const proof = await log.proof(request.params.leaf, storeFor(request)).catch((error: unknown) => {
+      if (error instanceof RecordsError && error.retryable) void reply.header('retry-after', SOON_SECONDS)
+      throw error
+    })
+    return reply.header('cache-control', 'no-cache').type(TEXT).send(proof)
   })
 
   app.get('/tile/*', { schema: LOG_ROUTES.tile }, async (request, reply) => {
