@@ -347,7 +347,7 @@ describe('the coordinator of a quorum', () => {
         { ...answer, answer: { ...answer.answer, recipient: Wallet.createRandom().address } },
         new Wallet(testAccount(9).privateKey, world.chain.provider),
       ),
-    ).rejects.toMatchObject({ name: 'LandingError', contractError: 'WrongSignature' })
+    ).rejects.toMatchObject({ name: 'AlteredAnswerError' })
   })
 
   test.each(Object.keys(LIES) as (keyof typeof LIES)[])(

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: MIT
-import { encodeAbiParameters, encodeErrorResult, parseAbi, parseAbiParameters, type Hex } from 'viem'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import {
+  encodeAbiParameters,
+  encodeErrorResult,
+  hashTypedData,
+  parseAbi,
+  parseAbiParameters,
+  type Hex,
+} from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { encodeBooleanResult } from '../../../../src/eas'
+import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import type { Chain, QuorumAnswer } from '../types'
 import { landQuorum } from './land'
 
@@ -20,10 +29,18 @@ const answer = {
   ...{ schema: SCHEMA, recipient: RECIPIENT, revocable: true, refUID: hash('0'), epoch: 1 },
   ...{ expirationTime: 2 ** 40 + 5, deadline: TIME + 600, data: encodeBooleanResult(true, claims) as Hex },
 }
-const quorumAnswer = {
-  ...{ ...claims, result: true, chainId: 1, quorum: QUORUM, answer, digest: hash('8'), dissent: [] },
-  ...{ signers: '0x1', signatures: `0x${'6'.repeat(130)}` },
-} as unknown as QuorumAnswer
+const typed = {
+  domain: { name: 'GeoQuorum', version: '1', chainId: 1, verifyingContract: QUORUM },
+  ...{ types: { Answer: QUORUM_FIELDS }, primaryType: 'Answer', message: answer },
+} as never
+let quorumAnswer: QuorumAnswer
+beforeEach(async () => {
+  const signatures = await privateKeyToAccount(hash('6')).signTypedData(typed)
+  quorumAnswer = {
+    ...{ ...claims, result: true, chainId: 1, quorum: QUORUM, answer, digest: hashTypedData(typed) },
+    ...{ signers: '0x1', signatures, dissent: [] },
+  }
+})
 
 /** Wallet on a chain whose quorum refuses all answers. `landed` is true if it has accepted this one. */
 const walletOn = (refusal: Hex, landed: boolean) => {
@@ -56,14 +73,38 @@ const walletOn = (refusal: Hex, landed: boolean) => {
   }
 }
 
+const landOn = (wallet: ReturnType<typeof walletOn>, changes: Partial<QuorumAnswer> = {}) =>
+  landQuorum(
+    { chain: async () => ({ id: 1, slug: 'ethereum', eas: EAS }) as unknown as Chain },
+    ...([{ ...quorumAnswer, ...changes }, wallet] as const),
+  )
+const setClock = (seconds: number) => vi.spyOn(Date, 'now').mockReturnValue(seconds * 1000)
+beforeEach(() => void setClock(TIME + 1))
 afterEach(() => vi.restoreAllMocks())
 
+describe('an answer of a quorum', () => {
+  test('is not sent if a member differs from the signed content', async () => {
+    const wallet = walletOn('0x', false)
+    const request = vi.spyOn(wallet, 'request')
+    await expect(landOn(wallet, { result: false })).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+    expect(request).not.toHaveBeenCalled()
+  })
+  test('is neither simulated nor sent after its deadline', async () => {
+    setClock(answer.deadline + 1)
+    const wallet = walletOn('0x', false)
+    const request = vi.spyOn(wallet, 'request')
+    await expect(landOn(wallet)).rejects.toMatchObject({
+      ...{ name: 'LandingError', contractError: 'DeadlinePassed', transactionHash: undefined },
+    })
+    expect(request.mock.calls.map(([{ method }]) => method)).not.toContain('eth_call')
+  })
+  test('is found after its deadline if it has landed before', async () => {
+    setClock(answer.deadline + 1)
+    expect(await landOn(walletOn('0x', true))).toMatchObject({ uid: UID, already: true })
+  })
+})
+
 describe('an answer of a quorum that the contract refuses', () => {
-  const landOn = (wallet: ReturnType<typeof walletOn>) =>
-    landQuorum(
-      { chain: async () => ({ id: 1, slug: 'ethereum', eas: EAS }) as unknown as Chain },
-      ...[quorumAnswer, wallet],
-    )
   const land = (refusal: Hex, landed: boolean) => landOn(walletOn(refusal, landed))
   const refusals = {
     AlreadyUsed: encodeErrorResult({ abi: ERRORS, errorName: 'AlreadyUsed', args: [hash('8')] }),
@@ -78,7 +119,6 @@ describe('an answer of a quorum that the contract refuses', () => {
     })
   })
   test('waits for a block of its epoch', async () => {
-    vi.spyOn(Date, 'now').mockReturnValue((TIME + 1) * 1000)
     const wallet = walletOn(
       encodeErrorResult({
         abi: ERRORS,
@@ -98,7 +138,7 @@ describe('an answer of a quorum that the contract refuses', () => {
   })
   test('has not landed if its deadline passed before', async () => {
     await expect(land(refusals.DeadlinePassed, false)).rejects.toMatchObject({
-      ...{ name: 'LandingError', contractError: 'DeadlinePassed' },
+      ...{ name: 'LandingError', contractError: 'DeadlinePassed', revertData: refusals.DeadlinePassed },
     })
   })
 })

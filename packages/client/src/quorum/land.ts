@@ -2,14 +2,15 @@
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import type { Context, Landed, LandOptions } from '../context'
 import { ATTESTED, encodeCall, field, getAttestation, tuple, type OnchainAttestation } from '../eas'
-import { AlteredAnswerError, refuseUnknown } from '../errors'
+import { AlteredAnswerError, LandingError, refuseUnknown } from '../errors'
 import { isContentOf, landedAs } from '../landed'
-import { same } from '../says'
-import { attestedUids, inTurn, readAfter, refusal, sameChain, transact } from '../send'
+import { same, timeOf } from '../says'
+import { attestedUids, inTurn, readAfter, refusal, sameChain, sentOf, transact } from '../send'
 import type { ChainReader } from '../reader'
 import { walletOf, type Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
 import { pause } from '../waiting'
+import { signersOf } from './signatures'
 
 /** Landing of a quorum's answers. */
 
@@ -25,7 +26,8 @@ const LAND = [
 
 /**
  * Lands an answer of a quorum, or finds its earlier attestation. Throws an AlteredAnswerError if the answer
- * is not for `contract`, and a LandingError if the contract rejects it.
+ * was altered or is not for `contract`, and a LandingError if its deadline has passed or the contract rejects
+ * it.
  */
 export async function landQuorum(
   context: Pick<Context, 'chain'>,
@@ -41,10 +43,17 @@ export async function landQuorum(
     throw new AlteredAnswerError(
       `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
     )
+  await signersOf(quorumAnswer)
   const wallet = walletOf(signer)
   const chain = await context.chain(chainId)
   const reader = wallet.reader()
   await sameChain(reader, chain)
+  // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
+  if (answer.deadline < Date.now() / 1000) {
+    const before = await landedBefore(reader, chain, quorumAnswer, signal)
+    if (!before) throw tooLate(quorumAnswer)
+    return before
+  }
   const content = {
     ...answer,
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
@@ -66,8 +75,8 @@ export async function landQuorum(
     // The contract checks the deadline first, so an answer that has landed is refused for its deadline later.
     const mayHaveLanded = ['AlreadyUsed', 'DeadlinePassed'].includes(error.contractError!)
     const before = mayHaveLanded && (await landedBefore(reader, chain, quorumAnswer, signal))
-    if (!before) throw error
-    return before
+    if (before) return before
+    throw error.contractError === 'DeadlinePassed' ? tooLate(quorumAnswer, error) : error
   }
   const { receipt } = outcome
   for (const uid of attestedUids(receipt, chain, quorum)) {
@@ -77,6 +86,19 @@ export async function landQuorum(
   }
   throw new AlteredAnswerError(
     `The transaction ${receipt.transactionHash} has no attestation of the answer by ${quorum}: it may not be a GeoQuorum.`,
+  )
+}
+
+function tooLate(
+  { answer }: QuorumAnswer,
+  { transactionHash, revertData }: Partial<LandingError> = {},
+): LandingError {
+  return new LandingError(
+    `The answer did not land: its deadline passed at ${timeOf(answer.deadline)}. ` +
+      `Repeat the question. ${sentOf({ transactionHash })}`,
+    'DeadlinePassed',
+    transactionHash,
+    revertData,
   )
 }
 
