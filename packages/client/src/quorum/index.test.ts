@@ -36,6 +36,16 @@ const operator: typeof fetch = async (input) => {
 
 afterEach(() => void vi.restoreAllMocks())
 
+test('a quorum rejects an operator that is named twice', () => {
+  const operators = ['http://one', 'http://two', 'http://one/']
+  expect(() => quorumOf({ options: { url: 'http://x' } } as Context, { operators, k: 2 })).toThrow(
+    expect.objectContaining({
+      name: 'InvalidInputError',
+      detail: expect.stringContaining('http://one') as unknown,
+    }),
+  )
+})
+
 test('a quorum reads its operator set again once the epoch has ended', async () => {
   const clock = vi.spyOn(Date, 'now')
   const context = { options: { url: 'http://x', chain: 1, fetch: operator } } as unknown as Context

@@ -61,6 +61,8 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
     )
   checkOptions(options)
   const all = operators.map((url) => new Operator(url, context.options))
+  const twice = all.find(({ url }, i) => all.findIndex((each) => each.url === url) < i)
+  if (twice) throw invalidInput(`operators: '${twice.url}' is named twice`)
   const epochs: Epochs = new Map()
   const ask = async (question: Question, given: QuorumAskOptions = {}) => {
     const asked = performance.now()

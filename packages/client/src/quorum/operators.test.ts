@@ -95,6 +95,21 @@ describe('the operators of a quorum', () => {
     }
   })
 
+  test('do not dissent if they agree, and too few others respond', async () => {
+    const agree = await operatorOf((response) => response.end(JSON.stringify(listed())))
+    const down = new Operator('http://127.0.0.1:1', { url: 'http://x' })
+    await expect(named([agree, down], 2)).rejects.toMatchObject({
+      dissent: [{ url: down.url, reason: 'unreachable' }],
+    })
+  })
+
+  test('report the contract that they name instead of the expected one', async () => {
+    const operator = await operatorOf((response) => response.end(JSON.stringify(listed())))
+    await expect(named([operator], 1, ACCOUNTS[0])).rejects.toMatchObject({
+      dissent: [{ reason: 'wrong-epoch', detail: expect.stringContaining(QUORUM) as unknown }],
+    })
+  })
+
   test('are read by a custom fetch without web streams', async () => {
     const custom = async (...request: Parameters<typeof fetch>) => {
       const response = await fetch(...request)

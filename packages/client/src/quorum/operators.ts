@@ -167,15 +167,17 @@ export function currentEpoch(
     let left = operators.length
     const vote = (url: string, listed: Listed[]) => {
       const now = Date.now() / 1000
-      const found = listed.find(
-        (each) =>
-          each.chainId === chainId && isAccount(each.quorum) && (!contract || same(each.quorum, contract)),
-      )
+      const onChain = listed.filter((each) => each.chainId === chainId && isAccount(each.quorum))
+      const found = onChain.find(({ quorum }) => !contract || same(quorum, contract))
       const valid = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil) ?? []
       const epoch = valid.findLast(({ validFrom }) => validFrom <= now - SETTLED_SECONDS) ?? valid.at(-1)
       const hasAccounts = Array.isArray(epoch?.operators) && epoch.operators.every(isAccount)
       if (!found || !epoch || !Number.isInteger(epoch.threshold) || !hasAccounts) {
-        const detail = `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
+        const others = onChain.map(({ quorum }) => quorum).join(', ')
+        const detail =
+          !found && others
+            ? `names the quorum ${others} on chain ${chainId}, not ${contract}`
+            : `no valid epoch of ${contract ? `the quorum ${contract}` : 'a quorum'} on chain ${chainId}`
         return void dissent.push({ url, reason: 'wrong-epoch', detail })
       }
       // Operators with other versions may write the same epoch in another form.
@@ -189,15 +191,20 @@ export function currentEpoch(
     }
     const end = () => {
       if (--left > 0) return
-      const named = [...votes.values()].flatMap(({ urls, quorum, epoch }) =>
+      const groups = [...votes.values()]
+      const named = groups.flatMap(({ urls, quorum, epoch }) =>
         [...urls].map((url): Dissent => {
           return { url, reason: 'wrong-epoch', detail: `names epoch ${epoch.epoch} of ${quorum}` }
         }),
       )
-      const all = [...dissent, ...named]
+      const all = [...dissent, ...(groups.length > 1 ? named : [])]
+      const most = Math.max(0, ...groups.map(({ urls }) => urls.size))
+      const down = all.filter(({ reason }) => reason === 'unreachable').length
+      const total = `of ${operators.length} operators`
       reject(
         new QuorumError(
-          `Fewer than ${k} of ${operators.length} operators name the same epoch on chain ${chainId}. ${summaryOf(all)}`,
+          `${down > 0 ? `${down} ${total} did not respond. ` : ''}${most} ${total} named the same epoch ` +
+            `on chain ${chainId}, and ${k} are needed. ${summaryOf(all)}`,
           all,
         ),
       )
