@@ -136,6 +136,12 @@ export class TooExpensiveError extends UnavailableError {
   override readonly retryAfter = undefined
 }
 
+/** A part of the service is stopped until its operator acts: its message names the action. */
+export class StoppedError extends UnavailableError {
+  override readonly name = 'StoppedError'
+  override readonly retryAfter = undefined
+}
+
 /** The request is malformed. Its message is for the client, in the form of the requested API. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'

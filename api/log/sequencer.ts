@@ -54,9 +54,10 @@ const USUAL: SequencerOptions = {
  */
 const STEP_BYTES = { most: 5_000_000, least: 150_000 }
 
-const REMEDY =
-  'The database was restored from an older backup or lost commits. Restore a newer state, or start a new log ' +
-  '(docs/operations/log.md).'
+const NEW_LOG = 'start a new log (docs/operations/log.md).'
+const REMEDY = `The database was restored from an older backup or lost commits. Restore a newer state, or ${NEW_LOG}`
+/** Returns true for the reason of a closed log that no retry removes, only its operator. */
+export const needsOperator = (reason: string) => reason.endsWith(NEW_LOG)
 
 /** Right edge of the tree and its partial bundle, in memory. */
 interface Tree {
@@ -207,7 +208,7 @@ export class Sequencer {
   private problemOf({ size, root, origin }: LogState): string | undefined {
     const { key, seen } = this
     if (key!.name !== origin)
-      return `LOG_KEY is the key of ${key!.name}, but the log of the database is ${origin}. Set LOG_KEY to its key, or start a new log (docs/operations/log.md).`
+      return `LOG_KEY is the key of ${key!.name}, but the log of the database is ${origin}. Set LOG_KEY to its key, or ${NEW_LOG}`
     if (size < seen.size) return `it had ${seen.size} entries, but the database has ${size} now. ${REMEDY}`
     if (size === seen.size && size > 0 && !equalBytes(root, seen.root))
       return `the tree of ${size} entries has changed. ${REMEDY}`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/tlog'
+import { UnavailableError } from '../http/problems'
 import { LogWriter, type WriterParts } from './writer'
 
 afterEach(() => void vi.useRealTimers())
@@ -60,4 +61,16 @@ test('the writer commits no entry whose answer became invalid while the log acce
   ])
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
   expect(committed).toEqual([1])
+})
+
+test.each([
+  ['too few witnesses have confirmed its size.', 5],
+  ['the tree has changed. Restore a newer state, or start a new log (docs/operations/log.md).', undefined],
+])('the writer recommends a retry unless the operator must act: %s', async (stopped, retryAfter) => {
+  const store = { append: async () => undefined, state: async () => ({ stopped }) }
+  const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => stopped }
+  const writer = new LogWriter(parts as unknown as WriterParts)
+  const error = await writer.append(ENTRY).catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(UnavailableError)
+  expect(error).toMatchObject({ retryAfter })
 })

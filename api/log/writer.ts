@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { INCLUSION_SECONDS, encodeEntry, leafHash, toHex, type Entry } from '../../src/tlog'
-import { UnavailableError } from '../http/problems'
+import { StoppedError, UnavailableError } from '../http/problems'
+import { needsOperator } from './sequencer'
 import type { LogStore } from './store'
 
 /** Promise of the log to include the entry of a signature, which is part of the answer. */
@@ -125,8 +126,9 @@ export class LogWriter {
       const stopped = refusal() ?? (await store.state())?.stopped
       const now = stopped ? Infinity : performance.now()
       const late = waiting.filter(({ until }) => now > until)
+      const Closed = stopped && needsOperator(stopped) ? StoppedError : UnavailableError
       for (const { reject } of late)
-        reject(new UnavailableError(`The transparency log accepts no entries: ${reason(stopped)}`))
+        reject(new Closed(`The transparency log accepts no entries: ${reason(stopped)}`))
       waiting = waiting.filter(({ until }) => now <= until)
       if (waiting.length > 0) await pause(LOOK_EVERY_MS)
     }

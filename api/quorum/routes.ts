@@ -2,7 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { QUORUM_REFUSALS, type QuorumRefusal } from '../../src/errors'
 import { GeometryError } from '../../src/geodesy'
 import { requestValidator, type ComputeParts } from '../compute'
-import { ComputeError, computeErrorHandler, SlowRequestError, UnavailableError } from '../http/problems'
+import {
+  ComputeError,
+  computeErrorHandler,
+  SlowRequestError,
+  StoppedError,
+  UnavailableError,
+} from '../http/problems'
 import { withTypes } from '../http/schema'
 import { workOf } from '../http/work'
 import { quorumsOf } from './epochs'
@@ -46,6 +52,7 @@ export function quorumRoutes(parts: ComputeParts, refusals: Refusals) {
 }
 
 function refusalOf(error: Error): QuorumRefusal {
+  if (error instanceof StoppedError) return 'failed'
   if (error instanceof UnavailableError) return 'not-indexed-yet'
   if (error instanceof GeometryError) return 'invalid-input'
   if (error instanceof SlowRequestError) return 'busy'
