@@ -14,19 +14,23 @@ describe('geo verify of an answer of a quorum', () => {
   let verified: object
   let printed: string[]
   let given: { provider?: unknown } | undefined
+  let asked: unknown
   beforeEach(() => {
     verified = { valid: true, unknown: false, problems: [], operators: [SIGNER] }
     ;[printed, given] = [[], undefined]
   })
-  const run = (content: object = answer, node: () => unknown = () => ({})) => {
+  const run = (content: object = answer, node: () => unknown = () => ({}), options: object = {}) => {
     const same = (text: string) => text
     const geo = {
       chain: async () => ({ id: 1, slug: 'ethereum' }),
-      verifyQuorum: async (_: unknown, options: { provider?: unknown }) => ((given = options), verified),
+      verifyQuorum: async (read: unknown, options: { provider?: unknown }) => {
+        ;[asked, given] = [read, options]
+        return verified
+      },
     }
     const print = (line: string) => void printed.push(line)
     const session = {
-      ...{ geo, options: {}, print, note: print, stdin: async () => JSON.stringify(content) },
+      ...{ geo, options, print, note: print, stdin: async () => JSON.stringify(content) },
       ...{ paint: { good: same, bad: same, bold: same }, node: async () => node() },
       printFields: (rows: [string, string | undefined][]) => rows.forEach((row) => print(row.join(': '))),
     }
@@ -66,6 +70,16 @@ describe('geo verify of an answer of a quorum', () => {
     verified = { ...verified, valid: false, problems: ['x'], ...result }
     expect(await run()).toBe(status)
     expect(printed[0]).toBe(line)
+  })
+
+  test('reads the chain from --chain if the answer names none', async () => {
+    const { chainId: _, ...raw } = answer
+    expect(await run(raw, undefined, { chain: 'ethereum' })).toBe(0)
+    expect(asked).toEqual(answer)
+    await expect(run(raw)).rejects.toBeInstanceOf(UsageError)
+    await expect(run({ ...answer, chainId: 2 }, undefined, { chain: 'ethereum' })).rejects.toBeInstanceOf(
+      UsageError,
+    )
   })
 
   test('rejects an answer without content', async () => {

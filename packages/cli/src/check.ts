@@ -36,18 +36,14 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
       throw new UsageError('--log-policy requires the file of an answer, which names its entry in the log.')
     return verifyAttestation(session, target)
   }
-  const { maxAge, schema, chain, rpc } = session.options
+  const { maxAge, schema, rpc } = session.options
   const requireUid = (name: string) => {
     throw new UsageError(
-      `${name} requires the UID of an attestation: an answer in a file contains its own chain, ` +
-        'schema and time, and the service verifies it.',
+      `${name} requires the UID of an attestation: an answer in a file contains its own schema and ` +
+        'time, and the service verifies it.',
     )
   }
-  for (const [name, given] of Object.entries({
-    '--max-age': maxAge,
-    '--schema': schema,
-    '--chain': chain,
-  }))
+  for (const [name, given] of Object.entries({ '--max-age': maxAge, '--schema': schema }))
     if (given !== undefined) requireUid(name)
   const answer = await readAnswer(session, target)
   if ('signers' in answer) return verifyQuorumAnswer(session, answer)

@@ -101,9 +101,20 @@ export async function readAnswer(
       `${what} does not contain an answer: expected the output of geo distance A B --json > ` +
         'answer.json, or of another operation.',
     )
-  if (typeof answer.chainId !== 'number')
-    throw new UsageError('The answer has no chainId. Add it, such as "chainId": 84532.')
-  return answer as unknown as Answer | BatchAnswer | QuorumAnswer
+  return { ...answer, chainId: await chainIdOf(answer, session) } as unknown as
+    Answer | BatchAnswer | QuorumAnswer
+}
+
+/** Returns the chain of an answer, or of --chain if it names none: responses of the Compute API do not. */
+async function chainIdOf({ chainId }: { chainId?: unknown }, { geo, options, signal }: Session) {
+  const chain = options.chain === undefined ? undefined : await geo.chain(options.chain, { signal })
+  if (typeof chainId !== 'number') {
+    if (chain) return chain.id
+    throw new UsageError('The answer has no chainId. Add it, such as "chainId": 84532, or set --chain.')
+  }
+  if (chain && chain.id !== chainId)
+    throw new UsageError(`The answer is for chain ${chainId}, but --chain names ${chain.slug} (${chain.id}).`)
+  return chainId
 }
 
 /**

@@ -93,7 +93,6 @@ describe('geo, for invalid usage,', () => {
     [['verify', 'two.ndjson'], /^'two.ndjson' has several lines\. Use one of them: sed -n 1p prints/],
     [['verify', 'field.geojson', '--max-age', '5'], /^--max-age requires the UID of an attestation/],
     [['verify', 'field.geojson', '--schema', `0x${'ab'.repeat(32)}`], /^--schema requires the UID/],
-    [['verify', 'field.geojson', '--chain', 'celo'], /^--chain requires the UID/],
     [['verify', 'nothing.json'], /File not found: 'nothing.json'/],
     [
       ['chains', '--url', 'example.org'],
