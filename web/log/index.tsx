@@ -26,6 +26,8 @@ import './log.css'
 const EVERY_SECONDS = 5
 
 interface State extends Awaited<ReturnType<typeof signersOf>> {
+  /** reason why the service signs nothing; undefined if the log is open */
+  reason: string | undefined
   checkpoint: Checkpoint
   policy: Policy
   /** number of entries when the page was opened */
@@ -48,13 +50,16 @@ async function get(path: string, cache: RequestCache = 'default'): Promise<Respo
 
 const text = async (path: string) => (await get(path)).text()
 
+/** Reads the policy of the log, and the reason if the log is closed. */
+const describe = async () => JSON.parse(await text('log/v0/')) as { policy: string; reason?: string }
+
 let policyText: string | undefined
 /**
- * Policy of the log, with the log's key. It is read once, so that a service that later uses another key fails
- * verification.
+ * Policy of the log, with the log's key: the first one that was read, so that a service that later uses
+ * another key fails verification.
  */
 async function policyOf(): Promise<string> {
-  return (policyText ??= (JSON.parse(await text('log/v0/')) as { policy: string }).policy)
+  return (policyText ??= (await describe()).policy)
 }
 
 /** Two checkpoints that the log signed, of which the later tree does not contain the earlier one. */
@@ -114,7 +119,8 @@ const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
  * the tree contains the one that this browser saw last. Throws a HistoryError if it does not.
  */
 async function read(before: State | undefined): Promise<State> {
-  const policy = parsePolicy(await policyOf())
+  const { policy: current, reason } = await describe()
+  const policy = parsePolicy((policyText ??= current))
   // Read first: another tab may store a newer checkpoint than the one that this read returns.
   const earlier = before?.checkpoint ?? (await seenBefore(policy))
   const checkpoint = parseCheckpoint(await text('log/v0/checkpoint'))
@@ -127,7 +133,7 @@ async function read(before: State | undefined): Promise<State> {
     ...[...signers.cosigned.keys()].map((name) => [name, size] as const),
   ])
   return {
-    ...{ ...signers, checkpoint, policy, last },
+    ...{ ...signers, checkpoint, policy, last, reason },
     ...(before
       ? { first: before.first, earlier: before.earlier }
       : { first: size, earlier: earlier?.size || undefined }),
@@ -164,6 +170,7 @@ export default function Log() {
     <section class="log">
       <h1>{say.log.title}</h1>
       <p>{say.log.meaning}</p>
+      {state?.reason !== undefined && <p role="alert">{say.log.closed(state.reason)}</p>}
       {problem && <p role="alert">{problem.text}</p>}
       {problem?.evidence && <pre>{problem.evidence}</pre>}
       {state && <Head state={state} />}

@@ -152,6 +152,7 @@ export const sheet = {
     title: 'Transparency log',
     meaning:
       'Every signature of this service is an entry of an append-only log. This page verifies it in your browser.',
+    closed: (reason: string) => `The log is closed, so the service signs nothing: ${reason}`,
     origin: 'Log',
     key: 'Key',
     entries: 'Entries',
