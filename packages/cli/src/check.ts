@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import { readFileSync } from 'node:fs'
 import type {
   Answer,
   BatchAnswer,
@@ -13,7 +12,7 @@ import type {
 } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, NoEndpointError, UsageError } from './exit'
-import { isUid, readInput } from './inputs'
+import { isUid, readInput, readText } from './inputs'
 import { readAnswer } from './land'
 import { time } from './output'
 import type { Session } from './session'
@@ -52,8 +51,8 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
 }
 
 /** Text of the policy of the transparency log. */
-function policyOf({ options, at }: Session<CheckFlags>): { policy?: string } {
-  return options.logPolicy === undefined ? {} : { policy: readFileSync(at(options.logPolicy), 'utf8') }
+async function policyOf({ options, at }: Session<CheckFlags>): Promise<{ policy?: string }> {
+  return options.logPolicy === undefined ? {} : { policy: await readText(options.logPolicy, at) }
 }
 
 /** Verifies the signatures of a quorum, their accounts, and their entries in the logs of the operators. */
@@ -65,7 +64,7 @@ async function verifyQuorumAnswer(session: Session<CheckFlags>, answer: QuorumAn
     if (error instanceof NoEndpointError) return undefined
     throw error
   })
-  const given = { signal, ...policyOf(session), ...(provider && { provider }) }
+  const given = { signal, ...(await policyOf(session)), ...(provider && { provider }) }
   const { valid, unknown, problems, operators } = await geo.verifyQuorum(answer, given)
   const { deadline } = answer.answer
   const isLate = deadline <= Date.now() / 1000
@@ -134,7 +133,7 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   const { options, geo, paint, signal } = session
   const { slug, id } = await geo.chain(answer.chainId, { signal })
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
-  const policy = policyOf(session)
+  const policy = await policyOf(session)
   const all: (Verification & { valid: boolean; problems: string[]; log?: Logged })[] = []
   for (const each of answers) {
     const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })

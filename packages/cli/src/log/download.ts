@@ -62,8 +62,11 @@ export async function request<Result>(
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof LogFault) throw error
-    const { ConnectionError } = await import('@geospatial-attestation/client')
-    throw new ConnectionError(`${url} does not respond: ${(error as Error).message}.`, { cause: error })
+    const { ConnectionError, messageOf } = await import('@geospatial-attestation/client')
+    const reason = messageOf((error as Error).cause ?? error)
+    throw new ConnectionError(`${url} does not respond (${reason}). Check that the service is running.`, {
+      cause: error,
+    })
   }
 }
 

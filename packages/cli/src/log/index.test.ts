@@ -44,6 +44,17 @@ test('geo log proof prints the proof of each operator that signed, although one 
   expect((await geo('log', 'proof', 'old.json', '--url', 'http://own')).code).toBe(EXIT.usage)
 })
 
+test('geo log monitor reports a service that does not run, and a policy file that does not exist', async () => {
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause: new Error('refused') })))
+  const { code, stderr } = await geo('log', 'monitor', '--once', '--url', 'http://own')
+  expect([code, stderr]).toEqual([EXIT.unreachable, expect.stringMatching(/refused.*Check that the service/)])
+  const missing = await geo('log', 'monitor', '--once', '--log-policy', 'none.txt', '--url', 'http://own')
+  expect([missing.code, missing.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringContaining("File not found: 'none.txt'"),
+  ])
+})
+
 test('geo log monitor requires the cosignatures of the policy that the service publishes', async () => {
   const log = new MemoryLog(await seededKey('own/log/v0', 'ed25519', 1))
   await log.append(Buffer.from('an entry')).sign()

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   INCLUSION_SECONDS,
@@ -12,7 +11,7 @@ import {
   type Policy,
 } from '../../../../src/tlog'
 import { EXIT, UsageError } from '../exit'
-import { parsed } from '../inputs'
+import { parsed, readText } from '../inputs'
 import type { Session } from '../session'
 import { Alarms, unixSeconds } from './alarms'
 import { contentKey } from './attested'
@@ -45,7 +44,7 @@ const AT_ONCE = 8
 async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   const { options, geo, at, note, signal } = session
   let text: string
-  if (options.logPolicy !== undefined) text = readFileSync(at(options.logPolicy), 'utf8')
+  if (options.logPolicy !== undefined) text = await readText(options.logPolicy, at)
   else {
     const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
     const { policy } = (parsed(new TextDecoder().decode(description)) ?? {}) as { policy?: unknown }
