@@ -73,7 +73,7 @@ export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
   'verification-failed':
     'an [offchain attestation](offchain.md) is not what it claims, or is no longer valid; an earlier answer is not one of this service; a [signed request](wallet.md) is not valid',
   'computation-error':
-    'the service failed; or, with `Retry-After`, the database or the RPC endpoint is unreachable, or too many large geometries are being measured; or the geometries are so entangled that measuring them takes more than 20 s (`detail` says which). Nothing was signed',
+    'the service failed; or, with `Retry-After`, the database or the RPC endpoint is unreachable, or too many large geometries are being measured; or the geometries are so entangled that measuring them takes more than 20 s; or the transparency log [accepts no entries](../operations/log.md#when-nothing-is-signed), without `Retry-After` if only the operator can open it (`detail` says which). Nothing was signed',
   'rate-limited': 'too many requests ([limits](limits.md#requests))',
 }
 export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {

@@ -38,10 +38,10 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
     const other = formatVerifierKey(await seededKey('other.example', 'ed25519', 3))
     await page.route('**/log/v0/', (route) =>
       route.fulfill({
-        json: { policy: `log ${other}\nquorum none\n`, open: false, reason: 'it is restored.' },
+        json: { policy: `log ${other}\nquorum none\n`, open: false, reason: 'restored.' },
       }),
     )
-    await page.getByRole('alert').getByText('it is restored.').waitFor()
+    await page.getByRole('alert').getByText('restored.').waitFor()
     expect(await verify(answer.log.leaf)).toMatch(/^Included/)
     expect(
       await verify(JSON.stringify({ ...answer, log: { ...answer.log, leaf: 'ab'.repeat(32) } })),

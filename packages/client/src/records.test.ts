@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { recordsOf, type RecordEvent, type StreamOptions } from './records'
 
-vi.mock('./waiting', () => ({ pause: async () => {} }))
-
-/** Streams these connections, each a list of chunks, and ends before the next one. */
+/** Streams these connections, each a list of chunks, and leaves at the end of the last one. */
 async function streamed(connections: readonly (readonly (string | Uint8Array<ArrayBuffer>)[])[]) {
   const leaving = new AbortController()
   const asked: (string | null)[] = []
   const events: RecordEvent[] = []
   const positions: string[] = []
   const records = recordsOf('https://geo.example', async ({ headers }) => {
-    const chunks = connections[asked.push(headers.get('last-event-id')) - 1]
-    if (!chunks) leaving.abort()
+    const chunks = [...connections[asked.push(headers.get('last-event-id')) - 1]!]
     const body = new ReadableStream({
-      start: (controller) => {
-        for (const chunk of chunks ?? [])
-          controller.enqueue(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)
+      pull: (controller) => {
+        const chunk = chunks.shift()
+        if (chunk !== undefined)
+          return controller.enqueue(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)
+        if (asked.length === connections.length) leaving.abort()
         controller.close()
       },
     })
@@ -32,6 +31,7 @@ describe('a stream', () => {
     const { asked, positions } = await streamed([
       ['retry: 3000\n\n', ':\nid: e,base.1\n\n', ':\nid: e,base.2\n\n'],
       [':\n\n', ':\nid: cut'],
+      [],
     ])
     expect(asked).toEqual([null, 'e,base.2', 'e,base.2'])
     expect(positions).toEqual(['e,base.1', 'e,base.2'])
