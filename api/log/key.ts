@@ -10,6 +10,9 @@ import {
 } from '../../src/tlog'
 import type { LogStore } from './store'
 
+/** End of a reason for a closed log that only its operator can remove. */
+export const NEW_LOG = 'start a new log (docs/operations/log.md).'
+
 /** Source of the log's key: the setting LOG_KEY, or a key that the first process generates and stores. */
 export class KeySource {
   /**
@@ -28,7 +31,7 @@ export class KeySource {
     const { key, origin } = (await store.state())!
     if (key === null)
       throw new Error(
-        `LOG_KEY: missing. The log ${origin} was created with this setting: set it to the key of the log.`,
+        `LOG_KEY: missing. The log ${origin} was created with this setting: set it to the key of the log, or ${NEW_LOG}`,
       )
     return parseSignerKey(key)
   }

@@ -97,10 +97,12 @@ export class SignatureLog {
 
   /**
    * Returns the verifier key of the log as text, and the policy of its readers, which names it. Witnesses
-   * have their https URLs: a URL with http or a password is for this service only.
+   * have their https URLs: a URL with http or a password is for this service only. Throws an
+   * UnavailableError if the setting LOG_KEY, which has the key, is missing.
    */
   async verifier({ key: text }: LogState): Promise<{ key: string; policy: string }> {
-    const key = this.given ?? (await parseSignerKey(text!))
+    const key = this.given ?? (text === null ? undefined : await parseSignerKey(text))
+    if (!key) throw new UnavailableError(`The key of the transparency log is unknown: ${this.closedBy(null)}`)
     const { witnesses: all, groups, quorum } = this.policy ?? parsePolicy('quorum none')
     const witnesses = new Map(
       [...all].map(([name, each]) => [name, isPublic(each.url) ? each : { key: each.key }] as const),

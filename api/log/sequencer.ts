@@ -20,7 +20,7 @@ import {
   type SignerKey,
   type Tile,
 } from '../../src/tlog'
-import type { KeySource } from './key'
+import { NEW_LOG, type KeySource } from './key'
 import { HASH_BYTES } from './leaf-keys'
 import type { Group, LogState, LogStore, Step } from './store'
 import type { Round, Witnesses } from './witnesses'
@@ -54,7 +54,6 @@ const USUAL: SequencerOptions = {
  */
 const STEP_BYTES = { most: 5_000_000, least: 150_000 }
 
-const NEW_LOG = 'start a new log (docs/operations/log.md).'
 const REMEDY = `The database was restored from an older backup or lost commits. Restore a newer state, or ${NEW_LOG}`
 /** Returns true for the reason of a closed log that no retry removes, only its operator. */
 export const needsOperator = (reason: string) => reason.endsWith(NEW_LOG)

@@ -64,11 +64,26 @@ test('the writer commits no entry whose answer became invalid while the log acce
 })
 
 test.each([
-  ['too few witnesses have confirmed its size.', 5],
-  ['the tree has changed. Restore a newer state, or start a new log (docs/operations/log.md).', undefined],
-])('the writer recommends a retry unless the operator must act: %s', async (stopped, retryAfter) => {
-  const store = { append: async () => undefined, state: async () => ({ stopped }) }
-  const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => stopped }
+  ['too few witnesses have confirmed its size.', true, 5],
+  [
+    'the tree has changed. Restore a newer state, or start a new log (docs/operations/log.md).',
+    true,
+    undefined,
+  ],
+  // A process without the key has not even read the state.
+  [
+    'LOG_KEY: missing. Set it to the key of the log, or start a new log (docs/operations/log.md).',
+    false,
+    undefined,
+  ],
+])('the writer recommends a retry unless the operator must act: %s', async (why, isStored, retryAfter) => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const append = () => {
+    vi.advanceTimersByTime(4_001)
+    return Promise.resolve(undefined)
+  }
+  const store = { append, state: async () => ({ stopped: isStored ? why : null }) }
+  const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => why }
   const writer = new LogWriter(parts as unknown as WriterParts)
   const error = await writer.append(ENTRY).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(UnavailableError)

@@ -126,9 +126,9 @@ export class LogWriter {
       const stopped = refusal() ?? (await store.state())?.stopped
       const now = stopped ? Infinity : performance.now()
       const late = waiting.filter(({ until }) => now > until)
-      const Closed = stopped && needsOperator(stopped) ? StoppedError : UnavailableError
-      for (const { reject } of late)
-        reject(new Closed(`The transparency log accepts no entries: ${reason(stopped)}`))
+      const why = reason(stopped)
+      const Closed = needsOperator(why) ? StoppedError : UnavailableError
+      for (const { reject } of late) reject(new Closed(`The transparency log accepts no entries: ${why}`))
       waiting = waiting.filter(({ until }) => now <= until)
       if (waiting.length > 0) await pause(LOOK_EVERY_MS)
     }

@@ -25,9 +25,10 @@ import './log.css'
 /** Seconds between two reads of the checkpoint. */
 const EVERY_SECONDS = 5
 
+/** Number of these reads after which the page reads again whether the log is closed. */
+const DESCRIBED_EVERY = 3
+
 interface State extends Awaited<ReturnType<typeof signersOf>> {
-  /** reason why the service signs nothing; undefined if the log is open */
-  reason: string | undefined
   checkpoint: Checkpoint
   policy: Policy
   /** number of entries when the page was opened */
@@ -50,16 +51,21 @@ async function get(path: string, cache: RequestCache = 'default'): Promise<Respo
 
 const text = async (path: string) => (await get(path)).text()
 
-/** Reads the policy of the log, and the reason if the log is closed. */
-const describe = async () => JSON.parse(await text('log/v0/')) as { policy: string; reason?: string }
-
-let policyText: string | undefined
 /**
  * Policy of the log, with the log's key: the first one that was read, so that a service that later uses
  * another key fails verification.
  */
+let policyText: string | undefined
 async function policyOf(): Promise<string> {
-  return (policyText ??= (await describe()).policy)
+  if (policyText === undefined) await closedBy()
+  return policyText!
+}
+
+/** Reads why the service signs nothing; undefined if the log is open. */
+async function closedBy(): Promise<string | undefined> {
+  const { policy, reason } = JSON.parse(await text('log/v0/')) as { policy: string; reason?: string }
+  policyText ??= policy
+  return reason
 }
 
 /** Two checkpoints that the log signed, of which the later tree does not contain the earlier one. */
@@ -119,8 +125,7 @@ const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
  * the tree contains the one that this browser saw last. Throws a HistoryError if it does not.
  */
 async function read(before: State | undefined): Promise<State> {
-  const { policy: current, reason } = await describe()
-  const policy = parsePolicy((policyText ??= current))
+  const policy = parsePolicy(await policyOf())
   // Read first: another tab may store a newer checkpoint than the one that this read returns.
   const earlier = before?.checkpoint ?? (await seenBefore(policy))
   const checkpoint = parseCheckpoint(await text('log/v0/checkpoint'))
@@ -133,7 +138,7 @@ async function read(before: State | undefined): Promise<State> {
     ...[...signers.cosigned.keys()].map((name) => [name, size] as const),
   ])
   return {
-    ...{ ...signers, checkpoint, policy, last, reason },
+    ...{ ...signers, checkpoint, policy, last },
     ...(before
       ? { first: before.first, earlier: before.earlier }
       : { first: size, earlier: earlier?.size || undefined }),
@@ -144,17 +149,22 @@ async function read(before: State | undefined): Promise<State> {
 export default function Log() {
   const [state, setState] = useState<State>()
   const [problem, setProblem] = useState<{ text: string; evidence?: string | undefined }>()
+  const [reason, setReason] = useState<string>()
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>
     let left = false
     let latest: State | undefined
+    let reads = 0
     const again = async () => {
       try {
+        // Read before the verification, which may fail while the log is closed.
+        if (reads++ % DESCRIBED_EVERY === 0) setReason(await closedBy())
         latest = await read(latest)
         if (left) return
         setState(latest)
         setProblem(undefined)
       } catch (error) {
+        reads = 0
         const evidence = error instanceof HistoryError ? error.evidence : undefined
         setProblem({ text: reasonOf(error), evidence })
       }
@@ -170,7 +180,7 @@ export default function Log() {
     <section class="log">
       <h1>{say.log.title}</h1>
       <p>{say.log.meaning}</p>
-      {state?.reason !== undefined && <p role="alert">{say.log.closed(state.reason)}</p>}
+      {reason !== undefined && <p role="alert">{say.log.closed(reason)}</p>}
       {problem && <p role="alert">{problem.text}</p>}
       {problem?.evidence && <pre>{problem.evidence}</pre>}
       {state && <Head state={state} />}
