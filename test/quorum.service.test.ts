@@ -427,8 +427,8 @@ describe('the coordinator of a quorum', () => {
 
   test('counts an operator once, although two URLs lead to this operator', async () => {
     const [first, second] = proxies.map(({ url }) => url)
-    const others = ['127.1', '127.0.1'].map((host) => first!.replace('127.0.0.1', host))
-    const asked = await quorumOf({ operators: [first, ...others, second], k: 3 })
+    const other = first!.replace('127.0.0.1', 'localhost')
+    const asked = await quorumOf({ operators: [first, other, second], k: 3 })
     await expect(asked.area(POLYGON as never)).rejects.toMatchObject({ name: 'QuorumError' })
   })
 

@@ -36,12 +36,19 @@ const operator: typeof fetch = async (input) => {
 
 afterEach(() => void vi.restoreAllMocks())
 
-test('a quorum rejects an operator that is named twice', () => {
-  const operators = ['http://one', 'http://two', 'http://one/']
+test.each([
+  ['http://one', 'http://one/'],
+  ['http://localhost:3001', 'http://LOCALHOST:3001'],
+  ['https://one.example', 'https://one.example:443'],
+  ['http://127.0.0.1', 'http://127.1'],
+  ['http://one/x', 'http://one/x?'],
+  ['http://one/x', 'http://one/x/#y'],
+])('a quorum rejects an operator that is named twice: %s, %s', (first, second) => {
+  const operators = [first, 'http://two', second]
   expect(() => quorumOf({ options: { url: 'http://x' } } as Context, { operators, k: 2 })).toThrow(
     expect.objectContaining({
       name: 'InvalidInputError',
-      detail: expect.stringContaining('http://one') as unknown,
+      detail: expect.stringContaining(`'${first}'`) as unknown,
     }),
   )
 })

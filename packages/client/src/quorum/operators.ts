@@ -73,12 +73,15 @@ interface Listed {
 
 /** Service of one operator. */
 export class Operator {
+  /** the same for all spellings of a URL: two operators with the same URL count as one */
   readonly url: string
   private readonly send: Send
 
   constructor(url: string, options: GeoOptions) {
     if (!URL.canParse(url)) throw invalidInput(`operators: '${url}' is not a URL`)
-    this.url = url.replace(/\/+$/, '')
+    const canonical = new URL(url)
+    canonical.search = canonical.hash = ''
+    this.url = canonical.href.replace(/\/+$/, '')
     this.send = sender({ url: this.url, retries: 0, fetch: limitedFetch(options) })
   }
 
