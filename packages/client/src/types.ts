@@ -109,9 +109,9 @@ export interface QuorumSignature extends Claims {
 export interface Dissent {
   url: string
   /**
-   * reason that the operator stated; `unreachable` if it did not respond; `invalid-signature` if its
-   * signature does not verify, or is not of the question; `other-payload` if operators signed different
-   * payloads for the same request
+   * reason that the operator stated; `unreachable` if it did not respond, or its response cannot be read;
+   * `invalid-signature` if its signature does not verify, or is not of the question; `other-payload` if
+   * operators signed different payloads for the same request
    */
   reason: QuorumRefusal | 'unreachable' | 'invalid-signature' | 'other-payload'
   detail: string

@@ -110,6 +110,13 @@ describe('the operators of a quorum', () => {
     })
   })
 
+  test('are read despite values that are no quorums or epochs', async () => {
+    const [quorum] = listed()
+    const body = [null, 5, { ...quorum, epochs: [null, EPOCH, null] }, null]
+    const operator = await operatorOf((response) => response.end(JSON.stringify(body)))
+    expect(await named([operator], 1)).toMatchObject({ quorum: QUORUM, epoch: EPOCH })
+  })
+
   test('are read by a custom fetch without web streams', async () => {
     const custom = async (...request: Parameters<typeof fetch>) => {
       const response = await fetch(...request)

@@ -89,7 +89,7 @@ export class Operator {
   async list(chainId: number, signal: AbortSignal): Promise<Listed[]> {
     for (;;) {
       const listed = await this.json<Listed[]>(new Request(`${this.url}/quorum/v0`), signal)
-      const found = listed.find((each) => each.chainId === chainId)
+      const found = listed.find((each) => each?.chainId === chainId)
       if (signal.aborted || found?.epochs.length !== 0) return listed
       await pause(AGAIN_MS, signal).catch(() => {})
     }
@@ -142,7 +142,7 @@ export async function quorumOfService(
   if (!response.ok) return undefined
   const listed = (await requireJson(response, url).json()) as Listed[]
   if (!Array.isArray(listed)) throw new ServiceVersionError(`The service at ${url} lists no quorums.`)
-  return listed.find((each) => each.chainId === chainId && isAccount(each.quorum))
+  return listed.find((each) => each?.chainId === chainId && isAccount(each.quorum))
 }
 
 /** True if a value is an address. An operator may send any JSON. */
@@ -170,9 +170,9 @@ export function currentEpoch(
     let left = operators.length
     const vote = (url: string, listed: Listed[]) => {
       const now = Date.now() / 1000
-      const onChain = listed.filter((each) => each.chainId === chainId && isAccount(each.quorum))
+      const onChain = listed.filter((each) => each?.chainId === chainId && isAccount(each.quorum))
       const found = onChain.find(({ quorum }) => !contract || same(quorum, contract))
-      const valid = found?.epochs.filter((each) => each.validFrom <= now && now < each.validUntil) ?? []
+      const valid = found?.epochs.filter((each) => each?.validFrom <= now && now < each.validUntil) ?? []
       const epoch = valid.findLast(({ validFrom }) => validFrom <= now - SETTLED_SECONDS) ?? valid.at(-1)
       const hasAccounts = Array.isArray(epoch?.operators) && epoch.operators.every(isAccount)
       if (!found || !epoch || !Number.isInteger(epoch.threshold) || !hasAccounts) {
@@ -206,7 +206,7 @@ export function currentEpoch(
       const total = `of ${operators.length} operators`
       reject(
         new QuorumError(
-          `${down > 0 ? `${down} ${total} did not respond. ` : ''}${most} ${total} named the same epoch ` +
+          `${down > 0 ? `${down} ${total} could not be read. ` : ''}${most} ${total} named the same epoch ` +
             `on chain ${chainId}, and ${k} are needed. ${summaryOf(all)}`,
           all,
         ),
