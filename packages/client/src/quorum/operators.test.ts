@@ -110,6 +110,27 @@ describe('the operators of a quorum', () => {
     })
   })
 
+  test('do not fill the error with their own text', async () => {
+    const many = Array.from({ length: 1_000 }, () => listed()[0])
+    const text = 'x'.repeat(100_000)
+    const responses = [many, listed({ ...EPOCH, epoch: text }, ACCOUNTS[0]), { title: 'x', detail: text }]
+    const operators = await Promise.all(
+      responses.map((body, i) =>
+        operatorOf((response) => {
+          response.statusCode = i === 2 ? 500 : 200
+          response.end(JSON.stringify(body))
+        }),
+      ),
+    )
+    const { message, dissent } = await named(operators, 2, ACCOUNTS[0]).then(
+      () => expect.unreachable(),
+      (error: QuorumError) => error,
+    )
+    expect(message).toContain('997 more')
+    expect(message.length).toBeLessThan(2_000)
+    expect(dissent).toHaveLength(3)
+  })
+
   test('are read despite values that are no quorums or epochs', async () => {
     const [quorum] = listed()
     const body = [null, 5, { ...quorum, epochs: [null, EPOCH, null] }, null]

@@ -154,6 +154,9 @@ const isAccount = (value: unknown) => typeof value === 'string' && isAddress(val
  */
 const SETTLED_SECONDS = 60
 
+/** Maximum number of quorums of an operator in an error. */
+const MAX_NAMED = 3
+
 /**
  * Returns the contract and the newest valid epoch that k operators name. During the first SETTLED_SECONDS of
  * an epoch, the earlier one is preferred while it is valid. Throws a QuorumError.
@@ -175,8 +178,11 @@ export function currentEpoch(
       const valid = found?.epochs.filter((each) => each?.validFrom <= now && now < each.validUntil) ?? []
       const epoch = valid.findLast(({ validFrom }) => validFrom <= now - SETTLED_SECONDS) ?? valid.at(-1)
       const hasAccounts = Array.isArray(epoch?.operators) && epoch.operators.every(isAccount)
-      if (!found || !epoch || !Number.isInteger(epoch.threshold) || !hasAccounts) {
-        const others = onChain.map(({ quorum }) => quorum).join(', ')
+      const hasNumbers = Number.isInteger(epoch?.epoch) && Number.isInteger(epoch?.threshold)
+      if (!found || !epoch || !hasNumbers || !hasAccounts) {
+        const first = onChain.slice(0, MAX_NAMED).map(({ quorum }) => quorum)
+        const more = onChain.length - first.length
+        const others = [...first, ...(more > 0 ? [`${more} more`] : [])].join(', ')
         const detail =
           !found && others
             ? `names the quorum ${others} on chain ${chainId}, not ${contract}`
@@ -227,9 +233,14 @@ export function dissentOf(url: string, error: unknown): Dissent {
   return { url, reason, detail: error.detail }
 }
 
+/** Maximum length of an operator's reason in a message. The dissent has all of it. */
+const MAX_DETAIL = 500
+
 /** Describes the operators without a signature in one paragraph. */
 export function summaryOf(dissent: readonly Dissent[]): string {
   return dissent
-    .map(({ url, reason, detail }) => `${url}: ${reason} (${detail.replace(/\.$/, '')}).`)
+    .map(
+      ({ url, reason, detail }) => `${url}: ${reason} (${detail.slice(0, MAX_DETAIL).replace(/\.$/, '')}).`,
+    )
     .join(' ')
 }
