@@ -15,22 +15,31 @@ const registered = (uid: string, fields: string) =>
     [uid as `0x${string}`, ZERO_ADDRESS, true, fields],
   ])
 
-test.each(['contract', 'wallet'])(
-  'the error of a place that the %s rejects names the registration of its schema',
-  async (who) => {
+test.each([
+  ['contract', 'registers', true],
+  ['wallet', 'registers', true],
+  ['contract', 'does not register', false],
+])(
+  'the error of a place that the %s rejects names the transaction that %s its schema',
+  async (who, _, registers) => {
+    let sent = 0
     const provider = {
       request: async ({ method, params }: { method: string; params: any[] }) => {
         if (method === 'eth_requestAccounts') return [USER]
         if (method === 'eth_chainId') return '0x1'
         const { to, data } = params[0]
-        if (method === 'eth_call' && to === REGISTRY)
-          return data.startsWith(selector('getSchema(bytes32)')) ? registered(ZERO_HASH, '') : '0x'
+        if (method === 'eth_call' && to === REGISTRY) {
+          if (data.startsWith(selector('getSchema(bytes32)'))) return registered(ZERO_HASH, '')
+          if (sent === 0) return '0x'
+          throw Object.assign(new Error('reverted'), { data: selector('AlreadyExists()') })
+        }
         if (method === 'eth_call' && who === 'contract')
           throw Object.assign(new Error('reverted'), { data: selector('InvalidSchema()') })
         if (method === 'eth_sendTransaction' && to === EAS) throw new Error('rejected')
-        if (method === 'eth_sendTransaction') return HASH
+        if (method === 'eth_sendTransaction') return (sent++, HASH)
         if (method === 'eth_call') return '0x'
-        return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs: [] }
+        const status = registers ? '0x1' : '0x0'
+        return { status, blockNumber: '0x7', transactionHash: HASH, logs: [] }
       },
     }
     const chain = { id: 1, slug: 'ethereum', eas: EAS, schemaRegistry: REGISTRY } as Chain
@@ -38,7 +47,7 @@ test.each(['contract', 'wallet'])(
     const attesting = attestPlaces(context, [1, 2], provider, { registerSchema: true, unchecked: true })
     const { name, message } = await attesting.catch((error: Error) => error as any)
     expect(name).toBe(who === 'contract' ? 'LandingError' : 'SignerError')
-    expect(message).toContain(HASH)
+    expect(message).toContain(registers ? `for it is ${HASH}` : `${HASH} failed`)
     expect(message).not.toContain('Nothing was sent')
   },
 )

@@ -192,7 +192,7 @@ async function sendAll(
       // This transaction was not sent, but earlier ones were.
       const problem = message.replace(/ Nothing was sent\.$/, '')
       if (done.length === 0 && registration && error instanceof GeoError)
-        error.message = `${problem} The schema is registered. The transaction for it is ${registration}.`
+        error.message = `${problem} The schema is registered. ${registration}`
       if (done.length === 0) throw error
       throw new PartlyAttestedError(
         `At least the first ${done.length} of ${contents.length} places are attested. The state of ` +
@@ -206,7 +206,7 @@ async function sendAll(
   return done
 }
 
-/** Registers a schema. Returns the hash of the transaction, if one was needed. */
+/** Registers a schema. Returns a sentence that names the transaction, if one was sent. */
 async function register(
   { signer, wallet, chain, schema }: Attesting,
   signal: AbortSignal | undefined,
@@ -222,7 +222,11 @@ async function register(
   // AlreadyExists: another account has registered the schema in the meantime.
   if ('refused' in outcome && contractError(outcome.refused) !== 'AlreadyExists')
     throw await refusal(outcome, `The schema ${schema.uid} was not registered`)
-  return 'refused' in outcome ? outcome.transactionHash : outcome.receipt.transactionHash
+  if (!('refused' in outcome)) return `The transaction for it is ${outcome.receipt.transactionHash}.`
+  const { transactionHash } = outcome
+  return (
+    transactionHash && `The transaction ${transactionHash} failed, because another account registered it.`
+  )
 }
 
 /** Attests places in one transaction. */
