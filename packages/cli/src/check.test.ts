@@ -4,6 +4,7 @@ import { verify, type CheckFlags } from './check'
 import { NoEndpointError, UsageError } from './exit'
 import type { Session } from './session'
 
+const CELO = { id: 42220, slug: 'celo' }
 const SIGNER = { index: 0, operator: '0x1' }
 const answer = {
   ...{ chainId: 1, quorum: '0x1', signers: '0x1', signatures: '0x1', answer: { deadline: 1 } },
@@ -19,10 +20,15 @@ describe('geo verify of an answer of a quorum', () => {
     verified = { valid: true, unknown: false, problems: [], operators: [SIGNER] }
     ;[printed, given] = [[], undefined]
   })
-  const run = (content: object = answer, node: () => unknown = () => ({}), options: object = {}) => {
+  const run = (
+    content: object = answer,
+    node: () => unknown = () => ({}),
+    options: object = {},
+    env: object = {},
+  ) => {
     const same = (text: string) => text
     const geo = {
-      chain: async () => ({ id: 1, slug: 'ethereum' }),
+      chain: async (which: unknown) => (which === 'celo' ? CELO : { id: 1, slug: 'ethereum' }),
       verifyQuorum: async (read: unknown, options: { provider?: unknown }) => {
         ;[asked, given] = [read, options]
         return verified
@@ -30,7 +36,7 @@ describe('geo verify of an answer of a quorum', () => {
     }
     const print = (line: string) => void printed.push(line)
     const session = {
-      ...{ geo, options, print, note: print, stdin: async () => JSON.stringify(content) },
+      ...{ geo, options, context: { env }, print, note: print, stdin: async () => JSON.stringify(content) },
       ...{ paint: { good: same, bad: same, bold: same }, node: async () => node() },
       printFields: (rows: [string, string | undefined][]) => rows.forEach((row) => print(row.join(': '))),
     }
@@ -72,10 +78,19 @@ describe('geo verify of an answer of a quorum', () => {
     expect(printed[0]).toBe(line)
   })
 
-  test('reads the chain from --chain if the answer names none', async () => {
+  test('reads the chain from --chain or GEO_CHAIN if the answer names none', async () => {
     const { chainId: _, ...raw } = answer
     expect(await run(raw, undefined, { chain: 'ethereum' })).toBe(0)
     expect(asked).toEqual(answer)
+    const env = { GEO_CHAIN: 'celo' }
+    for (const [content, options, chainId] of [
+      [raw, {}, CELO.id],
+      [raw, { chain: 'ethereum' }, 1],
+      [answer, {}, 1],
+    ] as const) {
+      expect(await run(content, undefined, options, env)).toBe(0)
+      expect(asked).toEqual({ ...answer, chainId })
+    }
     await expect(run(raw)).rejects.toBeInstanceOf(UsageError)
     await expect(run({ ...answer, chainId: 2 }, undefined, { chain: 'ethereum' })).rejects.toBeInstanceOf(
       UsageError,

@@ -21,7 +21,7 @@ interface CommandRow {
 const PLACE = 'lng,lat, a UID, a GeoJSON file, or -'
 const SHAPE = 'a UID, a GeoJSON file, or -'
 const ANSWER = 'a file written by geo distance --json or another operation, or -'
-const ANSWER_CHAIN = 'chain of an answer without chainId, as slug or id'
+const ANSWER_CHAIN = 'chain of an answer without chainId, as slug or id (env: GEO_CHAIN)'
 
 const uncapitalized = (text: string) => `${text[0]!.toLowerCase()}${text.slice(1)}`
 
@@ -136,9 +136,7 @@ const checkRows = (): CommandRow[] => [
     load: async () => (await import('./check.ts')).verify,
     args: [new Argument('<target>', `a UID, ${ANSWER}`)],
     options: [
-      chainOption(
-        `chain of the UID, as slug or id (env: GEO_CHAIN), default: the first chain; or ${ANSWER_CHAIN}`,
-      ),
+      chainOption(`chain of the UID, default: the first chain; or ${ANSWER_CHAIN}`),
       rpcOption(),
       new Option('--max-age <seconds>', 'maximum age of the computation, for a UID').argParser(read.seconds),
       new Option(

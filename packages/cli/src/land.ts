@@ -105,13 +105,16 @@ export async function readAnswer(
     Answer | BatchAnswer | QuorumAnswer
 }
 
-/** Returns the chain of an answer, or of --chain if it names none: responses of the Compute API do not. */
-async function chainIdOf({ chainId }: { chainId?: unknown }, { geo, options, signal }: Session) {
-  const chain = options.chain === undefined ? undefined : await geo.chain(options.chain, { signal })
+/** Returns the chain of an answer; that of --chain or GEO_CHAIN for responses of the Compute API. */
+async function chainIdOf({ chainId }: { chainId?: unknown }, { context, geo, options, signal }: Session) {
   if (typeof chainId !== 'number') {
-    if (chain) return chain.id
-    throw new UsageError('The answer has no chainId. Add it, such as "chainId": 84532, or set --chain.')
+    const named = options.chain ?? context.env.GEO_CHAIN
+    if (named) return (await geo.chain(named, { signal })).id
+    throw new UsageError(
+      'The answer has no chainId. Add it, such as "chainId": 84532, or set --chain or GEO_CHAIN.',
+    )
   }
+  const chain = options.chain === undefined ? undefined : await geo.chain(options.chain, { signal })
   if (chain && chain.id !== chainId)
     throw new UsageError(`The answer is for chain ${chainId}, but --chain names ${chain.slug} (${chain.id}).`)
   return chainId
