@@ -89,12 +89,11 @@ export async function landQuorum(
   )
 }
 
-function tooLate(
-  { answer }: QuorumAnswer,
-  { transactionHash, revertData }: Partial<LandingError> = {},
-): LandingError {
+function tooLate({ answer }: QuorumAnswer, refused?: LandingError): LandingError {
+  const { transactionHash, revertData }: Partial<LandingError> = refused ?? {}
+  const clock = refused ? '' : ', by the clock of this computer'
   return new LandingError(
-    `The answer did not land: its deadline passed at ${timeOf(answer.deadline)}. ` +
+    `The answer did not land: its deadline passed at ${timeOf(answer.deadline)}${clock}. ` +
       `Repeat the question. ${sentOf({ transactionHash })}`,
     'DeadlinePassed',
     transactionHash,
