@@ -101,7 +101,9 @@ describe('an answer of a quorum', () => {
   })
   test('is found after its deadline if it has landed before', async () => {
     setClock(answer.deadline + 1)
-    expect(await landOn(walletOn('0x', true))).toMatchObject({ uid: UID, already: true })
+    const digest = `0x${quorumAnswer.digest.slice(2).toUpperCase()}`
+    for (const changes of [{}, { digest }])
+      expect(await landOn(walletOn('0x', true), changes)).toMatchObject({ uid: UID, already: true })
   })
 })
 

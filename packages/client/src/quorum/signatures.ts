@@ -113,7 +113,7 @@ async function readSigners(
     if (given !== signed) return [undefined, `its ${name} is ${given}, but the signed value is ${signed}`]
   }
   const hash = digestOf(answer, chainId, quorum)
-  if (hash !== digest) return [undefined, 'its digest is not that of its content']
+  if (!same(hash, String(digest))) return [undefined, 'its digest is not that of its content']
   if (String(signers).length > MAX_BITMAP_CHARACTERS)
     return [undefined, `it has more operators than a quorum, whose maximum is ${MAX_OPERATORS}`]
   const bits = [...BigInt(signers).toString(2)].reverse()
