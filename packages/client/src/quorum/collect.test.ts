@@ -4,7 +4,7 @@ import { encodeNumericResult } from '../../../../src/eas'
 import { apiError, ApiError } from '../errors'
 import type { Dissent } from '../types'
 import { collect } from './collect'
-import { dissentOf, type Operator } from './operators'
+import { dissentOf, QuorumError, type Operator } from './operators'
 
 test.each([
   [['not-indexed-yet', 'skew'], 'not-indexed-yet'],
@@ -21,11 +21,15 @@ test.each([
 })
 
 test.each([
-  [apiError(403, '<html>Blocked</html>'), 'failed'],
-  [apiError(404, { type: 'about:blank', status: 404 }), 'invalid-input'],
-  [apiError(500, {}), 'failed'],
-])('an operator dissents for its own refusal only: %s', (error, reason) => {
-  expect(dissentOf('http://one', error)).toMatchObject({ reason })
+  [apiError(403, '<html>Blocked</html>'), 'failed', false],
+  [apiError(404, { type: 'about:blank', status: 404 }), 'invalid-input', false],
+  [apiError(500, {}), 'failed', false],
+  [apiError(500, { refusal: 'failed' }), 'failed', false],
+  [apiError(502, '<html>Bad Gateway</html>'), 'unreachable', true],
+  [apiError(500, {}, 5), 'busy', true],
+])('an operator dissents for its own refusal only: %s', (error, reason, retryable) => {
+  const dissent = dissentOf('http://one', error)
+  expect([dissent.reason, new QuorumError('x', [dissent]).retryable]).toEqual([reason, retryable])
 })
 
 /** Operators that sign payloads of these lengths in metres, each after a delay. */

@@ -50,7 +50,7 @@ export class QuorumError extends GeoError {
   }
 }
 const PASSING_REFUSALS: readonly Dissent['reason'][] = [
-  ...(['not-indexed-yet', 'busy', 'failed', 'unreachable', 'other-payload'] as const),
+  ...(['not-indexed-yet', 'busy', 'unreachable', 'other-payload'] as const),
 ]
 
 export interface Epoch {
@@ -229,8 +229,15 @@ export function currentEpoch(
 
 export function dissentOf(url: string, error: unknown): Dissent {
   if (!(error instanceof ApiError)) return { url, reason: 'unreachable', detail: messageOf(error) }
-  const reason = error.refusal ?? (error.retryable ? 'busy' : isOfRequest(error) ? 'invalid-input' : 'failed')
-  return { url, reason, detail: error.detail }
+  return { url, reason: error.refusal ?? reasonOf(error), detail: error.detail }
+}
+
+/** Returns the reason of a response that states none, such as that of a reverse proxy. */
+function reasonOf(error: ApiError): Dissent['reason'] {
+  if (error.retryable) return 'busy'
+  const isOfGateway = error.status > 501
+  if (isOfRequest(error)) return 'invalid-input'
+  return isOfGateway ? 'unreachable' : 'failed'
 }
 
 /** Maximum length of an operator's reason in a message. The dissent has all of it. */
