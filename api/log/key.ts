@@ -12,6 +12,7 @@ import type { LogStore } from './store'
 
 /** End of a reason for a closed log that only its operator can remove. */
 export const NEW_LOG = 'start a new log (docs/operations/log.md).'
+export const needsOperator = (reason: string) => reason.endsWith(NEW_LOG)
 
 /** Source of the log's key: the setting LOG_KEY, or a key that the first process generates and stores. */
 export class KeySource {

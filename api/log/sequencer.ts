@@ -55,8 +55,6 @@ const USUAL: SequencerOptions = {
 const STEP_BYTES = { most: 5_000_000, least: 150_000 }
 
 const REMEDY = `The database was restored from an older backup or lost commits. Restore a newer state, or ${NEW_LOG}`
-/** Returns true for the reason of a closed log that no retry removes, only its operator. */
-export const needsOperator = (reason: string) => reason.endsWith(NEW_LOG)
 
 /** Right edge of the tree and its partial bundle, in memory. */
 interface Tree {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { INCLUSION_SECONDS, encodeEntry, leafHash, toHex, type Entry } from '../../src/tlog'
 import { StoppedError, UnavailableError } from '../http/problems'
-import { needsOperator } from './sequencer'
+import { needsOperator } from './key'
 import type { LogStore } from './store'
 
 /** Promise of the log to include the entry of a signature, which is part of the answer. */
