@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { centimetersBetween } from '../../src/geodesy'
 import { SEED } from '../../test/seed'
+import type { RecordFilter } from '../store/model'
 import { nearest, type NearestReads } from './nearest'
 import { placeOf } from './sieve'
 
@@ -62,5 +63,43 @@ test('the nearest records are within the radius, even if fewer than requested ar
       const query = { filter: {}, place, limit, ...(from && { from }) }
       expect(await nearest(query, readsOf(records), 20_000)).toEqual(inside.slice(after, after + limit))
     }
+  }
+})
+
+test('records that cannot be measured do not enlarge the circle that is read', async () => {
+  const records = Array.from({ length: 30_000 }, (_, i) => at(i, 3 * i + 1_000, 0))
+  const place = placeOf({ type: 'Point', coordinates: CENTRE }, 'near', 500_000)
+  const expected = records.slice(0, 10).map(({ id, centimeters }) => ({ id, centimeters }))
+  for (const crossing of [1, 5, 10, 1_000]) {
+    // Polygons that cross themselves next to the centre.
+    const others = Array.from({ length: crossing }, (_, i) => ({ ...at(i, 0, 0), id: `celo-x${i}` }))
+    const all = [...others, ...records]
+    const within = ({ reaching }: RecordFilter) =>
+      all.filter(({ geometry }) => {
+        const [lng, lat] = (JSON.parse(geometry) as { coordinates: [number, number] }).coordinates
+        return reaching!.some(([w, s, e, n]) => w <= lng && lng <= e && s <= lat && lat <= n)
+      })
+    let read = 0
+    const found = await nearest(
+      { filter: {}, place, limit: 10 },
+      {
+        ...readsOf(all),
+        count: (filter, cap) => Promise.resolve(Math.min(cap, within(filter).length)),
+        all: async function* (filter) {
+          const rows = within(filter)
+          read += rows.length
+          yield rows
+        },
+        measure: (list) =>
+          Promise.resolve(
+            list.map(({ id }) =>
+              id.startsWith('celo-x') ? null : records[Number(id.slice(5))]!.centimeters,
+            ),
+          ),
+      },
+      20_000,
+    )
+    expect(found).toEqual(expected)
+    expect(read).toBeLessThan(20_000)
   }
 })

@@ -86,8 +86,9 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
   const before = from ? await reads.count({ ...filter, reaching: circle(place, from.at / 100) }, most) : 0
   const wanted = before + limit
   /** Metres: `low` is certainly too small, `high` probably large enough. */
-  let [low, high] = [0, await enoughMeters(query, reads, wanted)]
-  const planeMisleads = Math.abs(positionOf(place)[1]) > POLAR || high > FAR
+  const estimated = await enoughMeters(query, reads, wanted)
+  let [low, high] = [0, Math.min(estimated ?? Infinity, radiusOf(place))]
+  const planeMisleads = estimated === undefined || Math.abs(positionOf(place)[1]) > POLAR || high > FAR
   const crowd = CROWDED * wanted + FEW
   const isCrowded = async (reach: Place['reach']) =>
     (await reads.count({ ...filter, reaching: reach }, crowd)) >= crowd
@@ -139,14 +140,14 @@ function eachOnce(reads: NearestReads): NearestReads {
 }
 
 /**
- * Estimates a radius in metres that holds `wanted` records. Returns the radius of the place if it holds
- * fewer.
+ * Estimates a radius in metres that holds `wanted` records, which can exceed that of the place. Returns
+ * undefined if no sampled record can be measured.
  */
 async function enoughMeters(
   { filter, place }: NearestQuery,
   { sample, measure }: NearestReads,
   wanted: number,
-): Promise<number> {
+): Promise<number | undefined> {
   const [lng, lat] = positionOf(place)
   const sides: Bbox[] = [[lng, lat, lng, lat]]
   // The order on the plane ends at the antimeridian and at the poles.
@@ -159,9 +160,8 @@ async function enoughMeters(
   const distances = (await measure(await sample(filter, sides, sampled), place))
     .filter((each) => each !== null)
     .sort((a, b) => a - b)
-  const last = distances[sampled - 1]
-  if (last === undefined) return radiusOf(place)
-  return Math.min(((last + 1) / 100) * Math.sqrt(wanted / sampled), radiusOf(place))
+  const last = distances.at(-1)
+  return last === undefined ? undefined : ((last + 1) / 100) * Math.sqrt(wanted / distances.length)
 }
 
 /** Returns the nearest of all records that the place reaches, up to `meters` away. */
