@@ -228,14 +228,14 @@ function itemsRoute(
   /**
    * Counts, cached by ETag and filters, so that a client that reads page after page has them counted once.
    */
-  const counts = new Cache<ReturnType<Search['count']>>('counts')
+  const counts = new Cache<ReturnType<Search['cheapCount']>>('counts')
   const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
     const key = `${etag} ${JSON.stringify(filters)}`
     return joined(
       () => counts.get(key),
       () => {
         counts.delete(key)
-        return counts.of(key, () => records.search(filters, finished(work)).count())
+        return counts.of(key, () => records.search(filters, finished(work)).cheapCount())
       },
     )
   }
@@ -250,7 +250,7 @@ function itemsRoute(
       const profile = profileOf(request.query, format)
       if (await scope.freshness.answers(request, reply, scope.variant(format, profile))) return reply
       const work = workOf(request)
-      const [{ rows, next }, { total, exact }] = await Promise.all([
+      const [{ rows, next }, counted] = await Promise.all([
         records.search(search, work).page(),
         countOf(String(reply.getHeader('etag')), search, work),
       ])
@@ -260,7 +260,7 @@ function itemsRoute(
       ]
       const head = {
         ...profileHead(profile, at),
-        ...(exact && { numberMatched: total }),
+        ...(counted?.exact && { numberMatched: counted.total }),
         numberReturned: rows.length,
         timeStamp: new Date(clock()).toISOString(),
         links,

@@ -6,7 +6,8 @@ import { jsonOf, someFilter, textOf, type Filter } from '../../test/cql2'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { ADDRESSES, insertRecords, preparedOf, type Geometry, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
-import { conditionIn } from './filter'
+import { TooExpensiveError } from '../http/problems'
+import { conditionIn, filterChoice } from './filter'
 import { QUERYABLES } from './queryables'
 import { RecordSearch } from './search'
 import type { RecordQuery, RecordResult } from '../store/model'
@@ -513,6 +514,46 @@ test('the filter may measure at most 20,000 records for all its places together'
   await expect(decided(`${one!} OR ${other!}`)).rejects.toMatchObject({
     detail: sentence() as string,
   })
+  await records.close()
+  await store.close()
+})
+
+test('the filter measures only records that may meet all of its places, in any order', async () => {
+  class Crowded extends Store {
+    override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
+      const decided = query.condition && 'place' in query.condition ? query.condition.place.reach : []
+      const boxes = [query.reaching, query.alsoReaching, decided].flatMap((each) => each ?? [])
+      if (boxes.some(([w, , e]) => e - w < 1)) return []
+      const [some] = await super.listRecords({ limit: 1 })
+      return Array<RecordResult>(query.limit).fill(some!)
+    }
+  }
+  const store = new Crowded(database.url, () => {})
+  const records = new RecordSearch(store, SIEVE_WORKER)
+  const small = 'S_INTERSECTS(geometry, POINT(10 50))'
+  const big = 'S_INTERSECTS(geometry, POLYGON((0 40, 20 40, 20 60, 0 60, 0 40)))'
+  for (const filter of [
+    ...[`${small} AND ${big}`, `${big} AND ${small}`],
+    ...[`${small} AND NOT ${big}`, `NOT ${big} AND ${small}`],
+  ]) {
+    const choice = filterChoice(filter, undefined, { bbox: false, place: false })
+    expect((await records.search({ ...choice, limit: 10 }).page()).rows, filter).toEqual([])
+  }
+  await records.close()
+  await store.close()
+})
+
+test('a page does not need the number of its matches', async () => {
+  class Slow extends Store {
+    override countRecords(): Promise<number> {
+      return Promise.reject(new TooExpensiveError('slow'))
+    }
+  }
+  const store = new Slow(database.url, () => {})
+  const records = new RecordSearch(store, SIEVE_WORKER)
+  const search = records.search({ condition: conditionIn("memo LIKE '%x%'"), limit: 10 })
+  await expect(search.count()).rejects.toBeInstanceOf(TooExpensiveError)
+  expect(await search.cheapCount()).toBeUndefined()
   await records.close()
   await store.close()
 })

@@ -1,4 +1,4 @@
-import { RecordsError } from '../http/problems'
+import { RecordsError, TooExpensiveError } from '../http/problems'
 import { OWN_WORK, type Work } from '../http/work'
 import {
   type Condition,
@@ -259,6 +259,16 @@ export class Search {
     }
   }
 
+  /** Counts like `count`, for responses that can leave out the number; undefined if it is too expensive. */
+  async cheapCount(): Promise<Awaited<ReturnType<Search['count']>> | undefined> {
+    try {
+      return await this.count()
+    } catch (error) {
+      if (error instanceof TooExpensiveError) return undefined
+      throw error
+    }
+  }
+
   /** Counts matching records. Above COUNT_CAP the count is exact only if the database maintains it. */
   async count(): Promise<{ total: number; exact: boolean }> {
     const { place, ...filter } = await this.decided()
@@ -307,11 +317,9 @@ export class Search {
 
   private async decide(): Promise<Decided> {
     const { condition, place, ...filter } = this.filters
-    return {
-      ...filter,
-      place,
-      ...(condition && { condition: await this.candidates.decide(condition, filter) }),
-    }
+    if (!condition) return { ...filter, place }
+    const reached = { ...filter, ...(place && { alsoReaching: place.reach }) }
+    return { ...filter, place, condition: await this.candidates.decide(condition, reached) }
   }
 }
 

@@ -83,7 +83,7 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
       )
     const [found, counted] = await Promise.all([
       isBeyond ? NOTHING : search.page(),
-      asked.withTotal ? search.count() : undefined,
+      asked.withTotal ? (asked.format === 'html' ? search.cheapCount() : search.count()) : undefined,
     ])
     return sendList(reply, asked, found, counted, listAddress, home)
   })

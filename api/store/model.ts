@@ -39,6 +39,8 @@ export interface RecordFilter {
   nowhere?: boolean | 'too'
   /** Candidates: records whose geometry, with geodesic edges, may meet one of these boxes. */
   reaching?: readonly Bbox[]
+  /** Boxes of a second place that the geometry of a candidate must also meet. */
+  alsoReaching?: readonly Bbox[]
   /**
    * Further box that the geometry of a candidate must meet, as far as its bounding box shows: that of a tile.
    */

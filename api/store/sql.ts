@@ -263,7 +263,7 @@ export function conditions(filter: RecordFilter, value: Bind, window?: TimeWindo
     )
     where.push(`(${[...met, ...(filter.nowhere === 'too' ? ['geom IS NULL'] : [])].join(' OR ')})`)
   }
-  for (const boxes of [filter.reaching, filter.shownIn && [filter.shownIn]])
+  for (const boxes of [filter.reaching, filter.alsoReaching, filter.shownIn && [filter.shownIn]])
     if (boxes) where.push(reaches(boxes, box, around))
   if (filter.condition !== undefined) where.push(conditionSql(filter.condition, value))
   return where
