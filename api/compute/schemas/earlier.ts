@@ -85,7 +85,9 @@ const REST_LEFT_IN = {
       description: 'Optional; must be the call of this answer.',
     }),
   ),
-  transaction: Type.Optional(unchecked({ ...ref(Transaction), description: 'Optional; ignored.' })),
+  transaction: Type.Optional(
+    unchecked({ ...ref(Transaction), description: 'Optional; must be the transaction of this answer.' }),
+  ),
   log: Type.Optional(unchecked({ ...ref(LogClaim), description: 'Optional; ignored.' })),
 }
 const AS_NEEDED = 'complete, or reduced to the required fields.'
