@@ -551,7 +551,9 @@ describe('the coordinator of a quorum', () => {
       const { structuredContent: answer } = (await call('distance', asked)) as any
       expect(answer).toMatchObject({ chain, attester: quorum.target, inputRefs: [place, expect.any(String)] })
       expect(BigInt(answer.signers).toString(2).replaceAll('0', '')).toBe('111')
+      const verified = { ours: true, submittable: true, reasons: [], sentence: answer.sentence, landed: null }
       for (const named of [answer.answer_id, answer.signed_answer, JSON.stringify(answer.signed_answer)]) {
+        expect(await call('verify_answer', { answer: named })).toMatchObject({ structuredContent: verified })
         const { structuredContent: landed } = (await call('land_answer', { answer: named })) as any
         expect(landed).toMatchObject({ chain, sentence: answer.sentence })
         const attestation = await (
@@ -561,8 +563,13 @@ describe('the coordinator of a quorum', () => {
           .staticCall(landed.uid)
         expect(attestation.attester).toBe(quorum.target)
       }
+      const { answer: signed } = answer.signed_answer
+      const altered = { ...answer.signed_answer, answer: { ...signed, deadline: signed.deadline - 1 } }
+      expect(await call('verify_answer', { answer: altered })).toMatchObject({
+        structuredContent: { ours: false, submittable: false, reasons: [expect.any(String)] },
+      })
       for (const [name, input] of [
-        ['verify_answer', { answer: answer.answer_id }],
+        ['verify_answer', { answer: { ...answer.signed_answer, signatures: undefined } }],
         ['land_answer', { answer: { ...answer.signed_answer, signatures: undefined } }],
         ['distance', { ...asked, from: `0x${'1'.repeat(64)}` }],
       ] as const)

@@ -6,13 +6,13 @@ import {
   SignerError,
   type Answer,
   type Chain,
+  type QuorumAnswer,
   type Signer,
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { answerOf, answerParameter } from './answers'
-import { ToolInputError } from './errors'
 import { slugOf } from './inputs'
-import { addTool, READS, type Tools } from './tool'
+import { addTool, READS, type Told, type Tools } from './tool'
 
 const verified = z.object({
   ours: z.boolean().describe('True if the service signed exactly this'),
@@ -47,7 +47,7 @@ export type Payer = Signer | ((chain: Chain) => Signer | Promise<Signer>)
 
 /** Adds the tool verify_answer and, if there is a signer, land_answer. */
 export function earlierTools(tools: Tools, land: Payer | undefined): void {
-  const { geo, kept } = tools
+  const { geo, quorum, kept } = tools
   const input = z.object({ answer: answerParameter(kept) })
   addTool(
     tools,
@@ -61,10 +61,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
     },
     async (values, signal) => {
       const answer = answerOf(values.answer, kept)
-      if ('quorum' in answer)
-        throw new ToolInputError(
-          'This tool does not verify answers of a quorum. Use land_answer: the contract verifies them.',
-        )
+      if ('quorum' in answer) return verifyOfQuorum(tools, answer, signal)
       const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(answer, { signal })
       const sentence = says && sentenceOf(says)
       const where =
@@ -102,8 +99,9 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
     async (values, signal) => {
       const answer = answerOf(values.answer, kept)
       const signer = await signerOf(land, () => geo.chain(answer.chainId))
-      // Both kinds of answers land by the same call, which has an overload for each.
-      const sent = await geo.land(answer as Answer, signer, { signal })
+      const sent = await ('quorum' in answer
+        ? (quorum ?? geo).land(answer, signer, { signal })
+        : geo.land(answer, signer, { signal }))
       const { uid, transactionHash, blockNumber, already, says } = sent
       const chain = await slugOf(geo, answer.chainId)
       const sentence = sentenceOf(says)
@@ -115,6 +113,38 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       }
     },
   )
+}
+
+/**
+ * Verifies the signatures of a quorum's answer. Their entries in the transparency logs are not read: anyone
+ * can have written the URLs of an answer that a model passes.
+ */
+async function verifyOfQuorum(
+  { geo, quorum }: Tools,
+  { operators: _, ...answer }: QuorumAnswer,
+  signal: AbortSignal,
+): Promise<Told<z.infer<typeof verified>>> {
+  const { valid, unknown, problems, operators } = await (quorum
+    ? quorum.verify(answer, { signal })
+    : geo.verifyQuorum(answer, { signal }))
+  const { deadline } = answer.answer
+  const late = deadline <= Date.now() / 1000 ? ['Its deadline has passed.'] : []
+  const sentence = operators.length > 0 ? sentenceOf(answer) : null
+  const verdict = valid
+    ? `Genuine: ${operators.length} operators of the quorum signed it.`
+    : unknown
+      ? 'NOT verified.'
+      : 'NOT signed by the quorum in this form.'
+  const reasons = [...problems, ...late]
+  const submittable = reasons.length === 0
+  return {
+    structured: { ours: valid, submittable, reasons, sentence, landed: null, deadline },
+    texts: [
+      [verdict, sentence, ...reasons, submittable && 'It can land unless it already did.']
+        .filter(Boolean)
+        .join(' '),
+    ],
+  }
 }
 
 /**

@@ -12,6 +12,7 @@ import { collect } from './collect'
 import { landQuorum } from './land'
 import { currentEpoch, Operator, QuorumError, type NamedEpoch, type QuorumOptions } from './operators'
 import { verifySignature, type Expected } from './signatures'
+import { verifySigned, type QuorumVerification, type VerifyQuorumOptions } from './verify'
 
 export { QuorumError, type QuorumOptions } from './operators'
 export { landQuorum } from './land'
@@ -29,6 +30,11 @@ export interface Quorum extends QuorumQuestions {
   ask(question: Question, options?: QuorumAskOptions): Promise<QuorumAnswer>
   /** Submits an answer to the contract, and waits until it is in a block. */
   land(answer: QuorumAnswer, signer: Signer, options?: LandOptions): Promise<Landed>
+  /**
+   * Verifies the signatures of an answer like `Geo.verifyQuorum`, but trusts the contract and the current
+   * epoch that k operators name. Throws a QuorumError if fewer do.
+   */
+  verify(answer: QuorumAnswer, options?: VerifyQuorumOptions): Promise<QuorumVerification>
 }
 /** Options of a question to a quorum. */
 export type QuorumAskOptions = Omit<AskOptions, 'submission'>
@@ -87,6 +93,15 @@ export function quorumOf(context: Context, options: QuorumOptions): Quorum {
         { ...context, chain: (which) => chainOf(context, operators, which) },
         ...[answer, signer, given, options.contract],
       ),
+    verify: (answer, given = {}) => {
+      const inTime = AbortSignal.timeout(options.timeout ?? TIMEOUT_MS)
+      const signal = given.signal ? AbortSignal.any([given.signal, inTime]) : inTime
+      const namedOn = async (chainId: number) => {
+        const { quorum, epoch } = await currentEpoch(all, options, chainId, signal)
+        return { quorum, epochs: [epoch] }
+      }
+      return verifySigned(context, answer, namedOn, given)
+    },
   }
 }
 

@@ -65,7 +65,7 @@ export interface NamedEpoch {
   quorum: string
   epoch: Epoch
 }
-interface Listed {
+export interface Listed {
   chainId: number
   quorum: string
   epochs: Epoch[]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { decodeAbiParameters } from 'viem'
+import type { Context } from '../context'
 import { encodeCall, field, tuple } from '../eas'
 import { AlteredAnswerError, refuseUnknown } from '../errors'
 import { loggedByOperators, logProblems, type LoggedOptions, type OperatorLogged } from '../log'
@@ -10,7 +11,7 @@ import type { Connection } from '../service'
 import { readerOf, type Provider } from '../signer'
 import type { QuorumAnswer } from '../types'
 import { untilAborted } from '../waiting'
-import { quorumOfService, type Epoch } from './operators'
+import { quorumOfService, type Epoch, type Listed } from './operators'
 import { signersOf, type Signer } from './signatures'
 
 /** Verification of an answer of a quorum that has not landed. */
@@ -39,9 +40,26 @@ export interface QuorumVerification {
  * Implements `Geo.verifyQuorum`. It trusts the contract that createGeo({ attester }) or the service names,
  * and reads the operators from the contract or, without an RPC endpoint, from the service.
  */
-export async function verifyQuorum(
+export function verifyQuorum(
   connection: Connection,
   answer: QuorumAnswer,
+  given: VerifyQuorumOptions = {},
+): Promise<QuorumVerification> {
+  const named = (chainId: number) => quorumOfService(connection, chainId, given.signal)
+  return verifySigned(connection, answer, named, given)
+}
+
+/** Contract of a chain and its epochs, as trusted services name them. */
+type Named = (chainId: number) => Promise<Pick<Listed, 'quorum' | 'epochs'> | undefined>
+
+/**
+ * Verifies an answer by the contract that createGeo({ attester }) or `namedOn` names, and by the operators of
+ * its epoch, which it reads from the contract or, without an RPC endpoint, from `namedOn`.
+ */
+export async function verifySigned(
+  context: Pick<Context, 'options' | 'chain'>,
+  answer: QuorumAnswer,
+  namedOn: Named,
   given: VerifyQuorumOptions = {},
 ): Promise<QuorumVerification> {
   refuseUnknown('verifyQuorum', given, { policy: true, provider: true, signal: true })
@@ -54,7 +72,7 @@ export async function verifyQuorum(
     return { valid: false, unknown: false, problems: [error.message], operators: [] }
   }
   const { unknown, problems: untrusted } = await untilAborted(
-    signerProblems(connection, answer, signers, provider, given.signal),
+    signerProblems(context, answer, signers, namedOn, provider),
     given.signal,
   )
   if (untrusted.length > 0) {
@@ -62,7 +80,7 @@ export async function verifyQuorum(
     const operators = signers.map(({ signature: _, log: __, ...operator }) => operator)
     return { valid: false, unknown, problems: untrusted, operators }
   }
-  const operators = await loggedByOperators(connection, answer, options)
+  const operators = await loggedByOperators(context, answer, options)
   const problems = logProblems(operators)
   const isUnread = operators.every(({ log }) => log?.state !== 'missing')
   return { valid: problems.length === 0, unknown: problems.length > 0 && isUnread, problems, operators }
@@ -70,14 +88,13 @@ export async function verifyQuorum(
 
 /** Describes why the contract, or the accounts that signed, are not those of a trusted quorum. */
 async function signerProblems(
-  connection: Connection,
+  { options, chain: chainOf }: Pick<Context, 'options' | 'chain'>,
   { chainId, quorum, timestamp, answer: { epoch: number } }: QuorumAnswer,
   signers: readonly Signer[],
+  namedOn: Named,
   provider: Provider | undefined,
-  signal: AbortSignal | undefined,
 ): Promise<Pick<QuorumVerification, 'unknown' | 'problems'>> {
-  const { options, chain: chainOf } = connection
-  const named = await quorumOfService(connection, chainId, signal)
+  const named = await namedOn(chainId)
   const expected = options.attester ?? named?.quorum
   if (expected === undefined || !same(expected, quorum))
     return failed(
