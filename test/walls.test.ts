@@ -229,6 +229,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['packages/client/src/quorum/index.ts', 'epoch.validUntil * 1000 - Date.now()', 'compared with an expiry'],
   ['packages/client/src/quorum/operators.ts', 'now = Date.now() / 1000', 'compared with an expiry'],
   ['packages/client/src/place.ts', 'time = new Date()', 'attested'],
+  ['packages/mcp/src/earlier.ts', '<= Date.now() / 1000', 'compared with a deadline'],
   ['packages/witness/src/main.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
   ['dev/bootstrap.js', 'utimesSync(LIST, new Date(), new Date())', 'times of files'],
   ['dev/build.mjs', 'started = new Date()', 'times of files'],

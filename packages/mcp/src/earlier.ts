@@ -4,7 +4,6 @@ import {
   messageOf,
   sentenceOf,
   SignerError,
-  type Answer,
   type Chain,
   type QuorumAnswer,
   type Signer,
