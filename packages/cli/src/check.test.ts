@@ -101,3 +101,16 @@ describe('geo verify of an answer of a quorum', () => {
     await expect(run({ ...answer, answer: null })).rejects.toBeInstanceOf(UsageError)
   })
 })
+
+test('geo verify computes the verdict whatever the response contains', async () => {
+  const reasons = ['not signed by this service']
+  const seen = { ours: false, reasons, submittable: false, valid: true, problems: [], log: { state: 'x' } }
+  const printed: unknown[] = []
+  const session = {
+    geo: { chain: async () => CELO, verify: async () => seen, logged: async () => undefined },
+    ...{ options: { json: true }, context: { env: {} }, printJson: (value: unknown) => printed.push(value) },
+    stdin: async () => JSON.stringify({ chainId: CELO.id, attestation: {} }),
+  }
+  expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
+  expect(printed).toEqual([{ ...seen, valid: false, problems: reasons, log: undefined }])
+})

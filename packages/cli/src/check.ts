@@ -134,7 +134,7 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   const { slug, id } = await geo.chain(answer.chainId, { signal })
   const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
   const policy = await policyOf(session)
-  const all: (Verification & { valid: boolean; problems: string[]; log?: Logged })[] = []
+  const all: (Verification & { valid: boolean; problems: string[]; log?: Logged | undefined })[] = []
   for (const each of answers) {
     const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })
     const { attester } = options
@@ -148,7 +148,7 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
         ? [`the transparency log does not prove that it includes the answer: ${log.reason}`]
         : []),
     ]
-    all.push({ valid: problems.length === 0, problems, ...seen, ...(log && { log }) })
+    all.push({ ...seen, valid: problems.length === 0, problems, log })
   }
   if (options.json) for (const each of all) session.printJson(each)
   else
