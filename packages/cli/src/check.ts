@@ -137,12 +137,9 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   const all: (Verification & { valid: boolean; problems: string[]; log?: Logged | undefined })[] = []
   for (const each of answers) {
     const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })
-    const { attester } = options
     const log = await geo.logged({ ...each, chainId: answer.chainId }, { signal, ...policy })
-    const other = attester !== undefined && seen.attester?.toLowerCase() !== attester.toLowerCase()
     const problems = [
       ...(seen.ours ? [] : seen.reasons),
-      ...(other ? [`it was signed by ${seen.attester}, not by ${attester}`] : []),
       ...(seen.landed?.revoked ? [`its attestation ${seen.landed.uid} was revoked`] : []),
       ...(log?.state === 'missing'
         ? [`the transparency log does not prove that it includes the answer: ${log.reason}`]

@@ -223,7 +223,7 @@ describe('geo, to land and check answers,', () => {
     shell.write('answer.json', answer)
     const other = await shell.geo(['verify', 'answer.json', '--json', '--attester', testAccount(3).address])
     expect(other.code).toBe(1)
-    expect(JSON.parse(other.stdout)).toMatchObject({ valid: false, ours: true })
+    expect(JSON.parse(other.stdout)).toMatchObject({ valid: false, ours: false })
   })
 
   test('reads a keystore with a passphrase from a file or from the environment', async () => {

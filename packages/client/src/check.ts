@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import {
+  checkSignedOn,
   decodeClaims,
   expectedAttester,
   getAttestation,
@@ -12,9 +13,10 @@ import type { Logged, OperatorLogged } from './log'
 import { isContentOf } from './landed'
 import { noAttestation, sameChainRead, unreachable } from './send'
 import { SKEW_SECONDS, same, sentenceOf, timeOf } from './says'
+import type { Hex } from './reader'
 import { readerOf, type Provider } from './signer'
 import type { Connection } from './service'
-import type { Answer, Claims, QuorumAnswer } from './types'
+import type { Answer, Claims, QuorumAnswer, Verification } from './types'
 import { untilAborted } from './waiting'
 
 export interface CheckOptions {
@@ -149,6 +151,28 @@ export async function checkAnswer(
   if (!decoded) return common
   const { whole: _, ...says } = decoded
   return { ...common, says, sentence: sentenceOf(says) }
+}
+
+/**
+ * Implements `Geo.verify`. The service reports whether it signed an answer. With createGeo({ attester }), it
+ * is not trusted for that: the signature is also checked here, and the claims are decoded here.
+ */
+export async function verifyAnswer(
+  { options, chain: chainOf, verify }: Connection,
+  answer: Answer,
+  given: { signal?: AbortSignal } = {},
+): Promise<Verification> {
+  const seen = await verify(answer, given)
+  if (options.attester === undefined || !seen.ours) return seen
+  try {
+    const chain = await chainOf(answer.chainId, given)
+    const { attester } = await checkSignedOn(chain, answer, options.attester)
+    const { whole: _, ...says } = decodeClaims(answer.attestation.data as Hex)!
+    return { ...seen, attester, says }
+  } catch (error) {
+    if (!(error instanceof AlteredAnswerError)) throw error
+    return { ...seen, ours: false, submittable: false, reasons: [error.message], says: null }
+  }
 }
 
 /** Returns the contract of the quorum that the service names for a chain, or the reason why it is unknown. */

@@ -87,7 +87,7 @@ export interface Service {
   ) => Promise<A>
   /**
    * Asks the service about an earlier answer: whether it signed it, and whether it can be submitted or has
-   * landed.
+   * landed. With createGeo({ attester }), `geo.verify` also checks the signature in this process.
    */
   readonly verify: (answer: Answer, options?: { signal?: AbortSignal }) => Promise<Verification>
   readonly records: Records

@@ -293,14 +293,33 @@ export function expectedAttester(
 }
 
 /**
+ * Checks an answer as `checkSigned` does, for its contract on this chain and the attester `pinned`; default:
+ * an attester of the service.
+ */
+export async function checkSignedOn(
+  chain: Chain,
+  answer: Parameters<typeof checkSigned>[0],
+  pinned: string | undefined,
+): Promise<{ attester: string; domain: Domain; layout: AttestLayout }> {
+  const { attestation, delegatedAttestation: delegation } = answer
+  const contract: { domain?: Domain } | null = delegation.submission === 'proxy' ? chain.proxy : chain
+  if (!contract?.domain)
+    throw new AlteredAnswerError(`The service has no contract of ${chain.slug} for this answer.`)
+  const { domain } = contract
+  const attester = pinned ?? expectedAttester(chain, attestation.attester)
+  return { attester, domain, ...(await checkSigned(answer, domain, attester)) }
+}
+
+/**
  * Checks that the attester signed the content of `attestation` for this contract, and that
- * `attestByDelegation` and the answer's claims match that content. Throws an AlteredAnswerError if they do
- * not.
+ * `attestByDelegation`, if present, and the answer's claims match that content. Throws an AlteredAnswerError
+ * if they do not.
  * @returns layout of the typed data that was signed, and true in `legacy` if the contract's call has no
  * deadline (EAS 0.26 and 1.0)
  */
 export async function checkSigned(
-  answer: Pick<Answer, 'attestation' | 'delegatedAttestation' | 'attestByDelegation'> & Partial<Claims>,
+  answer: Pick<Answer, 'attestation' | 'delegatedAttestation'> &
+    Partial<Pick<Answer, 'attestByDelegation'> & Claims>,
   domain: Domain,
   attester: string,
 ): Promise<{ legacy: boolean; layout: AttestLayout }> {
@@ -341,20 +360,19 @@ export async function checkSigned(
   const layout = layouts[signers.findIndex((signer) => same(signer, attester))]
   if (!layout) throw altered(`its signature is not by ${attester} over this content`)
 
-  const { v, r, s } = call.signature
   const expected = {
     ...{ schema: attestation.schema, attester, deadline: delegation.deadline },
     ...{ recipient: attestation.recipient, expirationTime: attestation.expirationTime },
     ...{ revocable: attestation.revocable, refUID: attestation.refUID, data: attestation.data, value: '0' },
     signature,
   }
-  const given = {
+  const given = call && {
     ...call.data,
     ...{ schema: call.schema, attester: call.attester, deadline: call.deadline },
-    signature: `${r}${s.slice(2)}${v.toString(16)}`,
+    signature: `${call.signature.r}${call.signature.s.slice(2)}${call.signature.v.toString(16)}`,
   }
   for (const [name, value] of Object.entries(expected))
-    if (!same(String(value), String(given[name as keyof typeof given])))
+    if (given && !same(String(value), String(given[name as keyof typeof given])))
       throw altered(`${name} of attestByDelegation differs from its attestation`)
 
   const says = decodeClaims(attestation.data as Hex)

@@ -154,6 +154,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     }) as Geo['logged'],
     verifyQuorum: async (answer, options) =>
       (await import('./quorum')).verifyQuorum(connection, answer, options),
+    verify: async (answer, options) => (await import('./check')).verifyAnswer(connection, answer, options),
     check: async (uid, options) => (await import('./check')).checkAnswer(connection, uid, options),
     offchain: async (attestation, signer) => (await import('./offchain')).offchainInput(attestation, signer),
     recompute: async (answer, inputs, options) =>

@@ -260,3 +260,29 @@ describe('the state of an answer in the log', () => {
     })
   })
 })
+
+test('an answer is verified only if the pinned attester signed it', async () => {
+  const { answer } = await signed('answer', now)
+  const { attestByDelegation: _, ...raw } = answer
+  const chain = { id: 84532, slug: 'base-sepolia', attester: ADDRESS, domain, eas: ADDRESS, proxy: null }
+  const responses: Record<string, object> = {
+    '/': { chains: [chain], defaultSchemas: {} },
+    '/compute/v0/verify': { ours: true, submittable: true, reasons: [], attester: ADDRESS, says: null },
+  }
+  const verified = (given: unknown, attester: string = account.address) =>
+    createGeo({
+      ...{ url: 'https://geo.example', attester },
+      fetch: async (input) => Response.json(responses[new URL((input as Request).url).pathname]),
+    }).verify(given as Answer)
+  for (const each of [answer, raw])
+    expect(await verified(each)).toMatchObject({
+      ...{ ours: true, attester: account.address },
+      says: { result: true, operation: 'contains', timestamp: now, inputRefs: [HASH, SCHEMA] },
+    })
+  const refused = { ours: false, submittable: false, reasons: [expect.any(String)], says: null }
+  expect(await verified({ ...answer, result: false })).toMatchObject(refused)
+  expect(await verified(answer, ADDRESS)).toMatchObject(refused)
+  const { domain: __, ...closed } = chain
+  responses['/'] = { chains: [closed], defaultSchemas: {} }
+  expect(await verified(answer)).toMatchObject(refused)
+})

@@ -13,11 +13,10 @@ import {
   toHex,
   type Entry,
   type EntryKind,
-  type EntryLayout,
   type Policy,
 } from '../../../src/tlog'
 import { expandSignature } from '../../../src/eas/compact'
-import { checkSigned, expectedAttester, type Domain } from './eas'
+import { checkSignedOn } from './eas'
 import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
 import { requireJson } from './http'
 import { limitedFetch } from './quorum/operators'
@@ -254,16 +253,14 @@ async function leafOfAnswer(
 ): Promise<Leaf> {
   const chain = await chainOf(answer.chainId)
   const { attestation, delegatedAttestation: delegation } = answer
-  const contract: { domain?: Domain } | null = delegation.submission === 'proxy' ? chain.proxy : chain
-  if (!contract?.domain) return [undefined, `The service has no contract of ${chain.slug} for this answer.`]
-  const attester = options.attester ?? expectedAttester(chain, attestation.attester)
-  let layout: EntryLayout
+  let checked: Awaited<ReturnType<typeof checkSignedOn>>
   try {
-    ;({ layout } = await checkSigned(answer, contract.domain, attester))
+    checked = await checkSignedOn(chain, answer, options.attester)
   } catch (error) {
     if (error instanceof AlteredAnswerError) return [undefined, error.message]
     throw error
   }
+  const { attester, domain, layout } = checked
   const { schema, recipient, expirationTime, revocable, refUID, data } = attestation
   const signature = expandSignature(attestation.signature)
   const hex = { attester, schema, recipient, refUID, signature, data }
@@ -272,7 +269,7 @@ async function leafOfAnswer(
       Object.entries(hex).map(([name, value]) => [name, value.toLowerCase()]),
     ) as typeof hex),
     ...{ chainId: answer.chainId, layout, expirationTime, revocable, nonce: delegation.nonce ?? 0 },
-    separator: domainSeparator({ domain: contract.domain as never }),
+    separator: domainSeparator({ domain: domain as never }),
     deadline: layout === 'legacy' ? 0 : delegation.deadline,
   }
   const kinds = (Object.keys(ENTRY_KINDS) as EntryKind[]).filter((kind) => kind !== 'quorum')
