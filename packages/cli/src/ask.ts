@@ -45,12 +45,13 @@ export async function ask(
     ...parameters.map(({ name }, i) => [name, numbers[i]]),
   ]) as Question
   const quorum = options.quorum === undefined ? undefined : await import('./quorum.ts')
-  const answer = quorum
-    ? await quorum.askQuorum(session, options.quorum!, question, { chain, recipient, schema })
+  const opened = await quorum?.openQuorum(session, options.quorum!, chain.id)
+  const answer = opened
+    ? await quorum!.askQuorum(session, opened, question, { recipient, schema })
     : await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
   // Salts are saved before the answer lands, because an answer on a chain cannot be given another salt.
   await keepPrivate(kept, session.note)
-  const landed = wallet && (await landAnswer(session, answer, wallet))
+  const landed = wallet && (await landAnswer(session, answer, wallet, undefined, opened))
   if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
   const isSigned = 'attestation' in answer
   session.print(session.paint.bold(resultText(answer)))

@@ -2,8 +2,10 @@
 import type {
   Answer,
   BatchAnswer,
+  Geo,
   Landed,
   LandingStep,
+  Quorum,
   QuorumAnswer,
   Signer,
 } from '@geospatial-attestation/client'
@@ -30,19 +32,20 @@ export async function landFile(session: Session, file: string): Promise<void> {
     }
 }
 
-/** Lands an answer, and reports each step on stderr. */
+/** Lands an answer by the client of the service or a quorum, and reports each step on stderr. */
 export async function landAnswer<A extends Answer | BatchAnswer | QuorumAnswer>(
   { geo, signal, note, sent }: Session,
   answer: A,
   wallet: Signer,
   onStep: (step: LandingStep) => unknown = () => {},
+  by: Geo | Quorum = geo,
 ): Promise<A extends BatchAnswer ? Landed[] : Landed> {
   const steps = (step: LandingStep) => {
     if (step.step === 'sent') sent(step.transactionHash)
     note(step.step === 'sent' ? `Sent: transaction ${step.transactionHash}` : `Re-signed: ${step.reason}`)
     return onStep(step)
   }
-  const landed = await geo.land(answer as Answer, wallet, { signal, onStep: steps })
+  const landed = await (by as Geo).land(answer as Answer, wallet, { signal, onStep: steps })
   return landed as A extends BatchAnswer ? Landed[] : Landed
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Chain, Question, Quorum, QuorumAnswer, QuorumOptions } from '@geospatial-attestation/client'
+import type { Question, Quorum, QuorumAnswer, QuorumOptions } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readText } from './inputs'
 import type { Session } from './session'
@@ -10,15 +10,12 @@ const FORM = '{"operators": ["https://one.example", "https://two.example"], "k":
 
 /** Asks a quorum, and reports operators that differ or refuse. */
 export async function askQuorum(
-  session: Session,
-  file: string,
+  { signal, note }: Session,
+  quorum: Quorum,
   question: Question,
-  options: { chain: Chain; recipient?: string; schema?: string },
+  terms: { recipient?: string; schema?: string },
 ): Promise<QuorumAnswer> {
-  const { signal, note } = session
-  const { chain, recipient, schema } = options
-  const quorum = await openQuorum(session, file, chain.id)
-  const answer = await quorum.ask(question, { recipient, schema, signal })
+  const answer = await quorum.ask(question, { ...terms, signal })
   for (const { url, reason, detail } of answer.dissent)
     note(
       reason === 'other-payload'

@@ -35,7 +35,10 @@ export interface Geo extends Questions, Service {
    * not sent twice.
    */
   land(answer: BatchAnswer, signer: Signer, options?: LandOptions): Promise<Landed[]>
-  /** Lands an answer of a quorum, at the contract that the answer names. It is never re-signed. */
+  /**
+   * Lands an answer of a quorum, at the contract that the answer names. With createGeo({ attester }), it must
+   * be that one. The answer is never re-signed.
+   */
   land(answer: QuorumAnswer, signer: Signer, options?: LandOptions): Promise<Landed>
   /**
    * Estimates the gas of landing the answer now. Throws a LandingError if the contract would reject the
@@ -143,7 +146,7 @@ export function createGeo(options: GeoOptions | string): Geo {
     // Each module is loaded when it is needed, since most pages only ask questions.
     land: (async (answer: Answer | BatchAnswer | QuorumAnswer, signer: Signer, options?: LandOptions) =>
       'signers' in answer
-        ? (await import('./quorum')).landQuorum(connection, answer, signer, options)
+        ? (await import('./quorum')).landQuorum(connection, answer, signer, options, all.attester)
         : (await import('./land')).landAnswer(connection, answer, signer, options)) as Geo['land'],
     estimate: async (answer, signer) => (await import('./land')).estimateGas(connection, answer, signer),
     logged: (async (answer: Answer | QuorumAnswer, options?: LoggedOptions) => {

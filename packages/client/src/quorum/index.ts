@@ -55,17 +55,18 @@ const EPOCH_MS = 60_000
 const NEVER_SECONDS = 2 ** 40
 
 /** Implements `Geo.quorum`. */
-export function quorumOf(context: Context, options: QuorumOptions): Quorum {
-  refuseUnknown('quorum', options, {
+export function quorumOf(context: Context, named: QuorumOptions): Quorum {
+  refuseUnknown('quorum', named, {
     ...{ operators: true, k: true, contract: true, chain: true, deadlineSeconds: true, timeout: true },
   })
+  const options = { ...named, contract: named.contract ?? context.options.attester }
   const { operators, k } = options
   if (!(operators?.length > 0)) throw invalidInput('operators: expected a list of URLs')
   if (!(Number.isInteger(k) && k >= 1 && k <= operators.length))
     throw invalidInput(
       `k: expected a whole number from 1 to ${operators.length}, the number of operators, got ${k}`,
     )
-  checkOptions(options)
+  checkOptions(named)
   const all = operators.map((url) => new Operator(url, context.options))
   const twice = all.find(({ url }, i) => all.findIndex((each) => each.url === url) < i)
   if (twice) throw invalidInput(`operators: '${twice.url}' is named twice`)

@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { sentence, testSentences } from '../../../../test/sentences'
 import { encodeBooleanResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { createGeo } from '../geo'
 import type { Chain, QuorumAnswer } from '../types'
 import { landQuorum } from './land'
 
@@ -88,6 +89,15 @@ describe('an answer of a quorum', () => {
     const wallet = walletOn('0x', false)
     const request = vi.spyOn(wallet, 'request')
     await expect(landOn(wallet, { result: false })).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+    expect(request).not.toHaveBeenCalled()
+  })
+  test('is not sent if the client has another attester', async () => {
+    const wallet = walletOn('0x', false)
+    const request = vi.spyOn(wallet, 'request')
+    const geo = createGeo({ url: 'http://x', attester: EAS, fetch: request as never })
+    const quorum = await geo.quorum({ operators: ['http://one'], k: 1 })
+    for (const client of [geo, quorum])
+      await expect(client.land(quorumAnswer, wallet)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
     expect(request).not.toHaveBeenCalled()
   })
   test('is neither simulated nor sent after its deadline', async () => {

@@ -17,7 +17,10 @@ export interface QuorumOptions {
    * epoch. A higher threshold of the epoch applies
    */
   k: number
-  /** address of the GeoQuorum contract; default: the one that k operators name */
+  /**
+   * address of the GeoQuorum contract; default: that of createGeo({ attester }), or the one that k operators
+   * name
+   */
   contract?: string
   /** chain of the questions: its id or slug; default: the client's chain */
   chain?: number | string
