@@ -226,6 +226,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['packages/client/src/quorum/index.ts', 'Math.floor(Date.now() / 1000)', 'signed'],
   ['packages/client/src/quorum/land.ts', 'answer.deadline < Date.now()', 'a signed deadline'],
   ['packages/client/src/quorum/land.ts', 'Date.now() / 1000 - SKEW', 'compared with a signed time'],
+  ['packages/client/src/quorum/land.ts', 'Date.now() > answer.deadline', 'compared with a signed deadline'],
   ['packages/client/src/quorum/index.ts', 'epoch.validUntil * 1000 - Date.now()', 'compared with an expiry'],
   ['packages/client/src/quorum/operators.ts', 'now = Date.now() / 1000', 'compared with an expiry'],
   ['packages/client/src/place.ts', 'time = new Date()', 'attested'],

@@ -199,14 +199,23 @@ export async function refusal({ refused, transactionHash }: Refused, what: strin
 }
 
 /** Maximum lag, in milliseconds, of an RPC node behind the one that reported a block. */
-const BEHIND_MS = 60_000
+export const BEHIND_MS = 60_000
+
+/** Reads a value that a transaction created, as `readLate` does. */
+export function readAfter<T>(
+  { transactionHash }: Pick<Receipt, 'transactionHash'>,
+  read: () => Promise<T | undefined>,
+  signal?: AbortSignal,
+): Promise<T> {
+  return readLate(`The transaction ${transactionHash} succeeded, but its result`, read, signal)
+}
 
 /**
- * Reads until a value is found: an RPC endpoint may have several nodes, and some may not have the block of
- * the transaction yet. Throws a ConnectionError that names the transaction.
+ * Reads until a value is found: an RPC endpoint may have several nodes, and some may lack the newest block.
+ * Throws a ConnectionError that begins with `what`.
  */
-export async function readAfter<T>(
-  { transactionHash }: Pick<Receipt, 'transactionHash'>,
+export async function readLate<T>(
+  what: string,
   read: () => Promise<T | undefined>,
   signal?: AbortSignal,
 ): Promise<T> {
@@ -220,10 +229,7 @@ export async function readAfter<T>(
       failure = messageOf(error)
     }
     if (performance.now() > end)
-      throw new ConnectionError(
-        `The transaction ${transactionHash} succeeded, but its result could not be read: ${failure}. ` +
-          'Do not send it again.',
-      )
+      throw new ConnectionError(`${what} could not be read: ${failure}. Do not send it again.`)
     await pause(POLL_MS, signal)
   }
 }

@@ -100,8 +100,8 @@ describe('an answer of a quorum', () => {
       await expect(client.land(quorumAnswer, wallet)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
     expect(request).not.toHaveBeenCalled()
   })
-  test('is neither simulated nor sent after its deadline', async () => {
-    setClock(answer.deadline + 1)
+  test.each([1, 61])('is neither simulated nor sent %i s after its deadline', async (seconds) => {
+    setClock(answer.deadline + seconds)
     const wallet = walletOn('0x', false)
     const request = vi.spyOn(wallet, 'request')
     await expect(landOn(wallet)).rejects.toMatchObject({
@@ -120,8 +120,9 @@ describe('an answer of a quorum', () => {
 
 describe('an answer of a quorum that the contract refuses', () => {
   const land = (refusal: Hex, landed: boolean) => landOn(walletOn(refusal, landed))
+  const usedKey = (key: Hex) => encodeErrorResult({ abi: ERRORS, errorName: 'AlreadyUsed', args: [key] })
   const refusals = {
-    AlreadyUsed: encodeErrorResult({ abi: ERRORS, errorName: 'AlreadyUsed', args: [hash('8')] }),
+    AlreadyUsed: usedKey(hashTypedData(typed)),
     DeadlinePassed: encodeErrorResult({
       ...{ abi: ERRORS, errorName: 'DeadlinePassed', args: [BigInt(answer.deadline)] },
     }),
@@ -131,6 +132,16 @@ describe('an answer of a quorum that the contract refuses', () => {
     expect(await land(refusal, true)).toMatchObject({
       ...{ uid: UID, transactionHash: TRANSACTION, blockNumber: 125, already: true },
     })
+  })
+  test('is found if a node of the RPC endpoint lags', async () => {
+    const wallet = walletOn(refusals.AlreadyUsed, true)
+    let looks = 0
+    const request: typeof wallet.request = async (call) =>
+      call.method === 'eth_getLogs' && looks++ === 0 ? [] : wallet.request(call)
+    expect(await landOn({ request })).toMatchObject({ uid: UID, already: true })
+  })
+  test('is not searched for a key that a resolver has used', async () => {
+    await expect(land(usedKey(hash('8')), true)).rejects.toMatchObject({ contractError: 'AlreadyUsed' })
   })
   test('waits for a block of its epoch', async () => {
     const wallet = walletOn(

@@ -5,7 +5,17 @@ import { ATTESTED, encodeCall, field, getAttestation, tuple, type OnchainAttesta
 import { AlteredAnswerError, LandingError, refuseUnknown } from '../errors'
 import { isContentOf, landedAs } from '../landed'
 import { same, timeOf } from '../says'
-import { attestedUids, inTurn, readAfter, refusal, sameChain, sentOf, transact } from '../send'
+import {
+  attestedUids,
+  BEHIND_MS,
+  inTurn,
+  readAfter,
+  readLate,
+  refusal,
+  sameChain,
+  sentOf,
+  transact,
+} from '../send'
 import type { ChainReader } from '../reader'
 import { walletOf, type Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
@@ -37,7 +47,7 @@ export async function landQuorum(
   contract = quorumAnswer.quorum,
 ): Promise<Landed> {
   refuseUnknown('land', given, { signal: true, onStep: true, resigns: true })
-  const { chainId, quorum, answer, signers, signatures } = quorumAnswer
+  const { chainId, quorum, answer, digest, signers, signatures } = quorumAnswer
   const { signal, onStep = () => {} } = given
   if (!same(contract, quorum))
     throw new AlteredAnswerError(
@@ -48,11 +58,12 @@ export async function landQuorum(
   const chain = await context.chain(chainId)
   const reader = wallet.reader()
   await sameChain(reader, chain)
+  const before = () => landedBefore(reader, chain, quorumAnswer, signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
   if (answer.deadline < Date.now() / 1000) {
-    const before = await landedBefore(reader, chain, quorumAnswer, signal)
-    if (!before) throw tooLate(quorumAnswer)
-    return before
+    const found = await before()
+    if (!found) throw tooLate(quorumAnswer)
+    return found
   }
   const content = {
     ...answer,
@@ -72,11 +83,14 @@ export async function landQuorum(
       await pause(BLOCK_MS, signal)
       return landQuorum(context, quorumAnswer, signer, given, contract)
     }
+    // The resolver of a schema may have an error AlreadyUsed as well, with another key.
+    if (error.contractError === 'AlreadyUsed' && same(error.revertData!.slice(10), digest.slice(2)))
+      return readLate('The answer has landed, but its attestation', before, signal)
+    if (error.contractError !== 'DeadlinePassed') throw error
     // The contract checks the deadline first, so an answer that has landed is refused for its deadline later.
-    const mayHaveLanded = ['AlreadyUsed', 'DeadlinePassed'].includes(error.contractError!)
-    const before = mayHaveLanded && (await landedBefore(reader, chain, quorumAnswer, signal))
-    if (before) return before
-    throw error.contractError === 'DeadlinePassed' ? tooLate(quorumAnswer, error) : error
+    const found = await before()
+    if (!found) throw tooLate(quorumAnswer, error)
+    return found
   }
   const { receipt } = outcome
   for (const uid of attestedUids(receipt, chain, quorum)) {
@@ -92,9 +106,14 @@ export async function landQuorum(
 function tooLate({ answer }: QuorumAnswer, refused?: LandingError): LandingError {
   const { transactionHash, revertData }: Partial<LandingError> = refused ?? {}
   const clock = refused ? '' : ', by the clock of this computer'
+  const passed = `its deadline passed at ${timeOf(answer.deadline)}${clock}`
+  const isCertain = Date.now() > answer.deadline * 1000 + BEHIND_MS
   return new LandingError(
-    `The answer did not land: its deadline passed at ${timeOf(answer.deadline)}${clock}. ` +
-      `Repeat the question. ${sentOf({ transactionHash })}`,
+    (isCertain
+      ? `The answer did not land: ${passed}. Repeat the question. `
+      : `The RPC endpoint does not show that the answer landed, and ${passed}. In a minute, land the same ` +
+        'answer again, and repeat the question only if it has not landed then. ') +
+      sentOf({ transactionHash }),
     'DeadlinePassed',
     transactionHash,
     revertData,
