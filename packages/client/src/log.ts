@@ -20,7 +20,7 @@ import { checkSignedOn } from './eas'
 import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
 import { requireJson } from './http'
 import { limitedFetch } from './quorum/operators'
-import { quorumDomain, signersOf } from './quorum/signatures'
+import { contentOf, quorumDomain, signersOf } from './quorum/signatures'
 import { connect, type Connection } from './service'
 import { SKEW_SECONDS, timeOf } from './says'
 import type { Answer, LogClaim, QuorumAnswer, QuorumOperator } from './types'
@@ -97,7 +97,7 @@ export async function loggedByOperators(
   if (policy !== undefined) parsedPolicy(policy) // throws for an invalid policy
   const signers = await signersOf(answer)
   const { chainId, quorum, timestamp } = answer
-  const { epoch, recipient, ...content } = answer.answer
+  const { epoch, recipient, ...content } = contentOf(answer.answer)
   const { timeout = OPERATOR_MS } = options
   // The URLs are those of the answer, which anyone can write: the wallet must not sign requests to them.
   const own = { retries: 0, timeout, fetch: limitedFetch(options) }
@@ -296,7 +296,7 @@ function leafOf(
   const time = by - INCLUSION_SECONDS
   if (!Number.isSafeInteger(time) || time < 0)
     return [undefined, 'The time by which the log includes it is not in Unix seconds.']
-  const kind = kinds.find((kind) => toHex(leafHash(encodeEntry({ kind, time, ...content }))) === leaf)
+  const kind = kinds.find((kind) => toHex(leafHash(encodeEntry({ ...content, kind, time }))) === leaf)
   if (!kind) return [undefined, 'The leaf that the answer names is not that of its entry.']
   // The signatures of the oldest layout have no deadline.
   const last = kind === 'resigned' ? content.deadline || Infinity : timestamp + SIGNING_SECONDS

@@ -55,6 +55,18 @@ test('the error has all signed payloads if they differ, also those of the larges
   expect(equal.dissent).toEqual([])
 })
 
+test('the answer has the signed fields only, in lower-case hex', async () => {
+  const [operator] = signing([[7, 0]])
+  const sign = async () => {
+    const signed = await operator!.sign('', AbortSignal.timeout(20_000))
+    const { data } = signed.answer
+    return { ...signed, answer: { ...signed.answer, data: `0x${data.slice(2).toUpperCase()}`, time: 1 } }
+  }
+  const { answer } = await collected([{ ...operator, sign } as unknown as Operator], 1)
+  expect(answer).not.toHaveProperty('time')
+  expect(answer.data).toMatch(/^0x[0-9a-f]*$/)
+})
+
 describe('an answer', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())

@@ -5,7 +5,7 @@ import type { Hex } from '../reader'
 import type { Dissent, QuorumAnswer, QuorumSignature } from '../types'
 import { pause } from '../waiting'
 import { AGAIN_MS, dissentOf, QuorumError, summaryOf, type Operator } from './operators'
-import type { Verdict } from './signatures'
+import { contentOf, type Verdict } from './signatures'
 
 /** Collects the signatures of operators for one request. */
 
@@ -124,7 +124,7 @@ function completed(group: readonly Signed[], dissent: Dissent[]): Complete {
   const { whole: _, ...claims } = decodeClaims(answer.data as Hex)!
   return {
     ...claims,
-    ...{ answer, digest, dissent },
+    ...{ answer: contentOf(answer), digest, dissent },
     signers: `0x${ascending.reduce((bits, { signed }) => bits | (1n << BigInt(signed.index)), 0n).toString(16)}`,
     signatures: `0x${ascending.map(({ signed }) => signed.signature.slice(2)).join('')}`,
     operators: ascending.map(({ url, signed: { index, operator, log } }) => ({

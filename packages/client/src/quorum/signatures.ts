@@ -65,6 +65,22 @@ export function quorumDomain(chainId: number, quorum: string) {
   return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: quorum as Hex }
 }
 
+/**
+ * Returns the signed fields in one form: bytes in lower-case hex, and no other members. Other forms have the
+ * same digest.
+ */
+export function contentOf(answer: QuorumContent): QuorumContent {
+  const form = (type: string, value: unknown) => {
+    if (type.startsWith('bytes')) return String(value).toLowerCase()
+    return type.startsWith('uint') ? Number(value) : value
+  }
+  const fields = QUORUM_FIELDS.map(({ name, type }) => [
+    name,
+    form(type, answer[name as keyof QuorumContent]),
+  ])
+  return Object.fromEntries(fields) as QuorumContent
+}
+
 /** Digest that the operators sign. Throws an error for content that no operator can have signed. */
 function digestOf(answer: QuorumContent, chainId: number, quorum: string): Hex {
   const message = {
@@ -118,7 +134,11 @@ async function readSigners(
     return [undefined, `it has more operators than a quorum, whose maximum is ${MAX_OPERATORS}`]
   const bits = [...BigInt(signers).toString(2)].reverse()
   const indices = bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
-  const each = signatures.slice(2).match(/.{1,130}/g) ?? []
+  const each =
+    signatures
+      .slice(2)
+      .toLowerCase()
+      .match(/.{1,130}/g) ?? []
   if (each.length !== indices.length || indices.length === 0)
     return [undefined, `it has ${each.length} signatures of ${indices.length} operators`]
   if (operators !== undefined && !(Array.isArray(operators) && operators.every(isNamed)))

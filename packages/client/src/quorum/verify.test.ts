@@ -108,6 +108,16 @@ describe('an answer of a quorum', () => {
     expect(await geo().verifyQuorum(answer)).toMatchObject({ valid: true, problems: [] })
   })
 
+  test('is included if its content has another form or further members', async () => {
+    const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
+    const { data, deadline } = answer.answer
+    const content = { ...answer.answer, data: upper(data), deadline: `${deadline}`, time: 1, kind: 'answer' }
+    const other = { ...answer, answer: content, signatures: upper(answer.signatures) }
+    expect(await geo().logged(other as unknown as QuorumAnswer)).toMatchObject(
+      [0, 2].map((index) => ({ index, log: { state: 'included' } })),
+    )
+  })
+
   test('is missing in the log of an operator that names no entry, or the entry of another operator', async () => {
     const [first, second] = answer.operators!
     const stateOf = async (changed: object) => {
