@@ -61,6 +61,7 @@ export const RECORDS_ERRORS = {
   'rate-limited': { status: 429, message: 'Rate limit exceeded', retryable: true },
   'internal-error': { status: 500, message: 'Internal error', retryable: false },
   unavailable: { status: UNAVAILABLE_STATUS, message: 'Temporarily unavailable', retryable: true },
+  'not-published': { status: UNAVAILABLE_STATUS, message: 'Not published yet', retryable: true },
   'too-expensive': { status: UNAVAILABLE_STATUS, message: 'Query too expensive', retryable: false },
 } as const satisfies Readonly<Record<string, ErrorRow & { message: string }>>
 export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
@@ -93,5 +94,7 @@ export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {
   'internal-error': 'the service failed',
   unavailable:
     'the database is unreachable or slow, the queue was full for too long, or the sums of older records are not measured yet',
+  'not-published':
+    'the [transparency log](log.md#requests) has the entry, but no published checkpoint includes it yet',
   'too-expensive': 'the query takes too long or reads too much; `detail` names a remedy',
 }

@@ -893,6 +893,7 @@ describe('the routes of the log', () => {
     const { app } = await serverOf(waiting.log)
     const response = await app.inject(`/log/v0/proof/${claim.leaf}`)
     expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1'])
+    expect(response.json().message).toBe('Not published yet')
     const unknown = await app.inject(`/log/v0/proof/${'ab'.repeat(32)}`)
     expect([unknown.statusCode, unknown.headers['retry-after']]).toEqual([404, undefined])
     expect((await app.inject(`/log/v0/proof/${leaf}`)).statusCode).toBe(200)

@@ -128,7 +128,7 @@ export class SignatureLog {
       )
     if (index === null || index >= size)
       throw new RecordsError(
-        'unavailable',
+        'not-published',
         'The entry is committed, but no published checkpoint includes it yet',
       )
     const checkpoint = parseCheckpoint(published)

@@ -64,6 +64,9 @@ const NO_LOG_ENTRY = recordsErrors({
   'invalid-parameter': 'The path is malformed.',
   'not-found': 'The log has no such entry or tile.',
 })
+const NOT_PUBLISHED = recordsErrors({
+  'not-published': 'No published checkpoint includes the entry yet, or the database is unreachable.',
+})
 const route = <S extends FastifySchema>(
   operationId: string,
   summary: string,
@@ -129,6 +132,7 @@ export const LOG_ROUTES = {
         }),
         ...RECORDS_ERRORS,
         ...NO_LOG_ENTRY,
+        ...NOT_PUBLISHED,
       },
     },
   ),

@@ -150,7 +150,7 @@ export function requireJson(response: Response, url: string): Response {
  * Converts a response that is not successful to an error. Throws a ServiceVersionError if the response is not
  * the service's.
  */
-async function refusalOf(response: Response, url: string): Promise<ApiError> {
+export async function refusalOf(response: Response, url: string): Promise<ApiError> {
   const text = await response.text()
   const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
   let body: unknown

@@ -17,7 +17,7 @@ import {
 } from '../../../src/tlog'
 import { MemoryLog, seededKey } from '../../../test/tlog'
 import { checkSigned } from './eas'
-import { AlteredAnswerError } from './errors'
+import { AlteredAnswerError, GeoError } from './errors'
 import { createGeo } from './geo'
 import type { Answer } from './types'
 
@@ -29,6 +29,8 @@ const domain = { name: 'EAS', version: '1.2.0', chainId: 84532, verifyingContrac
 /** Order of the elliptic curve. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const now = Math.floor(Date.now() / 1000)
+/** Error of a service that has no such resource. */
+const NOT_FOUND = { status: 'error', message: 'Not found' }
 
 /** An answer that the account signed, and its entry in the log. */
 async function signed(kind: EntryKind, by: number, timestamp = now, deadline = now + 3_600) {
@@ -108,7 +110,7 @@ describe('the state of an answer in the log', () => {
   const proofOf = async (leaf: string) => {
     const index = log.entries.findIndex((entry) => toHex(leafHash(entry)) === leaf)
     return index < 0
-      ? Response.json({ error: 'not-found', message: 'none' }, { status: 404 })
+      ? Response.json(NOT_FOUND, { status: 404 })
       : new Response(formatProof({ index, hashes: await log.inclusion(index) }, log.note))
   }
 
@@ -128,7 +130,7 @@ describe('the state of an answer in the log', () => {
         })
       const { log: _, ...without } = past.answer
       expect(await geo.logged(without)).toMatchObject({ state: 'missing' })
-      published = () => Response.json({ error: 'not-found', message: 'none' }, { status: 404 })
+      published = () => Response.json(NOT_FOUND, { status: 404 })
       expect(await geo.logged(without)).toBeUndefined()
       expect(await geo.logged(past.answer)).toMatchObject({ state: 'missing' })
       const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
@@ -191,8 +193,26 @@ describe('the state of an answer in the log', () => {
         clientOf(() => new Response('index 1')),
       ),
     ).toEqual(['missing', expect.any(String)])
-    const busy = () => Response.json({ error: 'unavailable', message: 'soon' }, { status: 503 })
-    expect(await state({}, clientOf(busy))).toEqual(['missing', expect.any(String)])
+    const body = { status: 'error', message: 'Not published yet' }
+    const late = () => Response.json(body, { status: 503, headers: { 'retry-after': '1' } })
+    expect(await state({}, clientOf(late))).toEqual(['missing', expect.any(String)])
+  })
+
+  test('is unknown if another server responds, or the service is unavailable', async () => {
+    const { answer } = await signed('answer', now - 50)
+    const json = { 'content-type': 'application/json' }
+    for (const [status, body, headers] of [
+      [503, '<h1>Service Unavailable</h1>', {}],
+      [404, '<h1>Not Found</h1>', {}],
+      [404, '{"message":"Not found"}', json],
+      [503, '{"status":"error","message":"Temporarily unavailable"}', { ...json, 'retry-after': '5' }],
+    ] as const) {
+      const failing = () => new Response(body, { status, headers })
+      await expect(clientOf(failing).logged(answer)).rejects.toThrow(GeoError)
+      published = failing
+      await expect(clientOf().logged(answer)).rejects.toThrow(GeoError)
+      published = () => Response.json({ policy: `log ${formatVerifierKey(log.key)}\nquorum none\n` })
+    }
   })
 
   test('is missing, not pending, if the promised time is far in the future', async () => {
@@ -211,7 +231,7 @@ describe('the state of an answer in the log', () => {
   ])('is by the clock of the service if the own clock is %s', async (_, offset, state) => {
     const { answer } = await signed('answer', now - offset + 50, now - offset)
     const date = new Date((now - offset) * 1000).toUTCString()
-    const geo = clientOf(() => Response.json({ error: 'not-found' }, { status: 404, headers: { date } }))
+    const geo = clientOf(() => Response.json(NOT_FOUND, { status: 404, headers: { date } }))
     expect(await geo.logged(answer)).toMatchObject({ state })
   })
 

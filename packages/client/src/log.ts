@@ -15,10 +15,18 @@ import {
   type EntryKind,
   type Policy,
 } from '../../../src/tlog'
+import { RECORDS_ERRORS, type RecordsErrorKind } from '../../../src/errors'
 import { expandSignature } from '../../../src/eas/compact'
 import { checkSignedOn } from './eas'
-import { AlteredAnswerError, invalidInput, messageOf, refuseUnknown, ServiceVersionError } from './errors'
-import { requireJson } from './http'
+import {
+  AlteredAnswerError,
+  ApiError,
+  invalidInput,
+  messageOf,
+  refuseUnknown,
+  ServiceVersionError,
+} from './errors'
+import { refusalOf, requireJson } from './http'
 import { limitedFetch } from './quorum/operators'
 import { contentOf, quorumDomain, signersOf } from './quorum/signatures'
 import { connect, type Connection } from './service'
@@ -178,9 +186,12 @@ async function stateOf(
       by,
       reason: `The answer names the log ${log.origin}, which the policy does not have.`,
     }
-  // 404: no such entry. 503: the entry is committed, but not in a published checkpoint yet.
-  const sending = { accepted: [404, 503], ...(given.signal && { signal: given.signal }) }
-  const response = await connection.send(new Request(`${connection.url}/log/v0/proof/${log.leaf}`), sending)
+  const response = await fromLog(
+    connection,
+    `proof/${log.leaf}`,
+    ['not-found', 'not-published'],
+    given.signal,
+  )
   const proof = response.ok ? await response.text() : undefined
   const now = secondsOf(response)
   try {
@@ -203,6 +214,26 @@ async function stateOf(
 }
 
 /**
+ * Requests a resource of the log. Returns responses that are not successful only if they are errors of the
+ * service itself, of these kinds: those of a reverse proxy do not show what the log has.
+ */
+async function fromLog(
+  { send, url }: Connection,
+  path: string,
+  kinds: readonly RecordsErrorKind[],
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  const rows: readonly { status: number; message: string }[] = kinds.map((kind) => RECORDS_ERRORS[kind])
+  const sending = { accepted: rows.map(({ status }) => status), ...(signal && { signal }) }
+  const response = await send(new Request(`${url}/log/v0/${path}`), sending)
+  if (response.ok) return response
+  const failure = await refusalOf(response, url)
+  const isOwn = failure.constructor !== ApiError
+  if (!isOwn || rows.every(({ message }) => message !== failure.title)) throw failure
+  return response
+}
+
+/**
  * Maximum difference in seconds between the clocks of the service and of this computer for which that of the
  * service counts. A service that lies about the time can delay `missing` by it.
  */
@@ -221,14 +252,14 @@ function secondsOf({ headers }: Response): number {
  * InvalidInputError for an invalid policy text.
  */
 async function policyOf(
-  { options, send, url }: Connection,
+  connection: Connection,
   { policy: given, signal }: LoggedOptions,
 ): Promise<Policy | undefined> {
-  let text = given ?? options.log
+  let text = given ?? connection.options.log
   if (text === undefined) {
-    const sending = { accepted: [404], ...(signal && { signal }) }
-    const response = await send(new Request(`${url}/log/v0/`), sending)
+    const response = await fromLog(connection, '', ['not-found'], signal)
     if (!response.ok) return undefined
+    const { url } = connection
     const { policy } = (await requireJson(response, url).json()) as { policy?: unknown }
     if (typeof policy !== 'string')
       throw new ServiceVersionError(`The service at ${url} names no policy of its log.`)

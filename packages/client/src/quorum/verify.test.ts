@@ -22,6 +22,8 @@ const accounts = [1, 2, 3].map((digit) => privateKeyToAccount(`0x${`${digit}`.re
 const [EAS, QUORUM, OTHER] = ['e', '9', '8'].map((digit) => `0x${digit.repeat(40)}` as const)
 const [UID, SCHEMA] = [`0x${'7'.repeat(64)}`, `0x${'5'.repeat(64)}`] as const
 const now = Math.floor(Date.now() / 1000)
+/** Error of a service that has no such resource. */
+const NOT_FOUND = { status: 'error', message: 'Not found' }
 const urls = ['http://one', 'http://two', 'http://three']
 
 /** An answer that operators 0 and 2 have signed, and the logs of all operators. */
@@ -76,8 +78,7 @@ describe('an answer of a quorum', () => {
   const service = async (request: Request) => {
     const { origin, pathname } = new URL(request.url)
     asked.push(request)
-    if (down.has(origin + pathname))
-      return Response.json({ error: 'not-found', message: 'x' }, { status: 404 })
+    if (down.has(origin + pathname)) return Response.json(NOT_FOUND, { status: 404 })
     if (pathname.startsWith('/compute/')) return Response.json({ title: 'busy' }, { status: 503 })
     if (down.has(origin)) throw new Error('unreachable')
     const log = logs[urls.indexOf(origin)]!
@@ -92,7 +93,7 @@ describe('an answer of a quorum', () => {
     }
     const index = log.entries.findIndex((entry) => toHex(leafHash(entry)) === leaf)
     return index < 0
-      ? Response.json({ error: 'not-found', message: 'none' }, { status: 404 })
+      ? Response.json(NOT_FOUND, { status: 404 })
       : new Response(formatProof({ index, hashes: await log.inclusion(index) }, log.note))
   }
   const geo = (options: Partial<GeoOptions> = {}) =>
