@@ -2,12 +2,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { hunt } from '../../../../test/seed'
 import { currentEpoch, Operator, QuorumError } from './operators'
 
 const ends: (() => Promise<unknown>)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const end of ends.splice(0)) await end()
 })
 
@@ -148,6 +149,19 @@ describe('the operators of a quorum', () => {
     const { url } = await operatorOf((response) => response.end(JSON.stringify(listed())))
     const operator = new Operator(url, { url, fetch: custom })
     expect(await named([operator], 1)).toMatchObject({ quorum: QUORUM, epoch: EPOCH })
+  })
+
+  test('may respond for as long as the question may take', async () => {
+    vi.useFakeTimers()
+    const slow = (_: unknown, init?: RequestInit) =>
+      new Promise<Response>((resolve, reject) => {
+        init!.signal!.addEventListener('abort', () => reject(init!.signal!.reason as Error))
+        setTimeout(() => resolve(Response.json({ index: 0 })), 90_000)
+      })
+    const operator = new Operator('http://one', { url: 'http://x', fetch: slow })
+    const signed = operator.sign('{}', new AbortController().signal)
+    const [seen] = await Promise.all([signed.catch((error: unknown) => error), vi.runAllTimersAsync()])
+    expect(seen).toEqual({ index: 0 })
   })
 
   test('count as unreachable if their response does not end', async () => {

@@ -104,7 +104,8 @@ export class Operator {
   }
 
   private async json<T>(request: Request, signal: AbortSignal): Promise<T> {
-    return (await requireJson(await this.send(request, { signal }), this.url).json()) as T
+    // The signal ends with the time limit of the question, which may be longer than that of a request.
+    return (await requireJson(await this.send(request, { signal, timed: false }), this.url).json()) as T
   }
 }
 
