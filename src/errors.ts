@@ -34,7 +34,8 @@ export const QUORUM_REFUSALS = {
   revoked: 'an attestation among the inputs is revoked',
   expired: 'an attestation among the inputs has expired',
   'unknown-input': "the operator's index and RPC endpoint have no such attestation",
-  'not-indexed-yet': 'the operator has not seen enough of the chain to be certain; ask again',
+  'not-indexed-yet':
+    'the operator has not seen enough of the chain to be certain, or its database, RPC endpoint or transparency log is not available; ask again',
   skew: "`timestamp` or `deadline` differs too much from the operator's clock",
   'wrong-epoch': 'the operator does not belong to the epoch, or the epoch is not valid',
   busy: 'too many requests; ask again after `Retry-After`',
