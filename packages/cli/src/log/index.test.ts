@@ -74,3 +74,33 @@ test('geo log monitor requires the cosignatures of the policy that the service p
   const { code, stdout } = await geo(...monitor)
   expect([code, JSON.parse(stdout)]).toEqual([EXIT.no, expect.objectContaining({ kind: 'quorum' })])
 })
+
+test('geo log monitor follows the log of the service if a policy has several', async () => {
+  const names = ['one', 'two']
+  const logs = names.map(async (name, at) => {
+    const log = new MemoryLog(await seededKey(name, 'ed25519', at))
+    await log.append(...names.slice(at).map((each) => Buffer.from(each))).sign()
+    return log
+  })
+  const [one, two] = (await Promise.all(logs)) as [MemoryLog, MemoryLog]
+  const witness = formatVerifierKey(await seededKey('w.example', 'cosignature', 2))
+  const lines = [one, two].map(({ key }) => `log ${formatVerifierKey(key)}\n`).join('')
+  writeFileSync(path.join(folder, 'both.policy'), `${lines}witness w ${witness} http://w\nquorum none\n`)
+  let origin = 'two'
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { host, pathname } = new URL(input instanceof Request ? input.url : input)
+    if (pathname === '/log/v0/') return Response.json({ origin })
+    if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+    const content =
+      host === 'w'
+        ? (pathname.startsWith('/two') ? two : one).read('checkpoint')
+        : two.read(pathname.replace('/log/v0/', ''))
+    return content ? new Response(new Uint8Array(content)) : new Response('', { status: 404 })
+  })
+  const monitor = ['log', 'monitor', '--once', '--json', '--log-policy', 'both.policy', '--url', 'http://own']
+  const { code, stdout } = await geo(...monitor)
+  const alarm = { kind: 'entry', origin: 'two' }
+  expect([code, JSON.parse(stdout)]).toEqual([EXIT.no, expect.objectContaining(alarm)])
+  origin = 'three'
+  expect((await geo(...monitor)).code).toBe(EXIT.usage)
+})

@@ -40,25 +40,38 @@ const EVERY_SECONDS = 10
 /** Number of entries that are checked at once: each reads a chain. */
 const AT_ONCE = 8
 
-/** Policy of the log: that of the file, or the one that the service publishes. */
+/** Policy of the service's log: the published one, or that of the file without the logs of other services. */
 async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   const { options, geo, at, note, signal } = session
+  const described = async () => {
+    const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
+    return (parsed(new TextDecoder().decode(description)) ?? {}) as { origin?: unknown; policy?: unknown }
+  }
   let text: string
   if (options.logPolicy !== undefined) text = await readText(options.logPolicy, at)
   else {
-    const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
-    const { policy } = (parsed(new TextDecoder().decode(description)) ?? {}) as { policy?: unknown }
+    const { policy } = await described()
     if (typeof policy !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
     note('Policy that the service publishes. To pin it, pass it in a file with --log-policy:')
     // A note is one line.
     for (const line of policy.trimEnd().split('\n')) note(line)
     text = policy
   }
+  let policy: Policy
   try {
-    return parsePolicy(text)
+    policy = parsePolicy(text)
   } catch (error) {
     throw error instanceof TlogError ? new UsageError(error.message) : error
   }
+  // The policy of a quorum has the logs of all its operators.
+  if (policy.logs.length <= 1) return policy
+  const { origin } = await described()
+  const logs = policy.logs.filter(({ key }) => key.name === origin)
+  if (logs.length > 0) return { ...policy, logs }
+  const names = policy.logs.map(({ key }) => key.name).join(', ')
+  throw new UsageError(
+    `The policy has no log of the service at ${geo.url}, but ${names}. Add the line of its log: GET /log/v0.`,
+  )
 }
 
 class Monitor {
