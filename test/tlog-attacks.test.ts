@@ -18,6 +18,7 @@ import {
   parseNote,
   parsePolicy,
   parseTilePath,
+  tilePath,
   type Checkpoint,
   type Entry,
   type EntryLayout,
@@ -25,7 +26,7 @@ import {
   type Policy,
 } from '../src/tlog'
 import { hunt } from './seed'
-import { MemoryLog, seededKey } from './tlog'
+import { MemoryLog, allTiles, seededKey } from './tlog'
 
 /**
  * Simulates attacks of a log's operator against its readers (docs/guide/log.md). Each starts from an honest
@@ -387,6 +388,35 @@ describe('an attack of the operator of a log', () => {
       for (const [name, count] of tried) report(`${name}: ${count} tried, ${count} detected`)
     },
   )
+
+  test('is detected although any one tile is malformed or unreachable', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const entries = Array.from({ length: 1000 }, (_, at) => Buffer.from(`entry ${at}`))
+    await log.append(...entries.slice(0, 300)).sign()
+    const next = log.copy(entries)
+    await next.sign()
+    const tiles = allTiles(next.size).filter(({ level }) => level !== 'entries')
+    for (const tile of tiles.map(tilePath))
+      for (const content of [new Uint8Array(31), new Error('HTTP 503')]) {
+        let served = log
+        const files = async (path: string) => {
+          if (served === next && path === tile) {
+            if (content instanceof Error) throw content
+            return content
+          }
+          const altered = served === next && path === 'tile/entries/002'
+          return altered ? Buffer.from(next.read(path)!).fill(0x78, 3, 4) : served.read(path)
+        }
+        const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+        const follower = new LogFollower(files, policy)
+        await follower.advance(() => {})
+        served = next
+        expect([tile, await follower.advance(() => {}).then(() => 'no fault', kindOf)]).toEqual([
+          tile,
+          'entries',
+        ])
+      }
+  })
 })
 
 describe('an honest operator of a log', () => {

@@ -254,15 +254,13 @@ export class LogFollower {
     const last = this.#last?.checkpoint
     const { size } = checkpoint
     const evidence = [...(last ? [formatNote(last.note)] : []), formatNote(checkpoint.note)]
-    const isOwnTree = await withTiles(this.#tiles, size, (read) => treeRoot(read, size)).then(
-      (root) => equal(root, checkpoint.root),
-      () => false,
-    )
-    if (!isOwnTree)
+    const found = await withTiles(this.#tiles, size, (read) => ({
+      root: treeRoot(read, size),
+      proof: last && consistencyProof(read, last.size, size),
+    })).catch(() => undefined)
+    if (!found || !equal(found.root, checkpoint.root))
       return new LogFault('entries', `The tiles are not those of the tree of size ${size}.`, evidence)
-    const proof =
-      last && (await withTiles(this.#tiles, size, (read) => consistencyProof(read, last.size, size)))
-    if (last && !verifyConsistency(last, checkpoint, proof!)) return forkOf(last.size, size, evidence)
+    if (last && !verifyConsistency(last, checkpoint, found.proof!)) return forkOf(last.size, size, evidence)
     return new LogFault('entries', `The entries are not those of the tree of size ${size}.`, evidence)
   }
 
