@@ -467,13 +467,13 @@ test('geo log forgets entries after 8 days, whichever time they have', async () 
     ).length
   const past = { ...entry, expirationTime: 1, time: entry.time - 9 * 86_400 }
   await log.append(encodeEntry({ ...entry, time: 2 ** 50 }), encodeEntry(past)).sign()
-  await monitor('--chain', 'none')
+  await monitor()
   expect(contents()).toBe(1)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 9 * 86_400_000 })
-  await monitor('--chain', 'none')
+  await monitor()
   expect(contents()).toBe(0)
   const { ino } = statSync(path.join(shell.folder, 'forgetful.json'))
-  await monitor('--chain', 'none')
+  await monitor()
   expect(statSync(path.join(shell.folder, 'forgetful.json')).ino).toBe(ino)
 })
 

@@ -82,6 +82,20 @@ test('a contract, a proxy and a slug stay compared although the service names ot
   expect(Object.keys(state.blocks)).toEqual([1, 2, 1].map((id, at) => `${id} ${address(at < 2 ? 100 : 200)}`))
 })
 
+test('the chain of an option has any letter case, and must be named by the service or the state', async () => {
+  for (const name of ['Chain-1', '1']) {
+    const { parts, read } = follow({ chain: name })
+    parts.named = [chain(2), chain(1)]
+    expect(await read()).toEqual([true])
+    parts.named = [chain(2)]
+    expect(await read()).toEqual([true])
+    expect(parts.slugs).toEqual(['chain-1'])
+  }
+  const { parts, read } = follow({ chain: 'chain-3' })
+  parts.named = [chain(1)]
+  await expect(read()).rejects.toMatchObject({ name: 'UsageError' })
+})
+
 test('a quorum of an option is compared, but not as one that the service has named', async () => {
   const { parts, state, read } = follow({ quorumContracts: { 1: address(9) } })
   parts.named = [chain(1)]

@@ -119,12 +119,17 @@ export class Chains {
     this.session.note(`${slug}: the service no longer names the ${kind} ${name}, which is still compared.`)
   }
 
-  /** Returns the chains that the monitor compares with the log. */
+  /** Returns the chains that the monitor compares with the log. Throws a UsageError for an unknown one. */
   async compared(): Promise<readonly Followed[]> {
-    const { options } = this.session
-    return (await this.all()).filter(
-      ({ id, slug }) => options.chain === undefined || [slug, String(id)].includes(options.chain),
-    )
+    const { chain } = this.session.options
+    const all = await this.all()
+    if (chain === undefined) return all
+    // As in other commands, letter case does not matter.
+    const name = chain.toLowerCase()
+    const found = all.filter(({ id, slug }) => slug.toLowerCase() === name || String(id) === name)
+    if (found.length > 0) return found
+    const list = all.map(({ id, slug }) => `${slug} (${id})`).join(', ')
+    throw new UsageError(`The service has no chain ${chain}. It has ${list || 'none'}.`)
   }
 
   /**
