@@ -37,10 +37,13 @@ export class LogFault extends Error {
 const forkOf = (older: number, newer: number, evidence: readonly string[]) =>
   new LogFault('fork', `The tree of size ${newer} does not contain that of size ${older}.`, evidence)
 
+const evidenceOf = (...checkpoints: readonly (Checkpoint | undefined)[]) =>
+  checkpoints.flatMap((each) => (each ? [formatNote(each.note)] : []))
+
 /** Returns the fault if a tree is smaller than the last one, or has the same size but another root. */
 function contradiction(last: Checkpoint, checkpoint: Checkpoint): LogFault | undefined {
   if (checkpoint.size > last.size) return undefined
-  const evidence = [formatNote(last.note), formatNote(checkpoint.note)]
+  const evidence = evidenceOf(last, checkpoint)
   if (checkpoint.size < last.size)
     return new LogFault('rollback', `The log has ${checkpoint.size} entries, and had ${last.size}.`, evidence)
   if (equal(checkpoint.root, last.root)) return undefined
@@ -150,7 +153,7 @@ export class LogFollower {
 
   /**
    * Continues at a checkpoint that `last` returned earlier. Throws a LogFault if the log's tiles no longer
-   * match that checkpoint, with the log's current checkpoint as evidence if it contradicts that one.
+   * match that checkpoint, with the log's current checkpoint as evidence if it can be read.
    */
   async resume(note: string): Promise<void> {
     const checkpoint = await faultOf('format', () => parseCheckpoint(note))
@@ -158,13 +161,13 @@ export class LogFollower {
     // A larger tree contains the same hashes, and the partial tiles of this size may have been deleted.
     const edge = await faultOf('entries', () => TreeEdge.read(this.#tiles, checkpoint.size)).catch(
       async (error: unknown) => {
-        throw (error instanceof LogFault && (await this.#contradictionOf(checkpoint))) || error
+        throw (error instanceof LogFault && (await this.#currentFault(checkpoint))) || error
       },
     )
-    if (!equal(edge.root(), checkpoint.root))
-      throw new LogFault('fork', `The tiles are not those of the checkpoint of size ${checkpoint.size}.`, [
-        note,
-      ])
+    if (!equal(edge.root(), checkpoint.root)) {
+      const message = `The tiles are not those of the checkpoint of size ${checkpoint.size}.`
+      throw (await this.#currentFault(checkpoint)) ?? new LogFault('entries', message, [note])
+    }
     this.#edge = edge
     this.#last = { checkpoint, ...signers }
   }
@@ -196,7 +199,14 @@ export class LogFollower {
         entries: bundles.length < KEPT_BUNDLES && bytes <= KEPT_BYTES ? entries : undefined,
       })
     }
-    if (!equal(edge.root(), checkpoint.root)) throw await this.#cause(seen)
+    if (!equal(edge.root(), checkpoint.root)) {
+      const last = this.#last?.checkpoint
+      const message = `The entries are not those of the tree of size ${size}.`
+      throw (
+        (await this.#treeFault(last, checkpoint)) ??
+        new LogFault('entries', message, evidenceOf(last, checkpoint))
+      )
+    }
     for (const [at, { root, entries: kept }] of bundles.entries()) {
       const entries = kept ?? (await this.#bundle(first + at, size))
       if (!kept && !equal(sha256(concat(...entries.map(leafHash))), root))
@@ -216,14 +226,12 @@ export class LogFollower {
     if (fault) throw fault
   }
 
-  /**
-   * Returns the fault if the log's current checkpoint contradicts this one; undefined if it does not, or
-   * cannot be read.
-   */
-  async #contradictionOf(last: Checkpoint): Promise<LogFault | undefined> {
+  /** Returns the fault of the log's current checkpoint after the last one; undefined if it cannot be read. */
+  async #currentFault(last: Checkpoint): Promise<LogFault | undefined> {
     try {
       const text = new TextDecoder().decode(await this.#file('checkpoint'))
-      return contradiction(last, await openSigned(text, this.policy))
+      const checkpoint = await openSigned(text, this.policy)
+      return contradiction(last, checkpoint) ?? (await this.#treeFault(last, checkpoint))
     } catch {
       return undefined
     }
@@ -247,21 +255,20 @@ export class LogFollower {
   }
 
   /**
-   * Returns the fault of a tree that does not match its entries: a fork if its hashes contradict the last
-   * checkpoint.
+   * Returns the fault of the tiles of a tree: a fork if they prove that it does not contain the last one.
+   * Undefined if they are those of a tree that contains it.
    */
-  async #cause({ checkpoint }: Seen): Promise<LogFault> {
-    const last = this.#last?.checkpoint
+  async #treeFault(last: Checkpoint | undefined, checkpoint: Checkpoint): Promise<LogFault | undefined> {
     const { size } = checkpoint
-    const evidence = [...(last ? [formatNote(last.note)] : []), formatNote(checkpoint.note)]
     const found = await withTiles(this.#tiles, size, (read) => ({
       root: treeRoot(read, size),
       proof: last && consistencyProof(read, last.size, size),
     })).catch(() => undefined)
+    const evidence = evidenceOf(last, checkpoint)
     if (!found || !equal(found.root, checkpoint.root))
       return new LogFault('entries', `The tiles are not those of the tree of size ${size}.`, evidence)
     if (last && !verifyConsistency(last, checkpoint, found.proof!)) return forkOf(last.size, size, evidence)
-    return new LogFault('entries', `The entries are not those of the tree of size ${size}.`, evidence)
+    return undefined
   }
 
   async #bundle(index: number, size: number): Promise<Uint8Array[]> {
