@@ -25,6 +25,12 @@ describe('comparisonOf', () => {
     expect(results).toEqual(['unlogged', 'unknown'])
   })
 
+  test('waits a minute for the entry of an answer that landed in a block of an hour ago', () => {
+    const found = { chain: 'c', uid: '0x1', key: 'a', time: NOW - 3_600, signed: NOW - 9, seen: NOW }
+    const results = [60, 61].map((late) => comparisonOf(found, { contents: {} }, 0, NOW + late))
+    expect(results).toEqual(['waiting', 'unlogged'])
+  })
+
   hunt(
     'raises no alarm for a logged answer, whatever the monitor could not read',
     10,

@@ -161,8 +161,10 @@ export function comparisonOf(
   const isBefore = Math.min(time, signed) < since
   if (isBefore && time < since + REMEMBERED_SECONDS) return 'older'
   if (earliest < pruned || (isBefore && earliest < since)) return 'unknown'
-  // The entry was committed before the answer left. The first limit depends on one clock only.
-  const due = Math.min(seen + INCLUSION_SECONDS, time + CLOCK_SECONDS + INCLUSION_SECONDS)
+  // The entry was committed before the answer left. The first limit depends on one clock only. Blocks of a
+  // chain that catches up after an outage are older than the answers in them.
+  const latest = Math.max(time, signed) + CLOCK_SECONDS
+  const due = Math.min(seen, latest) + INCLUSION_SECONDS
   return readAt <= due ? 'waiting' : 'unlogged'
 }
 
