@@ -15,7 +15,7 @@ const chain = (id: number, more: object = {}) => ({
 })
 
 /** A service whose quorums are these; undefined if it does not respond. */
-let quorums: object[] | undefined
+let quorums: (object | null)[] | undefined
 let url: string
 beforeAll(async () => {
   url = await serve((_, response) => {
@@ -99,7 +99,7 @@ test('the chain of an option has any letter case, and must be named by the servi
 test('a quorum of an option is compared, but not as one that the service has named', async () => {
   const { parts, state, read } = follow({ quorumContracts: { 1: address(9) } })
   parts.named = [chain(1)]
-  quorums = [{ chainId: 1, quorum: address(8) }]
+  quorums = [null, { chainId: 1, quorum: address(8) }]
   await read()
   expect(parts.logs.map((log) => log.address)).toEqual([100, 8, 9].map(address))
   expect(state.chains[1]!.quorums).toEqual([address(8)])

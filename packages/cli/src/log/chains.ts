@@ -2,11 +2,10 @@
 import type { Chain } from '@geospatial-attestation/client'
 import type { HttpTransport, PublicClient } from 'viem'
 import { UsageError } from '../exit'
-import { parsed } from '../inputs'
 import type { Session } from '../session'
 import { attestedSince } from './attested'
-import { download, MAX_BYTES } from './download'
-import { isOutage, type Connected } from './entries'
+import { downloadJson, MAX_BYTES } from './download'
+import { isOutage, namedChains, type Connected } from './entries'
 import { unixSeconds } from './alarms'
 import type { Metrics } from './metrics'
 import { LONGEST_OUTAGE_SECONDS, type NamedChain, type State } from './state'
@@ -34,10 +33,11 @@ const KINDS = [
   ['quorums', 'quorum'],
 ] as const
 
-/** Returns the different addresses in lower case, without texts that are not addresses. */
-const lower = (...addresses: readonly (string | undefined)[]) => [
-  ...new Set(addresses.map((each) => String(each).toLowerCase()).filter((each) => ADDRESS.test(each))),
-]
+/** Returns the different addresses in lower case, without values that are not addresses. */
+const lower = (...addresses: readonly unknown[]) => {
+  const texts = addresses.filter((each) => typeof each === 'string').map((each) => each.toLowerCase())
+  return [...new Set(texts.filter((each) => ADDRESS.test(each)))]
+}
 const ADDRESS = /^0x[0-9a-f]{40}$/
 
 /** Chains of the service, as a monitor reads them. */
@@ -81,17 +81,18 @@ export class Chains {
   }
 
   /** Returns the GeoQuorum contract that the service names for a chain. Throws a ConnectionError. */
-  private async quorumOf(id: number): Promise<string | undefined> {
+  private async quorumOf(id: number): Promise<unknown> {
     const { geo, signal } = this.session
     const url = `${geo.url}/quorum/v0`
-    const bytes = await download(url, signal, MAX_BYTES.quorums)
+    const quorums = await downloadJson(url, signal, MAX_BYTES.quorums)
     // A service without a quorum does not have the route.
-    const quorums = bytes ? parsed(new TextDecoder().decode(bytes)) : []
+    if (quorums === undefined) return undefined
     if (!Array.isArray(quorums)) {
       const { ConnectionError } = await import('@geospatial-attestation/client')
       throw new ConnectionError(`${url} does not respond with a list of quorums.`)
     }
-    return (quorums as { chainId: number; quorum: string }[]).find(({ chainId }) => chainId === id)?.quorum
+    type Quorum = { chainId?: unknown; quorum?: unknown } | null
+    return (quorums as Quorum[]).find((each) => each?.chainId === id)?.quorum
   }
 
   /**
@@ -100,7 +101,7 @@ export class Chains {
    */
   private async all(): Promise<readonly Followed[]> {
     const { session, state } = this
-    const { chains } = await session.geo.info({ signal: session.signal })
+    const chains = await namedChains(session.geo, session.signal)
     const earlier = Object.entries(state.chains).map(([id, { slug }]) => ({ id: Number(id), slug }))
     for (const { id, slug } of earlier) {
       const named = chains.find((each) => each.id === id)

@@ -79,16 +79,28 @@ export async function download(
   signal: AbortSignal,
   maximum: number,
 ): Promise<Uint8Array | undefined> {
+  const tooLong = new LogFault('format', `${url} has more than ${maximum} bytes.`)
+  return request(url, signal, (response) => fileOf(response, maximum, tooLong))
+}
+
+/** Reads a JSON document of the service; undefined if there is none. Throws a ConnectionError. */
+export async function downloadJson(url: string, signal: AbortSignal, maximum: number): Promise<unknown> {
+  const tooLong = new Error(`more than ${maximum} bytes`)
   return request(url, signal, async (response) => {
-    if (response.ok) {
-      const content = await contentOf(response, maximum)
-      if (content) return content
-      throw new LogFault('format', `${url} has more than ${maximum} bytes.`)
-    }
-    await response.body?.cancel()
-    if (response.status === 404) return undefined
-    throw new Error(`HTTP ${response.status}`)
+    const file = await fileOf(response, maximum, tooLong)
+    return file && (JSON.parse(new TextDecoder().decode(file)) as unknown)
   })
+}
+
+async function fileOf(response: Response, maximum: number, tooLong: Error): Promise<Uint8Array | undefined> {
+  if (response.ok) {
+    const content = await contentOf(response, maximum)
+    if (content) return content
+    throw tooLong
+  }
+  await response.body?.cancel()
+  if (response.status === 404) return undefined
+  throw new Error(`HTTP ${response.status}`)
 }
 
 /** Reads the body of a response; undefined if it has more than `maximum` bytes. */

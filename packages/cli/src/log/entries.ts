@@ -54,7 +54,7 @@ export async function checkEntry(
   const signer = await signerOf(entry)
   if (signer !== entry.attester)
     return { result: 'unreadable', reason: `its signature is by ${signer}, not by ${entry.attester}`, entry }
-  const other = await otherChainOf(entry, (await geo.info({ signal })).chains)
+  const other = await otherChainOf(entry, await namedChains(geo, signal))
   if (other !== undefined)
     return {
       result: 'unreadable',
@@ -139,14 +139,32 @@ export async function signerOf({ layout, separator, signature, ...entry }: Entry
   }
 }
 
+/** Returns the chains that the service names. Throws a ConnectionError if it does not describe them. */
+export async function namedChains(geo: Geo, signal: AbortSignal): Promise<readonly Chain[]> {
+  const isChain = ({ id, slug, otherAttesters = [] }: Partial<Chain>) =>
+    Number.isSafeInteger(id) && typeof slug === 'string' && Array.isArray(otherAttesters)
+  try {
+    const { chains } = await geo.info({ signal })
+    if (chains.every((each: Chain | null) => each && isChain(each))) return chains
+  } catch (error) {
+    // The description is not JSON.
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  const { ConnectionError } = await import('@geospatial-attestation/client')
+  throw new ConnectionError(`${geo.url} does not respond with a description of its chains.`)
+}
+
 /** Slug of another chain of the service, whose contract accepts the signature of an entry; usually none. */
 async function otherChainOf({ chainId, separator }: Entry, chains: readonly Chain[]) {
   const { domainSeparator } = await import('viem')
-  return chains.find(
-    ({ id, domain, proxy }) =>
-      id !== chainId &&
-      [domain, proxy?.domain].some(
-        (each) => each && domainSeparator({ domain: each as never }) === separator,
-      ),
-  )?.slug
+  const isAccepted = (domain: unknown) => {
+    try {
+      return domainSeparator({ domain: domain as never }) === separator
+    } catch {
+      // No contract has a malformed domain.
+      return false
+    }
+  }
+  return chains.find(({ id, domain, proxy }) => id !== chainId && [domain, proxy?.domain].some(isAccepted))
+    ?.slug
 }

@@ -14,9 +14,11 @@ const folder = mkdtempSync(path.join(tmpdir(), 'geo-proof-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
+let stop: AbortController
 async function geo(...argv: string[]) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const { signal } = new AbortController()
+  stop = new AbortController()
+  const { signal } = stop
   const code = await run(argv, { ...{ stdin, stdout, stderr, signal, cwd: folder }, env: {} })
   stdout.end()
   stderr.end()
@@ -103,4 +105,20 @@ test('geo log monitor follows the log of the service if a policy has several', a
   expect([code, JSON.parse(stdout)]).toEqual([EXIT.no, expect.objectContaining(alarm)])
   origin = 'three'
   expect((await geo(...monitor)).code).toBe(EXIT.usage)
+})
+
+test('geo log monitor reads the service again after a response that is a page', async () => {
+  const log = new MemoryLog(await seededKey('own', 'ed25519', 1))
+  await log.append().sign()
+  const policy = `log ${formatVerifierKey(log.key)}\nquorum none\n`
+  let reads = 0
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    if (pathname === '/log/v0/') return Response.json({ policy })
+    if (pathname === '/') return new Response('<html>', { headers: { 'content-type': 'text/html' } })
+    if (++reads > 2) stop.abort()
+    return new Response(new Uint8Array(log.read('checkpoint')!))
+  })
+  const { code } = await geo('log', 'monitor', '--every', '0', '--url', 'http://own')
+  expect([code, reads]).toEqual([EXIT.interrupted, 3])
 })

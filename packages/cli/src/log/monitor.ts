@@ -11,12 +11,12 @@ import {
   type Policy,
 } from '../../../../src/tlog'
 import { EXIT, UsageError } from '../exit'
-import { parsed, readText } from '../inputs'
+import { readText } from '../inputs'
 import type { Session } from '../session'
 import { Alarms, unixSeconds } from './alarms'
 import { contentKey } from './attested'
 import { Chains } from './chains'
-import { MAX_BYTES, download, maximumOf } from './download'
+import { MAX_BYTES, download, downloadJson, maximumOf } from './download'
 import { checkEntry, recomputed } from './entries'
 import { recomputeLanded } from './landed'
 import { Metrics, publish, replaceFile } from './metrics'
@@ -44,8 +44,8 @@ const AT_ONCE = 8
 async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   const { options, geo, at, note, signal } = session
   const described = async () => {
-    const description = await download(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
-    return (parsed(new TextDecoder().decode(description)) ?? {}) as { origin?: unknown; policy?: unknown }
+    const description = await downloadJson(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
+    return (description ?? {}) as { origin?: unknown; policy?: unknown }
   }
   let text: string
   if (options.logPolicy !== undefined) text = await readText(options.logPolicy, at)
@@ -349,10 +349,12 @@ class Monitor {
  * other error.
  */
 async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefined> {
-  const { ApiError, ConnectionError } = await import('@geospatial-attestation/client')
+  const { ApiError, ConnectionError, ServiceVersionError } = await import('@geospatial-attestation/client')
   const { BaseError } = await import('viem')
   if (error instanceof BaseError || (error as Error).cause instanceof BaseError) return 'chain'
-  const isPassing = error instanceof ApiError ? error.retryable : error instanceof ConnectionError
+  // A reverse proxy may respond with a page for a while.
+  const isUnreachable = error instanceof ConnectionError || error instanceof ServiceVersionError
+  const isPassing = error instanceof ApiError ? error.retryable : isUnreachable
   return isPassing ? 'log' : undefined
 }
 
