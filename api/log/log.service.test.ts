@@ -34,6 +34,7 @@ import {
   type SignerKey,
   type VerifierKey,
 } from '../../src/tlog'
+import { RECORDS_ERRORS } from '../../src/errors'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { SignatureLog } from '.'
@@ -893,7 +894,7 @@ describe('the routes of the log', () => {
     const { app } = await serverOf(waiting.log)
     const response = await app.inject(`/log/v0/proof/${claim.leaf}`)
     expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1'])
-    expect(response.json().message).toBe('Not published yet')
+    expect(response.json().message).toBe(RECORDS_ERRORS['not-published'].message)
     const unknown = await app.inject(`/log/v0/proof/${'ab'.repeat(32)}`)
     expect([unknown.statusCode, unknown.headers['retry-after']]).toEqual([404, undefined])
     expect((await app.inject(`/log/v0/proof/${leaf}`)).statusCode).toBe(200)

@@ -36,7 +36,8 @@ export async function ask(
   for (const argument of given) inputs.push(await readInput(argument, session))
   const names = places.map(({ argument }) => argument)
   const kept = makePrivate(inputs, names, options.private ?? [], session.at)
-  const chain = await session.chain()
+  const quorum = options.quorum === undefined ? undefined : await import('./quorum.ts')
+  const chain = await (quorum ? quorum.chainOfQuestion(session) : session.chain())
   const wallet = options.land ? await session.wallet(chain) : undefined
   const { recipient, schema, submission } = options
   const question = Object.fromEntries([
@@ -44,7 +45,6 @@ export async function ask(
     ...places.map(({ name }, i) => [name, inputs[i]]),
     ...parameters.map(({ name }, i) => [name, numbers[i]]),
   ]) as Question
-  const quorum = options.quorum === undefined ? undefined : await import('./quorum.ts')
   const opened = await quorum?.openQuorum(session, options.quorum!, chain.id)
   const answer = opened
     ? await quorum!.askQuorum(session, opened, question, { recipient, schema })

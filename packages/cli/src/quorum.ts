@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Question, Quorum, QuorumAnswer, QuorumOptions } from '@geospatial-attestation/client'
+import type { Chain, Question, Quorum, QuorumAnswer, QuorumOptions } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readText } from './inputs'
 import type { Session } from './session'
@@ -7,6 +7,18 @@ import type { Session } from './session'
 /** Implements the option `--quorum operators.json` of the operations, which asks a quorum. */
 
 const FORM = '{"operators": ["https://one.example", "https://two.example"], "k": 2}'
+
+/** Returns the chain of a question. The error for an unreachable service names another way. */
+export async function chainOfQuestion(session: Session): Promise<Chain> {
+  try {
+    return await session.chain()
+  } catch (error) {
+    const { ConnectionError } = await import('@geospatial-attestation/client')
+    if (!(error instanceof ConnectionError)) throw error
+    const remedy = 'Or name the service of another operator with --url.'
+    throw new ConnectionError(`${error.message} ${remedy}`, { cause: error })
+  }
+}
 
 /** Asks a quorum, and reports operators that differ or refuse. */
 export async function askQuorum(

@@ -51,7 +51,11 @@ export function collect(
       const all = [...dissent, ...(isContradicted ? otherPayloads(groups) : [])]
       reject(
         new QuorumError(
-          `${most} of ${operators.length} operators signed the same answer, and ${k} are needed. ${summaryOf(all)}`,
+          [
+            `${most} of ${operators.length} operators signed the same answer, and ${k} are needed.`,
+            ...(operators.length < k ? ['List more operators.'] : []),
+            ...(all.length > 0 ? [summaryOf(all)] : []),
+          ].join(' '),
           all,
         ),
       )
