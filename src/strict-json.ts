@@ -62,7 +62,8 @@ export function faultPosition({ message }: Error): number | undefined {
 
 /**
  * True if a JSON text means the same to JavaScript and to Postgres's jsonb: it has no number that a double
- * might change, and no escape of NUL or of a surrogate, which jsonb rejects.
+ * might change, and no escape of NUL or of a surrogate, which jsonb rejects. The text must be valid JSON: for
+ * others, the time is quadratic.
  */
 export function isPortableJson(text: string): boolean {
   if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false

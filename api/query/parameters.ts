@@ -97,9 +97,6 @@ export function readAttributes(text: string, name: string): string {
       `${problem} Expected a JSON object such as {"assetId":"pump-7"}, at most ${MAX_ATTRIBUTES_LENGTH} characters`,
     )
   if (text.length > MAX_ATTRIBUTES_LENGTH) throw wanted('The text is too long.')
-  // Postgres rejects NUL, unpaired surrogates and numbers with very many digits.
-  if (/[\0\p{Surrogate}]/u.test(text) || !isPortableJson(text))
-    throw wanted('Write characters and numbers as they are, without NUL or exponents.')
   let value: unknown
   try {
     value = parseStrictJson(text)
@@ -107,6 +104,9 @@ export function readAttributes(text: string, name: string): string {
     if (error instanceof SyntaxError) throw wanted(`The text is not valid JSON: ${error.message}.`)
     throw error
   }
+  // Postgres rejects NUL, unpaired surrogates and numbers with very many digits.
+  if (/\p{Surrogate}/u.test(text) || !isPortableJson(text))
+    throw wanted('Write characters and numbers as they are, without NUL or exponents.')
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw wanted('The value is not an object.')
   return JSON.stringify(value)

@@ -230,6 +230,15 @@ describe('the attributes of a location', () => {
     ])
       expect(read(text).attributes).toMatchObject({ attributes: text })
   })
+  test('are read within linear time from a text that is nearly JSON', () => {
+    const fields = 'string srs,string location_type,string location,string proof'
+    for (const text of [`["${'\\"'.repeat(450_000)}`, `{"a":1${'.0'.repeat(450_000)}1}`]) {
+      const started = performance.now()
+      expect(decode(fields, [...place, text]).geometry).not.toBeNull()
+      // A quadratic reader takes minutes. The limit allows for a busy machine.
+      expect(performance.now() - started).toBeLessThan(30_000)
+    }
+  })
   test('contain a field of a known name with another type', () => {
     const fields = 'string srs,string location_type,string location,uint256 memo,string eventTimestamp'
     expect(decode(fields, [...place, 5n, 'noon'])).toMatchObject({

@@ -303,9 +303,10 @@ function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
  */
 function embeddedJson(text: string): unknown {
   storable(text)
-  if (!/^\s*[[{]/.test(text) || !isPortableJson(text)) return text
+  if (!/^\s*[[{]/.test(text)) return text
   try {
-    return parseStrictJson(text)
+    const value = parseStrictJson(text)
+    return isPortableJson(text) ? value : text
   } catch (error) {
     if (error instanceof SyntaxError) return text
     throw error
