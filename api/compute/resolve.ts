@@ -163,13 +163,20 @@ export class Resolver {
     return readPayload(attestation!, path)
   }
 
-  /** Throws an UnavailableError unless the index agrees with the chain, so that it lacks no attestation. */
-  async requireFresh(reader: ChainReader): Promise<void> {
+  /**
+   * Throws an UnavailableError unless the index agrees with the chain and has the whole history of this
+   * schema, or of all schemas, so that it lacks no attestation.
+   */
+  async requireFresh(reader: ChainReader, schema: string | undefined): Promise<void> {
     const { chain } = reader.connected
-    const { indexMaxAgeSeconds, maxLagSeconds } = this.options
+    const { store, indexMaxAgeSeconds, maxLagSeconds } = this.options
     const state = await this.indexState(chain)
     const isLocal = await reader.isLocal()
-    const doubt = doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, isLocal, chain.blockMs)
+    const doubt =
+      doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, isLocal, chain.blockMs) ??
+      ((await store.readsHistory(chain.slug, schema))
+        ? 'the indexer still reads the history of an added schema'
+        : undefined)
     if (doubt !== undefined)
       throw new UnavailableError(
         `The indexed attestations of ${chain.slug} may be incomplete: ${doubt}. Name the zones by uids, or retry later.`,

@@ -48,7 +48,7 @@ export async function computeZones(
   const zones = zoneSet(request.zones)
   // Refuses an unsuitable result schema even if there is no candidate.
   await chosenSchema(parts, rowOf('contains'), reader, request.schema)
-  if (!('uids' in zones)) await parts.resolver.requireFresh(reader)
+  if (!('uids' in zones)) await parts.resolver.requireFresh(reader, zones.schema)
   const geometry = await parts.resolver.resolve(request.geometry, 'geometry', reader)
   // Refuses a geometry that cannot be measured even if there is no candidate.
   const { refs } = await parts.measurer.measure(

@@ -13,6 +13,15 @@ export interface InputRow {
 }
 
 /**
+ * SQL that is true for a row of location_record AS record if the indexer reads its schema, and has read it in
+ * all blocks. For other schemas, later revocations may be unknown.
+ */
+export const IS_FOLLOWED = `EXISTS (SELECT FROM chain_status AS status
+  LEFT JOIN location_schema AS schema ON schema.chain = status.chain AND schema.uid = record.schema_uid
+  WHERE status.chain = record.chain AND record.schema_uid = ANY(status.schemas)
+    AND (schema.uid IS NULL OR schema.watched AND schema.read_from <= schema.block_number))`
+
+/**
  * Maximum number of concurrent queries, and of inputs per query. Requests that arrive meanwhile are batched
  * into the next query.
  */
@@ -41,10 +50,7 @@ export class InputLookups {
     })
   }
 
-  /**
-   * Runs one query, by primary key. It omits records whose schema is no longer indexed, because their later
-   * revocations are unknown.
-   */
+  /** Runs one query, by primary key. It omits records whose later revocations may be unknown. */
   private async run(): Promise<void> {
     this.running++
     // Requests that arrive in the same turn of the event loop join this query.
@@ -54,8 +60,7 @@ export class InputLookups {
       if (batch.length === 0) return
       const rows = await this.query(
         `SELECT id, revoked, expiration_time::text AS "expirationTime", block_number AS "blockNumber", CASE WHEN id = ANY($2) THEN geometry END AS geometry, problem
-         FROM location_record AS record WHERE id = ANY($1) AND NOT EXISTS (
-           SELECT FROM location_schema AS schema WHERE schema.chain = record.chain AND schema.uid = record.schema_uid AND NOT schema.watched)`,
+         FROM location_record AS record WHERE id = ANY($1) AND ${IS_FOLLOWED}`,
         [
           [...new Set(batch.map(({ id }) => id))],
           batch.filter(({ withGeometry }) => withGeometry).map(({ id }) => id),

@@ -71,6 +71,15 @@ export function indexStateQuery(chain: string): Statement {
   return { text: `SELECT ${INDEX_STATE} FROM chain_status WHERE chain = $1`, values: [chain] }
 }
 
+/** Finds a schema of a chain, or this one, whose history the indexer has not read completely. */
+export function unreadHistoryQuery(chain: string, schema?: string): Statement {
+  return {
+    text: `SELECT FROM location_schema
+           WHERE chain = $1 AND watched AND read_from > block_number AND uid = coalesce($2, uid) LIMIT 1`,
+    values: [chain, schema],
+  }
+}
+
 const blocks = (ranges: string) =>
   `(SELECT coalesce(sum(upper(r) - lower(r)), 0) FROM unnest(${ranges}) AS r)::float8`
 /** Reads the indexed state of each chain, and its audit. */

@@ -314,6 +314,11 @@ test('the store computes the ages of an index by the clock of the database', asy
 })
 
 test('the store returns its own row to each concurrent look-up of an input', async () => {
+  await rows(
+    database.url,
+    `INSERT INTO chain_status (chain, schemas) SELECT chain, array_agg(DISTINCT schema_uid) FROM location_record GROUP BY chain
+     ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas`,
+  )
   const known = (
     await client.query<{ i: number; chain: string; uid: string }>(
       'SELECT block_number AS i, chain, uid FROM location_record WHERE block_number <= 700 ORDER BY block_number',
@@ -330,27 +335,37 @@ test('the store returns its own row to each concurrent look-up of an input', asy
   expect(await store.inputByUid(known[0]!.chain, known[1]!.uid, true)).toBeUndefined()
 })
 
-test('the store does not find an input whose schema is no longer indexed', async () => {
+test('the store finds no input whose later revocations may be unknown', async () => {
   const [record] = await rows<{ chain: string; uid: string; schema: string }>(
     database.url,
     'SELECT chain, uid, schema_uid AS schema FROM location_record LIMIT 1',
   )
   const { chain, uid, schema } = record!
-  const note = (watched: boolean) =>
-    rows(
-      database.url,
-      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, read_from, watched)
-       VALUES ($1, $2, '', '', true, 1, 1, $3) ON CONFLICT (chain, uid) DO UPDATE SET watched = excluded.watched`,
-      [chain, schema, watched],
+  const finds = async (note: string, ...values: unknown[]) => {
+    await rows(database.url, note, [chain, schema, ...values])
+    return [
+      (await store.inputByUid(chain, uid, false)) !== undefined,
+      await store.readsHistory(chain, schema),
+    ]
+  }
+  const found = (isWatched: boolean, readFrom: number) =>
+    finds(
+      `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, block_number, watched, read_from)
+       VALUES ($1, $2, '', '', true, 5, $3, $4)
+       ON CONFLICT (chain, uid) DO UPDATE SET watched = excluded.watched, read_from = excluded.read_from`,
+      ...[isWatched, readFrom],
     )
   try {
-    await note(true)
-    expect(await store.inputByUid(chain, uid, false)).toBeDefined()
-    await note(false)
-    expect(await store.inputByUid(chain, uid, false)).toBeUndefined()
+    expect(await found(true, 5)).toEqual([true, false])
+    expect(await found(true, 6)).toEqual([false, true])
+    expect(await found(false, 5)).toEqual([false, false])
   } finally {
     await rows(database.url, 'DELETE FROM location_schema')
   }
+  const noted = (change: string) =>
+    finds(`UPDATE chain_status SET schemas = ${change}(schemas, $2) WHERE chain = $1`)
+  expect(await noted('array_remove')).toEqual([false, false])
+  expect(await noted('array_append')).toEqual([true, false])
 })
 
 // This test is the last one because it changes the records.

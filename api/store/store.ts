@@ -47,6 +47,7 @@ import {
   statsOf,
   type Stats,
   indexStateQuery,
+  unreadHistoryQuery,
   type ChainCounts,
   CHAIN_STATUSES,
   type IndexState,
@@ -291,6 +292,12 @@ export class Store {
     const { text, values } = indexStateQuery(chain)
     const [row] = await this.query<IndexState>(text, values)
     return row
+  }
+
+  /** True while the indexer reads the history of a schema of this chain, or of the given one. */
+  async readsHistory(chain: string, schema?: string): Promise<boolean> {
+    const { text, values } = unreadHistoryQuery(chain, schema)
+    return (await this.query(text, values)).length > 0
   }
 
   /** Reads the location schemas found in the chains' registries, in the order of registration. */

@@ -1,4 +1,5 @@
 import type { Box } from '../../src/geodesy'
+import { IS_FOLLOWED } from './inputs'
 import { conditions, statement, whereClause } from './sql'
 import { type RecordFilter } from './model'
 import { RETRY } from './pool'
@@ -7,7 +8,7 @@ import type { Store } from './store'
 /** Candidates of the zones that may contain a geometry: records whose boxes meet its own. */
 
 /** Zones of one chain: these UIDs in lower case, or the valid records of an attester or a schema. */
-export type ZoneSet = { uids: readonly string[] } | Pick<RecordFilter, 'prover' | 'schema'>
+export type ZoneSet = { uids: readonly string[] } | { prover?: string; schema?: string }
 
 /** Type of a geometry. The end of the canonical JSON has it. */
 const TYPE = `coalesce(substring(right(geometry, 30) FROM '"type":"(\\w+)"}$'), '')`
@@ -78,7 +79,7 @@ export async function zoneCandidates(
         `(SELECT uid, ${size}, problem FROM location_record AS record ${whereClause([
           ...conditions({ chain, revoked: false, ...zones, ...filter }, value),
           `(expiration_time = 0 OR expiration_time > ${value(now)}) AND ${more}`,
-          `NOT EXISTS (SELECT FROM location_schema AS schema WHERE schema.chain = record.chain AND schema.uid = record.schema_uid AND NOT schema.watched)`,
+          IS_FOLLOWED,
         ])} ORDER BY ${order} LIMIT ${value(most)})`
       return `SELECT * FROM (${among({ reaching: reach }, IS_POLYGON, 'pg_column_size(geometry), uid')} UNION ALL ${among({ nowhere: true }, 'true', 'timestamp, id')}) AS zone`
     }),

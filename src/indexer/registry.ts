@@ -190,9 +190,12 @@ export class Registry implements LogSelection {
    */
   async note(fresh: boolean): Promise<string[]> {
     const { chain, database } = this.options
-    for (const { uid, readFrom } of await noteWatched(database.query, chain, this.watchedUids()))
-      this.found.set(uid, { ...this.found.get(uid)!, readFrom })
-    return noteSchemas(database.query, chain, this.watched, fresh)
+    return database.transaction(async (query) => {
+      const added = await noteSchemas(query, chain, this.watched, fresh)
+      for (const { uid, readFrom } of await noteWatched(query, chain, this.watchedUids(), added))
+        this.found.set(uid, { ...this.found.get(uid)!, readFrom })
+      return added
+    })
   }
 
   get filters(): readonly LogFilter[] {

@@ -18,7 +18,10 @@ export interface FoundSchema {
   block: number
   /** True if its attestations are indexed. */
   watched: boolean
-  /** First block that was indexed with this schema. The audit finds its attestations in earlier blocks. */
+  /**
+   * First block that was indexed with this schema. The audit finds its attestations in earlier blocks, and
+   * then sets this to `block` (noteHistoryRead).
+   */
   readFrom: number
 }
 
@@ -50,21 +53,36 @@ export function schemaUses(
 }
 
 /**
- * Stores which of the found schemas are watched from now on, and returns those that were not watched before.
- * Blocks indexed so far were read without them, so the audit must find their attestations there.
+ * Stores which of the found schemas are watched from now on, and returns those that the indexer did not watch
+ * before: those of `added`, which another process may have found. Blocks indexed so far were read without
+ * them, so the audit must find their attestations there.
  */
 export function noteWatched(
   query: Query,
   chain: Chain,
   uids: readonly string[],
+  added: readonly string[],
 ): Promise<Pick<FoundSchema, 'uid' | 'readFrom'>[]> {
   return query<Pick<FoundSchema, 'uid' | 'readFrom'>>(
     `WITH changed AS (
-       UPDATE location_schema AS schema SET watched = NOT watched, read_from = CASE WHEN watched THEN read_from ELSE greatest(read_from,
-         (SELECT greatest(indexed_height, head_height) + 1 FROM chain_status WHERE chain_status.chain = schema.chain)) END
-       WHERE chain = $1 AND watched <> (uid = ANY($2)) RETURNING uid, read_from AS "readFrom", watched)
+       UPDATE location_schema AS schema SET watched = uid = ANY($2), read_from = CASE WHEN uid = ANY($2) THEN greatest(read_from,
+         (SELECT greatest(indexed_height, head_height) + 1 FROM chain_status WHERE chain_status.chain = schema.chain)) ELSE read_from END
+       WHERE chain = $1 AND (watched <> (uid = ANY($2)) OR uid = ANY($3)) RETURNING uid, read_from AS "readFrom", watched)
      SELECT uid, "readFrom" FROM changed WHERE watched`,
-    [chain.slug, uids],
+    [chain.slug, uids, added],
+  )
+}
+
+/**
+ * Records the schemas whose history the audit has read completely by setting `read_from` to the block of
+ * their registration. Until then, a record may lack a revocation.
+ */
+export async function noteHistoryRead(query: Query, chain: Chain): Promise<void> {
+  await query(
+    `UPDATE location_schema AS schema SET read_from = block_number FROM chain_status AS status
+     WHERE schema.chain = $1 AND status.chain = $1 AND watched AND read_from > block_number AND uid = ANY(schemas)
+       AND reread + proven @> int8range(block_number, read_from)`,
+    [chain.slug],
   )
 }
 

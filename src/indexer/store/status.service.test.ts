@@ -4,6 +4,7 @@ import { insertRecords } from '../../../test/records'
 import { chainNamed } from '../../chains'
 import { READING } from '../project'
 import { Database } from './connection'
+import { foundSchemas, insertSchemas, noteWatched } from './schemas'
 import {
   noteAudited,
   noteHead,
@@ -150,4 +151,30 @@ test('the status keeps the calls of the audit if the clock of the database is se
     [CHAIN.slug],
   )
   expect(await spendAuditCalls(database.query, CHAIN, 1, 1)).toBe(9)
+})
+
+test('the history of a schema counts as read once the audit has covered it, also after an exclusion', async () => {
+  const { query } = database
+  const schema = { uid: 's', fields: '', resolver: '', revocable: true, registerer: null, block: 10 }
+  const readFrom = async () => (await foundSchemas(query, CHAIN)).map((each) => each.readFrom)
+  const watch = async (schemas: string[]) =>
+    noteWatched(query, CHAIN, schemas, await noteSchemas(query, CHAIN, schemas, false))
+  const audited = async (from: number, to: number, schemas: string[]) => {
+    await noteAudited(query, CHAIN, 'reread', { from, to }, schemas)
+    return readFrom()
+  }
+  await query('DELETE FROM chain_status')
+  await watch([])
+  await indexed(100)
+  // A command has found it. The indexer does not watch it yet.
+  await insertSchemas(query, CHAIN, [{ ...schema, watched: true, readFrom: 50 }])
+  expect(await audited(0, 60, [])).toEqual([50])
+  expect(await watch(['s'])).toEqual([{ uid: 's', readFrom: 101 }])
+  expect(await audited(0, 99, ['s'])).toEqual([101])
+  expect(await audited(100, 100, ['s'])).toEqual([10])
+  await watch([])
+  await indexed(200)
+  expect(await watch(['s'])).toEqual([{ uid: 's', readFrom: 201 }])
+  expect(await audited(0, 199, ['s'])).toEqual([201])
+  expect(await audited(200, 200, ['s'])).toEqual([10])
 })

@@ -2,6 +2,7 @@ import type { BlockRef, HeadReport } from '../../chain'
 import type { Chain } from '../../chains'
 import { READING } from '../project'
 import type { Database, Query } from './connection'
+import { noteHistoryRead } from './schemas'
 
 /** Progress of a chain's indexing and audit: the table chain_status. */
 
@@ -316,6 +317,7 @@ export async function noteAudited(
      RETURNING chain`,
     [chain.slug, multirange([range]), less, watched],
   )
+  if (noted.length > 0) await noteHistoryRead(query, chain)
   return noted.length > 0
 }
 
