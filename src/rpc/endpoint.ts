@@ -89,7 +89,6 @@ export class Endpoint {
       maxBatchCallSize: batchSize,
       requestTimeout: timeoutMs,
       retryAttempts: 0,
-      retrySchedule: [0],
       log: null,
     })
   }

@@ -2,6 +2,7 @@ import { RpcClient, RpcError, RpcProtocolError, type RpcClientOptions } from '@s
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { Agent } from 'undici'
+import { MONOTONIC } from '../clock'
 
 const unzipped = promisify(gunzip)
 /** Maximum number of bytes of a decompressed response: Node's maximum string length. */
@@ -25,15 +26,60 @@ class HttpStatusError extends Error {
   }
 }
 
+/** Members of RpcClient 4.14.0 that `rpcClient` replaces. */
+interface Inner {
+  con: HttpConnection
+  rate: RateMeter
+  rateLimit: number
+  maxBatchCallSize: number
+  backoff: () => void
+}
+
 /**
  * Subsquid's JSON-RPC client (its queue, its limits) over undici. Its own HTTP client, node-fetch, needs
- * three times as much CPU per call, and the API reads the chain for each answer.
+ * three times as much CPU per call, and the API reads the chain for each answer. Its own meter and pauses
+ * depend on the system clock, and stop all calls while a clock that was set back catches up. The callers
+ * decide about pauses.
  */
-export function rpcClient(options: RpcClientOptions & { url: string }): RpcClient {
+export function rpcClient({ rateLimit, ...options }: RpcClientOptions & { url: string }): RpcClient {
   const client = new RpcClient(options)
-  if (/^https?:/i.test(options.url))
-    (client as unknown as { con: HttpConnection }).con = new HttpConnection(options.url)
+  const inner = client as unknown as Inner
+  inner.backoff = () => {}
+  if (/^https?:/i.test(options.url)) inner.con = new HttpConnection(options.url)
+  if (rateLimit !== undefined) {
+    const calls = Math.min(Math.max(1, Math.floor(rateLimit)), CALLS_COUNTED)
+    inner.rate = new RateMeter(calls, (1000 * calls) / rateLimit)
+    inner.rateLimit = calls
+    inner.maxBatchCallSize = Math.min(inner.maxBatchCallSize, calls)
+  }
   return client
+}
+
+/** Maximum number of calls whose times a meter keeps. It divides the second for higher limits. */
+const CALLS_COUNTED = 1_000
+
+/** Counts calls of at most `limit` in `milliseconds`. A call beyond the limit counts as made later. */
+class RateMeter {
+  /** Milliseconds after which a full meter is read again. */
+  readonly slotTime = 10
+  private readonly times: number[]
+
+  constructor(
+    limit: number,
+    private readonly milliseconds: number,
+  ) {
+    this.times = Array<number>(limit).fill(-Infinity)
+  }
+
+  getRate(): number {
+    const since = MONOTONIC.now() - this.milliseconds
+    return this.times.filter((time) => time > since).length
+  }
+
+  inc(count: number): void {
+    const now = MONOTONIC.now()
+    for (let i = 0; i < count; i++) this.times.push(Math.max(now, this.times.shift()! + this.milliseconds))
+  }
 }
 
 /** Connection that RpcClient 4.14.0 expects (`Connection` in its interfaces.ts). */

@@ -280,6 +280,42 @@ test('the RPC client logs an endpoint on another chain once, until its chain id 
   ])
 })
 
+test('the RPC client keeps its rate and sends batches after the system clock was set back', async () => {
+  const sizes: number[] = []
+  const url = await serve((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const calls = [JSON.parse(body)].flat() as { id: number; method: string }[]
+      sizes.push(calls.length)
+      const limited = sizes.length === 2
+      const answers = calls.map(({ id, method }) => ({
+        ...(limited ? { error: { code: 429, message: 'rate limit' } } : { result: method }),
+        ...(method === 'eth_chainId' && { result: `0x${CHAINS[0]!.id.toString(16)}` }),
+        id,
+      }))
+      response.end(JSON.stringify(answers.length > 1 ? answers : answers[0]))
+    })
+  })
+  const limits = { rateLimit: 10, batchSize: 100, timeoutMs: 60_000 }
+  const route = new Rpc({ chain: CHAINS[0]!, urls: [url], ...limits }).route()
+  const { now } = Date
+  const call = { method: 'eth_call', params: [] }
+  try {
+    expect(await route.call('eth_call')).toBe('eth_call')
+    Date.now = () => now() - 3_600_000
+    const started = performance.now()
+    expect(await route.batch(Array(4).fill(call))).toMatchObject({ answer: Array(4).fill('eth_call') })
+    await Promise.all(Array.from({ length: 20 }, () => route.call('eth_call')))
+    // 27 calls, of which the first second has ten.
+    expect(performance.now() - started).toBeGreaterThan(1_000)
+    expect(performance.now() - started).toBeLessThan(20_000)
+  } finally {
+    Date.now = now
+  }
+  expect(sizes.slice(0, 4)).toEqual([1, 1, 1, 4])
+})
+
 test('the RPC client reads compressed and reordered batches, and sends the credentials of the URL', async () => {
   const seen: (string | undefined)[] = []
   const address = await serve((request, response) => {

@@ -37,7 +37,7 @@ class RemoteDevice implements Device {
   ) {
     // Sends one call per request.
     this.client = rpcClient({
-      ...{ url, capacity: PARALLEL, maxBatchCallSize: 1, retryAttempts: 0, retrySchedule: [0], log: null },
+      ...{ url, capacity: PARALLEL, maxBatchCallSize: 1, retryAttempts: 0, log: null },
     })
   }
 
