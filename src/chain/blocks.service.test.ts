@@ -44,8 +44,12 @@ async function reader(...behind: Fault[][]) {
     ),
   }
 }
-const noReceipts: Fault = ({ method }) =>
-  /Receipt/.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
+const lacking =
+  (methods: RegExp): Fault =>
+  ({ method }) =>
+    methods.test(method) ? { error: { code: -32601, message: 'the method does not exist' } } : undefined
+const noReceipts = lacking(/Receipt/)
+const noBlockReceipts = lacking(/^eth_getBlockReceipts$/)
 const previous: Fault = ({ method, params }) =>
   /^eth_getBlockBy/.test(method)
     ? { ask: (ask) => ask('eth_getBlockByNumber', [`0x${(number - 1).toString(16)}`, params[1]]) }
@@ -186,11 +190,7 @@ test('the block reader waits for receipts, but ignores an unknown form after fiv
 })
 
 test('the block reader falls back to single receipts, and then to the logs of one endpoint', async () => {
-  const whole: Fault = ({ method }) =>
-    method === 'eth_getBlockReceipts'
-      ? { error: { code: -32601, message: 'the method does not exist' } }
-      : undefined
-  const { blocks } = await reader([whole])
+  const { blocks } = await reader([noBlockReceipts])
   const [header] = await blocks.headers([headerCall(number)])
   expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
     evidence: 'proven',
@@ -200,6 +200,36 @@ test('the block reader falls back to single receipts, and then to the logs of on
   expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
     evidence: 'single',
     contradicted: false,
+  })
+})
+
+/** Fault: appends the receipt of a state sync like nodes of Polygon, and with `listed` its transaction. */
+const stateSync = (listed: boolean): Fault => {
+  const sync = `0x${'9'.repeat(64)}`
+  const receipt = { type: '0x0', status: '0x1', cumulativeGasUsed: '0x0', logsBloom: `0x${'0'.repeat(512)}` }
+  return ({ method, params }) => {
+    const whole = { ...receipt, logs: [], blockHash: hash, transactionHash: sync }
+    if (method === 'eth_getBlockReceipts')
+      return { ask: async (ask) => [...((await ask(method, params)) as object[]), whole] }
+    if (method === 'eth_getTransactionReceipt' && params[0] === sync) return { result: whole }
+    if (!listed || !method.startsWith('eth_getBlockBy')) return undefined
+    return {
+      ask: async (ask) => {
+        const block = (await ask(method, params)) as { transactions: string[] }
+        return { ...block, transactions: [...block.transactions, sync] }
+      },
+    }
+  }
+}
+test.each<[string, Fault[], number]>([
+  ['that the header does not list', [stateSync(false)], 1],
+  ['that the header lists', [stateSync(true)], 1],
+  ['that the header lists, among single receipts', [noBlockReceipts, stateSync(true)], 3],
+])('the block reader proves logs despite the receipt of a state sync %s', async (_, behind, calls) => {
+  const { blocks } = await reader(behind)
+  const [header] = await blocks.headers([headerCall(number)])
+  expect(await blocks.logs(header!, { receiptByReceipt: true })).toMatchObject({
+    ...{ logs: [{ logIndex: '0x0' }], evidence: 'proven', contradicted: false, calls },
   })
 })
 

@@ -283,12 +283,8 @@ export class BlockReader {
       }
       const [list] = opinion.answer
       if (!areOfBlock(list, header)) continue
-      if (await this.hashToRoot(header, list)) return { proven: list, wrong, refused, calls }
-      // Some chains append receipts that the root does not cover, for example those of state syncs on
-      // Polygon.
-      const own = list.slice(0, header.transactions.length)
-      if (own.length < list.length && (await this.hashToRoot(header, own)))
-        return { proven: own, wrong, refused, calls }
+      const proven = await this.provenOf(header, list)
+      if (proven) return { proven, wrong, refused, calls }
       wrong.push({ answer: [list], distrust: opinion.distrust })
     }
     if (receiptByReceipt && wrong.length === 0) {
@@ -303,12 +299,22 @@ export class BlockReader {
       })
       if (!single) refused = true
       else if (areOfBlock(single.answer, header)) {
-        if (await this.hashToRoot(header, single.answer))
-          return { proven: single.answer, wrong, refused, calls }
+        const proven = await this.provenOf(header, single.answer)
+        if (proven) return { proven, wrong, refused, calls }
         wrong.push({ answer: [single.answer], distrust: single.distrust })
       }
     }
     return { proven: undefined, wrong, refused, calls }
+  }
+
+  /**
+   * Returns the receipts that hash to the header's root. Some chains append receipts that the root does not
+   * cover, for example that of a state sync on Polygon, whose nodes may list its transaction in the header.
+   */
+  private async provenOf(header: FullHeader, list: RpcReceipt[]): Promise<RpcReceipt[] | undefined> {
+    if (await this.hashToRoot(header, list)) return list
+    const own = list.slice(0, Math.min(header.transactions.length, list.length - 1))
+    return list.length > 0 && (await this.hashToRoot(header, own)) ? own : undefined
   }
 
   private async hashToRoot(header: FullHeader, receipts: RpcReceipt[]): Promise<boolean> {
