@@ -148,12 +148,21 @@ class HttpConnection {
       const text = isZipped
         ? (await unzipped(await body.bytes(), { maxOutputLength: LONGEST })).toString()
         : await body.text()
-      if (!isSuccess) throw refusalIn(text, statusCode) ?? new HttpStatusError(statusCode)
+      let answer: unknown
       try {
-        return JSON.parse(text) ?? {}
+        answer = JSON.parse(text) ?? {}
       } catch (cause) {
-        throw protocolError('the response is not valid JSON', cause)
+        throw isSuccess
+          ? protocolError('the response is not valid JSON', cause)
+          : new HttpStatusError(statusCode)
       }
+      const refusal = isSuccess && !isUnnamed(answer) ? undefined : refusalIn(answer)
+      if (!isSuccess)
+        throw refusal
+          ? Object.assign(refusal, { response: { status: statusCode } })
+          : new HttpStatusError(statusCode)
+      if (refusal) throw refusal
+      return answer
     } finally {
       clearTimeout(timer)
     }
@@ -165,16 +174,17 @@ function isOutage(status: number): boolean {
   return [401, 402, 408, 429].includes(status) || (status >= 500 && status !== 501)
 }
 
-/** Returns the first JSON-RPC error in the body of a response without success; undefined if it has none. */
-function refusalIn(text: string, status: number): RpcError | undefined {
-  try {
-    const answers = [JSON.parse(text)].flat() as ({ error?: { code?: unknown; message?: unknown } } | null)[]
-    const error = answers.find((answer) => answer?.error)?.error
-    if (typeof error?.code !== 'number' || typeof error.message !== 'string') return undefined
-    return Object.assign(new RpcError({ code: error.code, message: error.message }), { response: { status } })
-  } catch {
-    return undefined
-  }
+/** True if a response has no id of a request, like an error that concerns a whole batch. */
+function isUnnamed(answer: unknown): boolean {
+  return !Array.isArray(answer) && (answer as { id?: unknown }).id == null
+}
+
+/** Returns the first JSON-RPC error in a response; undefined if it has none. */
+function refusalIn(answer: unknown): RpcError | undefined {
+  const answers = [answer].flat() as ({ error?: { code?: unknown; message?: unknown } } | null)[]
+  const error = answers.find((each) => each?.error)?.error
+  if (typeof error?.code !== 'number' || typeof error.message !== 'string') return undefined
+  return new RpcError({ code: error.code, message: error.message })
 }
 
 function timedOut(milliseconds: number): Error {

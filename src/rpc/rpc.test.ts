@@ -137,6 +137,16 @@ test('the RPC client throws if all endpoints refuse, or at once for a size that 
   expect(second.calls).toContain('eth_getLogs')
 })
 
+test.each([1, 2])(
+  'the RPC client throws the error of a response without an id, to %i calls',
+  async (count) => {
+    const error = { code: -32005, message: 'daily request count exceeded' }
+    const refusing = await endpoint((method) => (method === 'eth_chainId' ? {} : { id: null, error }))
+    const calls = Array(count).fill({ method: 'eth_call', params: [] })
+    await expect(rpc(refusing).batch(calls)).rejects.toMatchObject(error)
+  },
+)
+
 test('the RPC client throws the refusal of one endpoint if the other is on another chain', async () => {
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : { error: { code: -32601, message: 'method not found' } },
