@@ -30,6 +30,13 @@ const INDEX: IndexState = {
   ...{ indexedBlock: 110, indexedTime: new Date(1_700_000_000_000), agreedAge: 1, doubt: null },
 }
 
+const OPTIONS = {
+  clock: () => 1_700_000_000_000,
+  indexMaxAgeSeconds: 15,
+  maxLagSeconds: 120,
+  schemaPolicy: ALL_SCHEMAS,
+}
+
 async function resolve(given: {
   row?: Partial<InputRow> | null
   index?: Partial<IndexState>
@@ -49,10 +56,7 @@ async function resolve(given: {
       indexState: async () => ({ ...INDEX, ...given.index }),
     } as unknown as Store,
     measurer: new Measurer(),
-    clock: () => 1_700_000_000_000,
-    indexMaxAgeSeconds: 15,
-    maxLagSeconds: 120,
-    schemaPolicy: ALL_SCHEMAS,
+    ...OPTIONS,
   })
   const reader = {
     connected: { chain: { ...LOCAL_CHAIN, minConfirmations: given.minConfirmations } },
@@ -92,6 +96,18 @@ test('the input resolver queries the chain unless the index is up to date', asyn
     { agreedAge: 14, headBlock: 111, headTime: new Date(1_700_000_001_000) },
   ]
   for (const index of ask) expect([index, await resolve({ index })]).toEqual([index, ['resolved', 1]])
+})
+
+test('the input resolver requires that the history of a schema is read before it lists all zones', async () => {
+  const store = {
+    indexState: async () => INDEX,
+    readsHistory: async (_chain: string, schema?: string) => schema !== 'read',
+  } as unknown as Store
+  const reader = { connected: { chain: LOCAL_CHAIN }, isLocal: async () => false } as unknown as ChainReader
+  const resolver = new Resolver({ store, measurer: new Measurer(), ...OPTIONS })
+  await expect(resolver.requireFresh(reader, 'read')).resolves.toBeUndefined()
+  for (const schema of ['added', undefined])
+    await expect(resolver.requireFresh(reader, schema)).rejects.toThrow(UnavailableError)
 })
 
 test('the input resolver names another chain that has a UID, but never the requested chain', async () => {
