@@ -167,7 +167,10 @@ const SCHEMA_LIST = Type.Object(
         fields: Type.String({ description: 'Registered text.', examples: ['string srs,...'] }),
         resolver: Type.String({ description: 'Address of its resolver; the zero address if none.' }),
         revocable: Type.Boolean({ description: 'True if its attestations may be revoked.' }),
-        block: Type.Integer({ description: 'Block of its registration.' }),
+        block: Type.Integer({
+          description:
+            'Block of its registration, or the first block of the chain if registrations are not read.',
+        }),
         indexed: Type.Boolean({
           description: 'True if its attestations become records. Settings or the limit may leave it out.',
         }),

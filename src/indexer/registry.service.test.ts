@@ -12,7 +12,13 @@ import { mine } from '../../test/world'
 import { events } from '../abi/EAS'
 import { HistoryReader } from '../chain'
 import { schemaUid } from '../eas'
-import { ALL_SCHEMAS, dropLocationSchemas, locationSchemaUids } from '../location'
+import {
+  ALL_SCHEMAS,
+  addLocationSchemas,
+  dropLocationSchemas,
+  locationSchema,
+  locationSchemaUids,
+} from '../location'
 import { Rpc } from '../rpc'
 import { LOCATION_SCHEMAS } from '../settings/types'
 import { Registry } from './registry'
@@ -266,6 +272,25 @@ test('the schema registry reads the needed schemas after the remedy in the docs 
   expect(watchedBy(registry)).toContain(late)
   registry = await load(true, LOCATION_SCHEMAS.parse([...needed, '-*'].join(';')).policy)
   expect(await stored()).toEqual(needed)
+})
+
+test('the schema registry stores what the audit must read of a schema whose text is added', async () => {
+  const text = locationSchema('string srs,string location_type,string location,uint8 added')
+  addLocationSchemas([text])
+  const { firstBlock } = chain.chain
+  const blockNumber = firstBlock + 1_000_000
+  await rows(database.url, 'UPDATE chain_status SET indexed_height = $1', [blockNumber])
+  registry = await load(true, LOCATION_SCHEMAS.parse('-*').policy)
+  const event = { schemaUid: text.uid, attester: ZeroAddress, blockNumber }
+  for (const by of [registry, await load(true, LOCATION_SCHEMAS.parse('-*').policy)]) {
+    expect(by.isHistory(event)).toBe(true)
+    expect(by.isHistory({ ...event, blockNumber: blockNumber + 1 })).toBe(false)
+  }
+  expect(
+    await rows(database.url, 'SELECT fields, block_number AS block FROM location_schema WHERE uid = $1', [
+      text.uid,
+    ]),
+  ).toEqual([{ fields: text.fields, block: firstBlock }])
 })
 
 testSentences()

@@ -1,4 +1,5 @@
 import type { Logger } from '@subsquid/logger'
+import { ZeroAddress } from 'ethers/constants'
 import { dataSlice, zeroPadValue } from 'ethers/utils'
 import * as eas from '../abi/EAS'
 import { addAnswerAttesters, answerAttesters } from '../answer'
@@ -9,6 +10,7 @@ import {
   addLocationSchemas,
   dropLocationSchemas,
   isLocationText,
+  knownSchema,
   locationSchemaUids,
   mayBeRead,
   type SchemaPolicy,
@@ -24,6 +26,7 @@ import {
 import { SchemaRoom, SEVERAL } from './schema-room'
 import {
   foundSchemas,
+  insertSchemas,
   noteSchemas,
   noteWatched,
   schemaUses,
@@ -192,10 +195,28 @@ export class Registry implements LogSelection {
     const { chain, database } = this.options
     return database.transaction(async (query) => {
       const added = await noteSchemas(query, chain, this.watched, fresh)
+      const unregistered = this.unregistered(added)
+      await insertSchemas(query, chain, unregistered)
+      for (const schema of unregistered) this.found.set(schema.uid, schema)
       for (const { uid, readFrom } of await noteWatched(query, chain, this.watchedUids(), added))
         this.found.set(uid, { ...this.found.get(uid)!, readFrom })
       return added
     })
+  }
+
+  /**
+   * Returns the schemas known from the start among those that were added, without registrations. The first
+   * block of the chain then stands for that of their registration.
+   */
+  private unregistered(added: readonly string[]): FoundSchema[] {
+    if (this.follows) return []
+    const { firstBlock } = this.options.chain
+    return added
+      .filter((uid) => this.own.has(uid) && !this.found.has(uid))
+      .map((uid) => ({
+        ...{ ...knownSchema(uid), resolver: ZeroAddress, revocable: true, registerer: null },
+        ...{ block: firstBlock, readFrom: firstBlock, watched: true },
+      }))
   }
 
   get filters(): readonly LogFilter[] {

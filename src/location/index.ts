@@ -10,6 +10,7 @@ export {
   dropLocationSchemas,
   isLocationSchema,
   isLocationText,
+  knownSchema,
   locationSchemaUids,
   mayBeRead,
   type Attributes,

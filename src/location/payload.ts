@@ -236,9 +236,14 @@ export function isLocationSchema(schemaUid: string, chain?: string): boolean {
  * the payload does not match its schema.
  */
 export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
-  const schema = schemas.get(schemaUid)
-  if (!schema) throw new TypeError(`${schemaUid} is not a location schema`)
-  return decodeByText(schema, data)
+  return decodeByText(knownSchema(schemaUid), data)
+}
+
+/** Returns a schema that this process reads. Throws a TypeError for another UID. */
+export function knownSchema(uid: string): LocationSchema {
+  const schema = schemas.get(uid)
+  if (!schema) throw new TypeError(`${uid} is not a location schema`)
+  return schema
 }
 
 /** Decodes a payload like `decodePayload`, for a schema that this process need not know. */

@@ -14,7 +14,7 @@ export interface FoundSchema {
   revocable: boolean
   /** Account that registered it, lower-case; null if an older version stored the schema without it. */
   registerer: string | null
-  /** Number of the block that registered it. */
+  /** Number of the block that registered it; the first one of the chain if registrations are not read. */
   block: number
   /** True if its attestations are indexed. */
   watched: boolean
