@@ -96,7 +96,8 @@ export async function insertSchemas(
      SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
      FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
        block integer, watched boolean, "readFrom" integer)
-     ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched`,
+     ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched,
+       read_from = CASE WHEN location_schema.watched THEN location_schema.read_from ELSE greatest(location_schema.read_from, excluded.read_from) END`,
     [chain.slug, JSON.stringify(schemas)],
   )
 }

@@ -166,7 +166,8 @@ test('the history of a schema counts as read once the audit has covered it, also
   await query('DELETE FROM chain_status')
   await watch([])
   await indexed(100)
-  // A command has found it. The indexer does not watch it yet.
+  await insertSchemas(query, CHAIN, [{ ...schema, watched: false, readFrom: 10 }])
+  // A command watches it, but not the indexer.
   await insertSchemas(query, CHAIN, [{ ...schema, watched: true, readFrom: 50 }])
   expect(await audited(0, 60, [])).toEqual([50])
   expect(await watch(['s'])).toEqual([{ uid: 's', readFrom: 101 }])
