@@ -24,6 +24,7 @@ import {
   parseCheckpoint,
   parsePolicy,
   parseProof,
+  parseSignerKey,
   signatureBy,
   signersOf,
   tilePath,
@@ -35,6 +36,7 @@ import {
   type VerifierKey,
 } from '../../src/tlog'
 import { RECORDS_ERRORS } from '../../src/errors'
+import { StoppedError } from '../http/problems'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { SignatureLog } from '.'
@@ -302,14 +304,32 @@ describe('the write path of the log', () => {
     expect((await again.log.append(entryOf(3))).origin).toBe('geo.example/v1/log/v0')
   })
 
-  test('commits no entry with the key of another log', async () => {
-    const first = processOf()
+  test.each([
+    ['of another log', true, 'other.example/log'],
+    ['of the same name', true, 'log.example/log'],
+    ['that replaces a generated one of the same name', false, 'geo.example/v1/log/v0'],
+  ])('commits no entry with a key %s', async (_, isGiven, name) => {
+    const own = { key: isGiven ? key : undefined }
+    const first = processOf(own)
     await first.log.append(entryOf(0))
     await first.stop()
-    const { log } = processOf({ key: await generateSignerKey('other.example/log', 'ed25519') })
+    const other = processOf({ key: await generateSignerKey(name, 'ed25519') })
     await until(async () => (await stateOf())?.stopped)
-    await expect(log.append(entryOf(1))).rejects.toThrow('other.example/log')
+    await expect(other.log.append(entryOf(1))).rejects.toBeInstanceOf(StoppedError)
     expect((await client.query('SELECT FROM log_group')).rowCount).toBe(1)
+    await other.stop()
+    const { log } = processOf(own)
+    await waitOpen()
+    await log.append(entryOf(1))
+  })
+
+  test('continues with a generated key that LOG_KEY has now', async () => {
+    const first = processOf({ key: undefined })
+    await first.log.append(entryOf(0))
+    await first.stop()
+    const { rows } = await client.query<{ key: string }>('SELECT key FROM log_state')
+    await client.query('UPDATE log_state SET key = NULL')
+    await processOf({ key: await parseSignerKey(rows[0]!.key) }).log.append(entryOf(1))
   })
 })
 

@@ -16,6 +16,7 @@ import {
   leafHash,
   parseCheckpoint,
   signNote,
+  signatureBy,
   type NoteSignature,
   type SignerKey,
   type Tile,
@@ -174,7 +175,7 @@ export class Sequencer {
     this.claimedAt = began
     const wasHeld = this.state?.held
     this.state = state
-    const problem = this.problemOf(state)
+    const problem = await this.problemOf(state)
     this.contradiction = problem
     if (problem && !state.held) throw new Error(problem)
     if (problem) await this.refuse(problem)
@@ -202,10 +203,10 @@ export class Sequencer {
   }
 
   /** Returns the reason why the tree cannot be continued, as far as this process knows. */
-  private problemOf({ size, root, origin }: LogState): string | undefined {
+  private async problemOf({ size, root, origin, checkpoint }: LogState): Promise<string | undefined> {
     const { key, seen } = this
-    if (key!.name !== origin)
-      return `LOG_KEY is the key of ${key!.name}, but the log of the database is ${origin}. Set LOG_KEY to its key, or ${NEW_LOG}`
+    if (!(await signatureBy(parseCheckpoint(checkpoint).note, key!)))
+      return `LOG_KEY is a key of ${key!.name}, but the log ${origin} of the database has another key. Set LOG_KEY to that key, or ${NEW_LOG}`
     if (size < seen.size) return `it had ${seen.size} entries, but the database has ${size} now. ${REMEDY}`
     if (size === seen.size && size > 0 && !equalBytes(root, seen.root))
       return `the tree of ${size} entries has changed. ${REMEDY}`
