@@ -283,7 +283,8 @@ async function restore(database: Database, settings: Settings, folder: string): 
       )
   progress.line(
     `${uids} attestations restored. Start the indexers: they resume from the snapshot, and the ` +
-      'audit compares all of it with the chains.',
+      'audit compares all of it with the chains. A snapshot does not contain the transparency log: before ' +
+      'you start the API, set LOG_KEY to the key of a new log (docs/operations/log.md).',
   )
   return 0
 }
