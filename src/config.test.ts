@@ -75,6 +75,7 @@ test.each([
   [{ AUDIT_CALLS_PER_SECOND: '-1' }, 'AUDIT_CALLS_PER_SECOND'],
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL'],
   [{ WEBHOOK_PRIVATE_HOSTS: 'a/b' }, 'WEBHOOK_PRIVATE_HOSTS'],
+  [{ INDEXER_METRICS_PORT: '0.0.0.0:65535' }, 'INDEXER_METRICS_PORT'],
   [{ DATABASE_READ_URLS: 'postgres://a, b' }, 'DATABASE_READ_URLS'],
   [{ DEFAULT_NUMERIC_SCHEMA: '0x12' }, 'DEFAULT_NUMERIC_SCHEMA'],
 ])('the configuration rejects %j', (changes, field) => {

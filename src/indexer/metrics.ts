@@ -1,10 +1,15 @@
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { PrometheusServer } from '@subsquid/util-internal-processor-tools'
+import type { Logger } from '@subsquid/logger'
 import type { Registry } from 'prom-client'
-import { SettingsError } from '../config'
+import { retry } from '../retry'
 import { registerRpcCalls, type Rpc } from '../rpc'
 
 type RunnerMetrics = Parameters<PrometheusServer['addRunnerMetrics']>[0]
+
+/** Milliseconds between attempts to open the port. */
+const RETRY_MS = 1_000
 
 /** Metrics of evm-processor's runner, under its own names. */
 const RUNNER_FIGURES: readonly [name: string, help: string, of: (metrics: RunnerMetrics) => number][] = [
@@ -36,17 +41,28 @@ export class IndexerMetrics extends PrometheusServer {
     this.runner = metrics
   }
 
-  /** `open()` has opened the port, so the runner has nothing to open. */
+  /** `open()` opens the port, so the runner has nothing to open. */
   override serve(): ReturnType<PrometheusServer['serve']> {
     const port = this.address?.port ?? 'none, because INDEXER_METRICS_PORT is not set'
     // The declared type of the port is a number, but the runner only logs it.
     return Promise.resolve({ port: port as number, close: () => Promise.resolve() })
   }
 
-  /** Opens the port. Throws a SettingsError if it is in use. */
-  async open(rpc: Rpc): Promise<void> {
-    if (!this.address) return
-    this.server = await listen(await this.registryOf(rpc), this.address)
+  /**
+   * Opens the port. While that fails, for example because a predecessor still uses it, tries again until the
+   * signal aborts: the chain is indexed without metrics.
+   */
+  async open(rpc: Rpc, log: Logger, signal: AbortSignal): Promise<void> {
+    const { address } = this
+    if (!address) return
+    const registry = await this.registryOf(rpc)
+    this.server = await retry(() => listen(registry, address), {
+      ...{ attempts: Infinity, pauseMs: () => RETRY_MS, signal },
+      onFailure: ({ message: reason }, attempt) => {
+        if (attempt > 1) return
+        log.warn({ address, reason }, 'INDEXER_METRICS_PORT: could not serve metrics, trying again')
+      },
+    })
   }
 
   close(): void {
@@ -78,15 +94,7 @@ async function listen(registry: Registry, { host, port }: { host: string; port: 
       () => response.writeHead(500).end(),
     )
   })
-  await new Promise<void>((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException) =>
-      reject(
-        new SettingsError(
-          `INDEXER_METRICS_PORT: could not listen at ${host}:${port} (${error.code}). .env.example ` +
-            'lists the port of each chain',
-        ),
-      )
-    server.once('error', refuse).listen(port, host, resolve)
-  })
+  server.listen(port, host)
+  await once(server, 'listening')
   return server
 }

@@ -277,7 +277,7 @@ class ChainIndexer implements Indexer {
     const { indexerMetrics: address } = this.settings
     const metrics = new IndexerMetrics(address && { ...address, port: address.port + CHAINS.indexOf(chain) })
     this.closing.push(() => metrics.close())
-    await metrics.open(rpc)
+    this.running.push(metrics.open(rpc, log, signal).catch(this.fail))
     const { gatewayUrl } = this.connected
     await runProcessor({ chain, gatewayUrl, source, database, bodies, doubt, head, metrics, log }).catch(
       async (error: Error) => {
