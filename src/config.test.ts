@@ -59,6 +59,8 @@ test.each([
   [{ DATABASE_URL: 'postgres://u:1#p@db:5432/x' }, 'DATABASE_URL'],
   [{ DATABASE_URL: 'postgres://u:p@one:5432,two:port/x' }, 'DATABASE_URL'],
   [{ REDIS_URL: 'redis://:p#1@redis:6379' }, 'REDIS_URL'],
+  [{ REDIS_URL: 'redis://redis:6379/abc' }, 'REDIS_URL'],
+  [{ REDIS_URL: 'redis://redis:6379/0/' }, 'REDIS_URL'],
   [{ RPC_URL_CELO: 'https://u:100%p@celo.example' }, 'RPC_URL_CELO'],
   [{ SIGNER_PRIVATE_KEY: 'abc' }, 'SIGNER_PRIVATE_KEY'],
   [{ SIGNER_KEY_FILE: '/key' }, 'SIGNER_PRIVATE_KEY and SIGNER_KEY_FILE'],
@@ -67,8 +69,15 @@ test.each([
   [{ ...TOKEN, SEAL_SECRET_FILE: '' }, 'SEAL_SECRET_FILE'],
   [{ ...TOKEN, SIGNER_URL: 'https://signer.example' }, 'ATTESTER_ADDRESS'],
   [{ ATTESTER_ADDRESS: '0x12' }, 'ATTESTER_ADDRESS'],
-  [{ TRUST_PROXY: 'true' }, 'TRUST_PROXY'],
-  [{ PUBLIC_BASE_URL: 'https://x.example:port' }, 'PUBLIC_BASE_URL'],
+  [{ ATTESTER_ADDRESS: ',' }, 'ATTESTER_ADDRESS'],
+  ...['true', ' ', '10.0.0.0/33', '10.0.0.0/0', '::1/129', '10.0.0.0/8/8'].map((text): [object, string] => [
+    { TRUST_PROXY: text },
+    'TRUST_PROXY',
+  ]),
+  ...['https://x.example:port', 'https://x.example/?a=1', 'https://x.example/#y'].map(
+    (text): [object, string] => [{ PUBLIC_BASE_URL: text }, 'PUBLIC_BASE_URL'],
+  ),
+  [{ HOST: '[::]' }, 'HOST'],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS'],
   [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS'],
   [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH'],
@@ -83,7 +92,12 @@ test.each([
 })
 test('the configuration reads values of the environment, and returns defaults for other settings', () => {
   const settings = readSettings(
-    { ...complete, REDIS_URL: '', TRUST_PROXY: '10.0.0.0/8, ::1', PUBLIC_BASE_URL: 'https://x.example/' },
+    {
+      ...complete,
+      REDIS_URL: '',
+      TRUST_PROXY: '10.0.0.0/8, ::1, ::1/128',
+      PUBLIC_BASE_URL: 'https://x.example/',
+    },
     ['database', 'chains', 'signer'],
   )
   expect(settings).toMatchObject({
@@ -96,7 +110,7 @@ test('the configuration reads values of the environment, and returns defaults fo
     },
     ...{
       deploymentName: 'unnamed',
-      trustProxy: ['10.0.0.0/8', '::1'],
+      trustProxy: ['10.0.0.0/8', '::1', '::1/128'],
       rateLimitPerHour: 100,
       deadlineSeconds: 3600,
     },

@@ -101,7 +101,7 @@ export const SETTINGS = {
     ),
   },
   HTTP: {
-    host: setting('HOST', types.TEXT, 'Address to listen on', { default: '127.0.0.1' }),
+    host: setting('HOST', types.LISTENING_HOST, 'Address to listen on', { default: '127.0.0.1' }),
     port: setting('PORT', types.PORT, 'Port to listen on', { default: 3000 }),
     apiProcessesWanted: setting(
       'API_PROCESSES',
@@ -111,7 +111,7 @@ export const SETTINGS = {
     ),
     publicUrl: setting(
       'PUBLIC_BASE_URL',
-      types.HTTP_URL,
+      types.BASE_URL,
       'URL by which clients reach the service, including its path. Links and the `type` of errors begin with it',
       { shown: '`http://HOST:PORT`' },
     ),
@@ -311,7 +311,7 @@ export const SETTINGS = {
     ),
     ipfsGateways: setting(
       'IPFS_GATEWAYS',
-      types.HTTP_URLS,
+      types.BASE_URLS,
       'Trustless IPFS gateways for `ipfs://` URIs, http(s), in order of preference, comma-separated; their responses are verified by hash. Requires the optional packages (in Docker: `--build-arg OMIT=--omit=dev`). Without a gateway, such URIs are refused',
       { default: [] },
     ),

@@ -30,9 +30,12 @@ function matching(name: string, expression: RegExp, expected: string): Type<stri
   })
 }
 
-/** Type of a comma-separated list. Commas within an item do not separate items. */
+/** Type of a comma-separated list of at least one item. Commas within an item do not separate items. */
 function listOf<T>(each: Type<T>, separator: string | RegExp = ','): Type<readonly T[]> {
-  return type(`${each.name}, ...`, (text) => parts(text, separator).map(each.parse))
+  return type(`${each.name}, ...`, (text) => {
+    const found = parts(text, separator)
+    return (found.length > 0 ? found : ['']).map(each.parse)
+  })
 }
 
 function parts(text: string, separator: string | RegExp): string[] {
@@ -78,6 +81,12 @@ export function number(minimum: number, maximum: number): Type<number> {
 }
 
 export const PORT = integer(1, 65_535)
+/** Host name or address to listen on, without a port. */
+export const LISTENING_HOST = matching(
+  'host',
+  /^[^\s[\]/]+$/,
+  'an address without brackets, or a host name, such as 0.0.0.0 or ::',
+)
 
 export interface Listening {
   readonly host: string
@@ -115,12 +124,13 @@ function isDecodable(url: string): boolean {
     return false
   }
 }
-const SOME_HTTP_URLS = listOf(HTTP_URL)
-export const HTTP_URLS = type(SOME_HTTP_URLS.name, (text) => {
-  const urls = SOME_HTTP_URLS.parse(text)
-  if (urls.length === 0) throw new Error('expected one or several http(s) URLs, separated by commas')
-  return urls
+export const HTTP_URLS = listOf(HTTP_URL)
+/** URL to which paths are appended. */
+export const BASE_URL = type(HTTP_URL.name, (text) => {
+  if (/[?#]/.test(text)) throw new Error('expected an http(s) URL without ? and #')
+  return HTTP_URL.parse(text)
 })
+export const BASE_URLS = listOf(BASE_URL)
 /** True if the whole text is a URL. A # in a password would end its host. */
 function isServerUrl(text: string): boolean {
   return !/[\s#]/.test(text) && URL.canParse(text)
@@ -145,17 +155,15 @@ export const POSTGRES_URLS = listOf(
 export const REDIS_URL = type('redis URL', (text) => {
   if (!/^rediss?:\/\/./.test(text) || !isServerUrl(text) || !isDecodable(text))
     throw new Error(`expected a URL such as redis://host:6379, ${ESCAPES}`)
+  if (!/^(\/\d*)?$/.test(new URL(text).pathname))
+    throw new Error('expected a URL whose path is the number of a database, such as redis://host:6379/1')
   return text
 })
 
 const HEX_32 = matching('32 bytes in hex', /^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
 export const PRIVATE_KEY = type(HEX_32.name, (text) => withPrefix(HEX_32.parse(text)))
 /** One or more secrets, each on its own line. */
-export const SEALS = type('lines of 32 bytes in hex', (text) => {
-  const seals = listOf(PRIVATE_KEY, /\s+/).parse(text)
-  if (seals.length === 0) throw new Error('expected one or more lines of 32 bytes in hex')
-  return seals
-})
+export const SEALS = { ...listOf(PRIVATE_KEY, /\s+/), name: 'lines of 32 bytes in hex' }
 export const ADMIN_KEY = matching(
   '32+ characters',
   /^[\x21-\x7e]{32,}$/,
@@ -191,7 +199,9 @@ export const UID = type('UID', (text) => {
 /** Rejects Express's "true" and hop counts, which would trust the header of any client. */
 export const ADDRESS_RANGES = listOf(
   type('address or CIDR range', (text) => {
-    if (isIP(text.split('/')[0]!) === 0 || !/^[^/]+(\/\d{1,3})?$/.test(text))
+    const [, address = '', prefix = '1'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)]!
+    if (!within(prefix, 1, bits))
       throw new Error(`expected addresses or CIDR ranges, separated by commas, got '${text.slice(0, 80)}'`)
     return text
   }),
@@ -214,9 +224,7 @@ const CHAIN = type('slug', (text): Chain => {
 const SOME_CHAINS = listOf(CHAIN)
 /** Chains, each once, although it may be named by its slug and by its id. */
 export const CHAIN_LIST = type(SOME_CHAINS.name, (text): readonly Chain[] => {
-  const chains = SOME_CHAINS.parse(text)
-  if (chains.length === 0) CHAIN.parse(text)
-  return [...new Set(chains)]
+  return [...new Set(SOME_CHAINS.parse(text))]
 })
 
 /** Location schemas by their texts, and the rule that selects further schemas of the registries. */
