@@ -83,7 +83,10 @@ test.each([
   [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH'],
   [{ AUDIT_CALLS_PER_SECOND: '-1' }, 'AUDIT_CALLS_PER_SECOND'],
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL'],
-  [{ WEBHOOK_PRIVATE_HOSTS: 'a/b' }, 'WEBHOOK_PRIVATE_HOSTS'],
+  ...['a/b', 'a\\b', '*.internal', 'a:99999'].map((text): [object, string] => [
+    { WEBHOOK_PRIVATE_HOSTS: text },
+    'WEBHOOK_PRIVATE_HOSTS',
+  ]),
   [{ INDEXER_METRICS_PORT: '0.0.0.0:65535' }, 'INDEXER_METRICS_PORT'],
   [{ DATABASE_READ_URLS: 'postgres://a, b' }, 'DATABASE_READ_URLS'],
   [{ DEFAULT_NUMERIC_SCHEMA: '0x12' }, 'DEFAULT_NUMERIC_SCHEMA'],
@@ -294,6 +297,17 @@ test.each([
   const read = () => readSettings({ GQL_PORT: text }, []).squidGraphql
   if (expected) expect(read()).toEqual(expected)
   else expect(read).toThrow(sentence('GQL_PORT'))
+})
+test.each([
+  ['Hooks.Internal:80, hooks.internal:0443', ['hooks.internal:80', 'hooks.internal:443']],
+  ['127.1, [0:0:0:0:0:0:0:1]:8080, [::1]', ['127.0.0.1', '[::1]:8080', '[::1]']],
+  ['bücher.internal', ['xn--bcher-kva.internal']],
+])('the configuration writes the hosts %s as a URL does', (text, expected) => {
+  expect(readSettings({ WEBHOOK_PRIVATE_HOSTS: text, ADMIN_KEY: 'k'.repeat(32) }, []).webhooks).toMatchObject(
+    {
+      privateHosts: expected,
+    },
+  )
 })
 test('the configuration adds texts and UIDs of location schemas, and excludes -UID and -*', () => {
   const [uid, other] = [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`]

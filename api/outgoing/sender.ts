@@ -24,7 +24,7 @@ export class SafeSender {
   private readonly open: Agent
   private readonly own: Agent
 
-  /** @param privateHosts host names or addresses, with their port unless it is the default */
+  /** @param privateHosts host names or addresses as a URL writes them, each with a port or for any port */
   constructor(
     private readonly privateHosts: ReadonlySet<string>,
     world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'> = INTERNET,
@@ -106,8 +106,9 @@ export class SafeSender {
     await Promise.all([this.open.destroy(), this.own.destroy()])
   }
 
-  private isPrivate({ host, hostname }: URL): boolean {
-    return this.privateHosts.has(host) || this.privateHosts.has(hostname)
+  private isPrivate({ protocol, hostname, port }: URL): boolean {
+    const usual = protocol === 'http:' ? '80' : '443'
+    return this.privateHosts.has(hostname) || this.privateHosts.has(`${hostname}:${port || usual}`)
   }
 }
 

@@ -8,7 +8,7 @@ import { sentence, testSentences } from '../../test/sentences'
 
 /** Tests the reader of WEBHOOKS_FILE: the subscriptions, or the error with its remedy. */
 const ROW = { id: 'maps', url: 'https://maps.example/hook', secret: `whsec_${'A'.repeat(32)}` }
-const sender = new SafeSender(new Set(['hooks.internal:8080']))
+const sender = new SafeSender(new Set(['hooks.internal:8080', 'plain.internal:80', 'tls.internal:443']))
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'geospatial-test-'))
@@ -24,6 +24,16 @@ function read(value: unknown) {
   return readWebhooksFile(file, sender)
 }
 const OTHER = { ...ROW, id: 'other' }
+
+test.each([
+  ['http://plain.internal/x', true],
+  ['http://plain.internal:80/x', true],
+  ['http://plain.internal:8080/x', false],
+  ['https://tls.internal:443/x', true],
+  ['http://tls.internal/x', false],
+])('the subscription reader compares the port of a private host: %s', (url, isAccepted) => {
+  expect(read([{ ...ROW, url }]).refused.length).toBe(isAccepted ? 0 : 1)
+})
 
 test('the subscription reader fills in defaults, and sorts the newest secret first', () => {
   const oldSecret = `whsec_${'B'.repeat(32)}`

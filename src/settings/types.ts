@@ -206,11 +206,14 @@ export const ADDRESS_RANGES = listOf(
     return text
   }),
 )
+/** Hosts as a URL writes them, each with its port if the setting names one, including a default port. */
 export const HOSTS = listOf(
   type('host', (text) => {
-    if (!URL.canParse(`http://${text}/`) || /[/@?#]/.test(text))
+    if (!URL.canParse(`http://${text}/`) || /[/\\@?#*]/.test(text))
       throw new Error(`expected hosts such as hooks.internal or 127.0.0.1:8080, got '${text.slice(0, 80)}'`)
-    return text.toLowerCase()
+    const [, port] = /:(\d+)$/.exec(text.replace(/^\[.*\]/, '')) ?? []
+    const { hostname } = new URL(`http://${text}/`)
+    return port === undefined ? hostname : `${hostname}:${Number(port)}`
   }),
 )
 const CHAIN = type('slug', (text): Chain => {
