@@ -185,7 +185,7 @@ test.each<[string[], string]>([
     ['audit', '--chain', 'base-sepolia', '--to', '999999999'],
     'cannot be audited. The indexed and final blocks',
   ],
-  [['rewind'], 'expected replay, audit, snapshot <new folder> or restore <folder>'],
+  [['rewind'], 'expected replay, audit, snapshot, restore'],
   [['replay', '--wrong'], 'Unknown option'],
 ])('the command %s is rejected with the expected form', async (args, message) => {
   // If only one chain is connected, audit does not need --chain.

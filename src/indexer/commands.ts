@@ -1,9 +1,9 @@
 import '../chains-file'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { Auditor, auditOutcome, type Findings } from './audit'
 import { BodyReader } from './bodies'
+import { parseCommand } from './command-line'
 import { chainNamed, rpcLimits, settingSuffix, type Chain } from '../chains'
 import { unifySubsquidLog } from '../log'
 import { SettingsError, chosenChain, processSettings, type ConnectedChain, type Settings } from '../config'
@@ -34,17 +34,6 @@ import { Rpc } from '../rpc'
 import { restoreSnapshot, takeSnapshot } from './snapshot'
 import { SnapshotError } from './snapshot-files'
 
-const USAGE = `node lib/indexer/commands.js replay [--chain <slug>] [--check]
-  Rebuilds the records of every attestation from the event log, and repairs differences. --check only reports them.
-  Attestations that could not be stored are read from the chain again if its RPC_URL_* is set.
-node lib/indexer/commands.js audit --chain <slug> [--from <block>] [--to <block>] [--quick]
-  Verifies the event log against the chain, block by block, by headers and receipts, and repairs differences.
-  --quick only reads the logs a second time. Default range: the chain's first block to the newest final block.
-node lib/indexer/commands.js snapshot <new folder>
-  Writes a consistent copy of the final part of the event log, with checksums and the position of each chain.
-node lib/indexer/commands.js restore <folder>
-  Restores a snapshot into an empty, migrated database. The restored blocks count as not audited.`
-
 const UIDS_PER_PAGE = 500
 const SHOW_EVERY_MS = 5_000
 const DIFFERENCES_SHOWN = 20
@@ -54,8 +43,7 @@ const DIFFERENCES_SHOWN = 20
  * something was incorrect (the command may have repaired it), and 2 if the command could not be completed.
  */
 async function main(): Promise<number> {
-  const { positionals, values } = parse()
-  const [verb, given = ''] = positionals
+  const { verb, given, values } = parseCommand(process.argv.slice(2))
   // Messages contain absolute paths, because geo-run starts this program in a folder other than the caller's.
   const folder = path.resolve(given)
   const settings = verb === 'audit' ? processSettings('database', 'chains') : processSettings('database')
@@ -69,28 +57,6 @@ async function main(): Promise<number> {
     return await audit(database, settings, chosenChain(settings.chains, values.chain), values)
   } finally {
     await database.close()
-  }
-}
-
-function parse() {
-  try {
-    const parsed = parseArgs({
-      allowPositionals: true,
-      options: {
-        chain: { type: 'string' },
-        from: { type: 'string' },
-        to: { type: 'string' },
-        check: { type: 'boolean' },
-        quick: { type: 'boolean' },
-      },
-    })
-    const [verb, ...rest] = parsed.positionals
-    if (rest.length === { replay: 0, audit: 0, snapshot: 1, restore: 1 }[verb ?? '']) return parsed
-    throw new Error(
-      `expected replay, audit, snapshot <new folder> or restore <folder>, got '${parsed.positionals.join(' ')}'`,
-    )
-  } catch (error) {
-    throw new SettingsError(`${(error as Error).message}\n\n${USAGE}`)
   }
 }
 
