@@ -119,7 +119,8 @@ export class ChainMismatchError extends SignerError {
   override name = 'ChainMismatchError'
 }
 /**
- * The answer is not the content that its attester signed, or another attester signed it. Nothing was sent.
+ * The answer is not the content that its attester signed, another attester signed it, or it answers another
+ * question. Nothing was sent.
  */
 export class AlteredAnswerError extends GeoError {
   override name = 'AlteredAnswerError'

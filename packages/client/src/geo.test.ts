@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createGeo } from './geo'
 import { queriesOf } from './queries'
 
@@ -44,6 +44,63 @@ test.each([
   Object.assign((name === 'proxy' ? proxy : chain).domain, wrong)
   await geo.info({ fresh: true })
   await expect(geo.chain(84532)).rejects.toMatchObject({ name: 'AlteredAnswerError' })
+})
+
+describe('an answer', () => {
+  const [FROM, TO, OTHER] = ['4', '5', '6'].map((digit) => `0x${digit.repeat(64)}`) as [
+    string,
+    string,
+    string,
+  ]
+  const ACCOUNT = `0x${'ab'.repeat(20)}`
+  const answer = {
+    ...{ operation: 'within:150', inputRefs: [FROM, TO] },
+    attestation: { schema: OTHER, recipient: ACCOUNT },
+  }
+  const geoOf = (response: object) =>
+    createGeo({ url: 'https://geo.example', chain: 1, fetch: async () => Response.json(response) })
+  const terms = { schema: OTHER, recipient: ACCOUNT.toUpperCase().replace('X', 'x') }
+  const isAltered = (asked: Promise<object>) =>
+    asked.then(
+      () => false,
+      (error: Error) => error.name === 'AlteredAnswerError',
+    )
+
+  test.each([
+    [{}, false],
+    [{ operation: 'within:151' }, true],
+    [{ operation: 'intersects' }, true],
+    [{ inputRefs: [TO, FROM] }, true],
+    [{ inputRefs: [FROM] }, true],
+    [{ inputRefs: [FROM, OTHER] }, true],
+    [{ attestation: { schema: FROM, recipient: ACCOUNT } }, true],
+    [{ attestation: { schema: OTHER, recipient: `0x${'ac'.repeat(20)}` } }, true],
+  ])('with the fields %j is of another question: %s', async (fields, isOther) => {
+    const given = { ...answer, ...fields }
+    const question = { operation: 'within', geometry: { uid: FROM }, target: TO, radius: 1.5 } as const
+    expect(await isAltered(geoOf(given).ask(question, terms))).toBe(isOther)
+    for (const [each, options] of [
+      [question, terms],
+      [{ ...question, ...terms }, {}],
+    ] as const)
+      expect(await isAltered(geoOf({ results: [given] }).batch([each], options))).toBe(isOther)
+    expect(await isAltered(geoOf({ results: [given, given] }).batch([question], terms))).toBe(true)
+  })
+
+  test('may have any reference of an input that is not an attestation', async () => {
+    const geometry = { type: 'Point', coordinates: [1, 2], uid: OTHER } as const
+    expect(await isAltered(geoOf(answer).within([1, 2], geometry, 1.5))).toBe(false)
+  })
+
+  test.each([
+    [{ uids: [OTHER, FROM] }, false],
+    [{ prover: ACCOUNT }, false],
+    [{ uids: [OTHER] }, true],
+  ])('of the zones %j is of another zone: %s', async (zones, isOther) => {
+    const response = { results: [{ ...answer, operation: 'contains' }] }
+    expect(await isAltered(geoOf(response).zones(TO, zones))).toBe(isOther)
+    expect(await isAltered(geoOf(response).zones(FROM, zones))).toBe(true)
+  })
 })
 
 test('the key of a query has the chain and the attester of its client', () => {

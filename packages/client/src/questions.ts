@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { OPERATION_ROWS, type OperationName } from '../../../src/operations/table'
+import { writeLabel } from '../../../src/operations/lengths'
+import { OPERATION_ROWS, rowOf, type OperationName } from '../../../src/operations/table'
+import { same } from './says'
+import type { Answer, Claims } from './types'
 
 /**
  * Builds a method for each operation. Its arguments are the inputs and numbers in order, then the options.
@@ -21,4 +24,39 @@ export function methodsOf<Methods>(
       ),
     ]),
   ) as Methods
+}
+
+/** Terms that an answer must have: the operation, its inputs and numbers by their names, and more. */
+export interface Asked extends Partial<Pick<Answer['attestation'], 'schema' | 'recipient'>> {
+  operation: OperationName
+  [name: string]: unknown
+}
+
+/**
+ * Returns the first field of an answer that differs from what was asked; undefined if none does. An input
+ * that is not an attestation is not compared with its reference, which only the kernel can compute.
+ */
+export function otherThanAsked(
+  claims: Pick<Claims, 'operation' | 'inputRefs'>,
+  attestation: Pick<Answer['attestation'], 'schema' | 'recipient'>,
+  asked: Asked,
+): string | undefined {
+  const { inputs, parameters = [] } = rowOf(asked.operation)
+  const numbers = parameters.map(({ name }) => Number(asked[name]))
+  if (claims.operation !== writeLabel(asked.operation, numbers)) return 'operation'
+  const uids = inputs.map(({ name, aliases = [] }) =>
+    uidOf([name, ...aliases].map((each) => asked[each]).find((input) => input !== undefined)),
+  )
+  if (claims.inputRefs.length !== uids.length) return 'inputRefs'
+  if (uids.some((uid, i) => uid !== undefined && !same(claims.inputRefs[i]!, uid))) return 'inputRefs'
+  return (['schema', 'recipient'] as const).find(
+    (name) => asked[name] !== undefined && !same(attestation[name], asked[name]),
+  )
+}
+
+/** Returns the UID of an input that is an attestation. GeoJSON may have a foreign member `uid`. */
+function uidOf(input: unknown): string | undefined {
+  if (typeof input === 'string') return input
+  if (typeof input !== 'object' || input === null || 'type' in input) return undefined
+  return (input as { uid?: string }).uid
 }

@@ -6,9 +6,10 @@ import type { AskOptions, Context, GeoOptions, Service } from './context'
 import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
 import { notTheService, requireJson, sender, type Send } from './http'
 import type { paths } from './openapi'
+import { otherThanAsked, type Asked } from './questions'
 import { recordsOf } from './records'
 import { same } from './says'
-import type { Answer, BatchAnswer, Information, Question, Zones } from './types'
+import type { Answer, BatchAnswer, Information, OperationName, Question, Zones } from './types'
 import { untilAborted } from './waiting'
 
 /** Sends the client's requests: to the compute endpoints, to GraphQL, and about the service itself. */
@@ -189,14 +190,47 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
     const chainId = typeof which === 'number' ? which : (await chain(which)).id
     const body = { chainId, ...withPoints(question), ...rest }
     const signed = await post<Answer | BatchAnswer>(endpoint, body, signal, chainId)
-    for (const { attestation } of 'results' in signed ? signed.results : [signed])
+    const answers = 'results' in signed ? signed.results : [signed]
+    const asked = askedOf(endpoint, body, answers)
+    if (answers.length !== asked.length)
+      throw new AlteredAnswerError(
+        `The service returned ${answers.length} answers to ${asked.length} questions. Do not use them.`,
+      )
+    for (const [i, answer] of answers.entries()) {
+      const { attestation } = answer
       if (all.attester !== undefined && !same(attestation.attester, all.attester))
         throw new AlteredAnswerError(
           `The answer is signed by ${attestation.attester} instead of the expected attester ` +
             `${all.attester}. Do not use it.`,
         )
+      const other = otherThanAsked(answer, attestation, asked[i]!)
+      if (other)
+        throw new AlteredAnswerError(
+          `The service answered another question: its ${other} differs. Do not use the answer.`,
+        )
+    }
     return signed as A
   }
+}
+
+/** Returns the terms of each answer to a request. */
+function askedOf(endpoint: string, body: object, answers: readonly Pick<Answer, 'inputRefs'>[]): Asked[] {
+  const { operations, zones, schema, recipient, ...rest } = body as Asked & {
+    operations?: Asked[]
+    zones?: { uids?: readonly string[] }
+  }
+  if (operations)
+    return operations.map((each) => ({
+      ...each,
+      ...{ schema: each.schema ?? schema, recipient: each.recipient ?? recipient },
+    }))
+  const common = { ...rest, schema, recipient }
+  if (!zones) return [{ ...common, operation: endpoint as OperationName }]
+  // The service chooses among the zones of the request.
+  return answers.map(({ inputRefs: [zone = ''] }) => {
+    const container = zones.uids ? (zones.uids.find((uid) => same(uid, zone)) ?? '') : zone
+    return { ...common, operation: 'contains', container }
+  })
 }
 
 /**

@@ -2,10 +2,9 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
-import { writeLabel } from '../../../../src/operations/lengths'
-import { rowOf, type OperationName } from '../../../../src/operations/table'
 import { decodeClaims, ZERO_ADDRESS, ZERO_HASH } from '../eas'
 import { AlteredAnswerError, messageOf } from '../errors'
+import { otherThanAsked, type Asked } from '../questions'
 import { same } from '../says'
 import type { Hex } from '../reader'
 import type { QuorumAnswer, QuorumContent, QuorumOperator, QuorumSignature } from '../types'
@@ -13,15 +12,11 @@ import type { QuorumAnswer, QuorumContent, QuorumOperator, QuorumSignature } fro
 /** Verifies that an operator signed the requested answer (EIP-712, GeoQuorum.sol). */
 
 /** Terms that a signed answer must have. */
-export interface Expected extends Pick<QuorumContent, 'deadline' | 'expirationTime' | 'epoch'> {
+export interface Expected extends Asked, Pick<QuorumContent, 'deadline' | 'expirationTime' | 'epoch'> {
   chainId: number
   timestamp: number
-  operation: OperationName
-  schema?: string
-  recipient?: string
   quorum: string
   operators: readonly string[]
-  [input: string]: unknown
 }
 /** Result of verifying a signature. */
 export interface Verdict {
@@ -164,22 +159,14 @@ async function readSigners(
 /** True if a payload answers the question on the requested terms. */
 function isAsked(answer: QuorumContent, expected: Expected): boolean {
   const claims = decodeClaims(answer.data as Hex)
-  const { operation } = expected
-  const { inputs, parameters = [] } = rowOf(operation)
-  const lengths = parameters.map(({ name }) => Number(expected[name]))
+  const asked = { ...expected, recipient: expected.recipient ?? ZERO_ADDRESS }
   return (
     claims !== undefined &&
     answer.epoch === expected.epoch &&
     answer.deadline === expected.deadline &&
     answer.expirationTime === expected.expirationTime &&
     same(answer.refUID, ZERO_HASH) &&
-    same(answer.recipient, expected.recipient ?? ZERO_ADDRESS) &&
-    (expected.schema === undefined || same(answer.schema, expected.schema)) &&
     claims.timestamp === expected.timestamp &&
-    claims.operation === writeLabel(operation, lengths) &&
-    inputs.every(({ name }, i) => {
-      const input = expected[name]
-      return typeof input !== 'string' || same(claims.inputRefs[i] ?? '', input)
-    })
+    otherThanAsked(claims, answer, asked) === undefined
   )
 }
