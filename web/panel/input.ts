@@ -93,8 +93,8 @@ export interface Found {
 }
 
 /**
- * Record with this UID, of this chain if it has one; undefined if the index has none. Throws if the service
- * does not respond.
+ * Record with this UID, preferably of this chain; undefined if no chain has one. Throws if the service does
+ * not respond.
  */
 export async function recordOf(uid: string, chain?: string): Promise<Found | undefined> {
   const query = new URLSearchParams({ format: 'geojson', ...(chain !== undefined && { chain }) })

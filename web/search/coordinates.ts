@@ -105,14 +105,14 @@ const signed = (text: string): string =>
     return `${sign(n)}${latitude}${sign(e)}${longitude}`
   })
 
-/** ISO 6709, annex H: `+48.8584+002.2945/`, with minutes or seconds as further digits. */
+/** Position in ISO 6709, annex H: `+48.8584+002.2945/`, with minutes or seconds as further digits. */
 function isoPosition(text: string): FoundPosition[] | undefined {
   const match = ISO_6709.exec(text)
   if (!match) return undefined
   const angle = ([sign, degrees, minutes, seconds, fraction = '']: (string | undefined)[]) => {
     const parts = [degrees, minutes, seconds].filter((each) => each !== undefined)
     const numbers = parts.map((each, i) => Number(i === parts.length - 1 ? each + fraction : each))
-    return (sign === '-' ? -1 : 1) * sexagesimal(numbers)
+    return (sign === '-' ? -1 : 1) * (sexagesimal(numbers) ?? NaN)
   }
   return valid([{ latitude: angle(match.slice(1, 6)), longitude: angle(match.slice(6, 11)) }])
 }
@@ -209,20 +209,24 @@ function angleOf(text: string): Angle | undefined {
     /^\s*([NSEW])?\s*([+-])?\s*([\d.\s°'":]+?)\s*([NSEW])?\s*$/.exec(text) ?? []
   const letter = before ?? after
   if (before !== undefined && after !== undefined) return undefined
+  // A number ends before a mark or a space: 51'30" is not 5, 1 and 30.
   const match =
-    /^(\d+(?:\.\d+)?)(?:\s*°?)(?:[\s:]*(\d+(?:\.\d+)?)\s*'?(?:[\s:]*(\d+(?:\.\d+)?)\s*"?)?)?$/.exec(
+    /^(\d+(?:\.\d+)?)(?![\d.])(?:\s*°?)(?:[\s:]*(\d+(?:\.\d+)?)(?![\d.])\s*'?(?:[\s:]*(\d+(?:\.\d+)?)\s*"?)?)?$/.exec(
       digits.trim(),
     )
   const numbers = match?.slice(1).filter((each) => each !== undefined)
   if (!numbers) return undefined
-  const [, ...minutesAndSeconds] = numbers.map(Number)
-  // Only the last part may have a fraction, and minutes and seconds are below 60.
-  if (numbers.slice(0, -1).some((each) => each.includes('.')) || minutesAndSeconds.some((each) => each >= 60))
-    return undefined
+  // Only the last part may have a fraction.
+  if (numbers.slice(0, -1).some((each) => each.includes('.'))) return undefined
   const size = sexagesimal(numbers.map(Number))
+  if (size === undefined) return undefined
   const isNegative = sign === '-' || letter === 'S' || letter === 'W'
   if (sign === '-' && (letter === 'S' || letter === 'W')) return undefined
   return { degrees: isNegative ? -size : size, letter, parts: numbers.length }
 }
 
-const sexagesimal = (numbers: readonly number[]) => numbers.reduce((sum, each, i) => sum + each / 60 ** i, 0)
+/** Degrees of an angle in degrees, minutes and seconds; undefined if minutes or seconds are not below 60. */
+function sexagesimal(numbers: readonly number[]): number | undefined {
+  if (numbers.slice(1).some((each) => each >= 60)) return undefined
+  return numbers.reduce((sum, each, i) => sum + each / 60 ** i, 0)
+}
