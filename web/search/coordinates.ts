@@ -26,6 +26,10 @@ const ADDRESSES = [
   new RegExp(String.raw`[?&]mlat=(${WHOLE_NUMBER})&mlon=(${WHOLE_NUMBER})`),
   new RegExp(String.raw`!3d(${WHOLE_NUMBER})!4d(${WHOLE_NUMBER})`),
   new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${WHOLE_NUMBER})/(${WHOLE_NUMBER})`),
+  new RegExp(
+    String.raw`/(?:place|search)/(${WHOLE_NUMBER})(?:,|%2C)(?:[+ ]|%20)?(${WHOLE_NUMBER})(?=[/?]|$)`,
+    'i',
+  ),
   new RegExp(String.raw`/@(${WHOLE_NUMBER}),(${WHOLE_NUMBER})[,/]`),
   new RegExp(
     String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${WHOLE_NUMBER})(?:,|%2C|~)(${WHOLE_NUMBER})(?:[&(]|$)`,
@@ -41,6 +45,12 @@ const ADDRESSES = [
     'i',
   ),
 ]
+/** Directions have several positions, and their link contains the centre of the map. */
+const DIRECTIONS = /\/maps\/dir\//
+const YANDEX = /^[^?]*\byandex\.[^?]*\?/i
+/** Parameters of Yandex with positions: of directions and markers, then of the centre of the map. */
+const YANDEX_NAMES = ['rtext', 'pt', 'whatshere[point]', 'poi[point]', 'll']
+const YANDEX_VALUE = new RegExp(String.raw`^(${WHOLE_NUMBER}),(${WHOLE_NUMBER})(?:,\w*)?$`)
 /**
  * WKT of one point: a longitude, then a latitude. A point of another reference system, and a list of several
  * geometries, is not a position.
@@ -63,6 +73,8 @@ export function positionsIn(text: string): FoundPosition[] {
   const trimmed = text.trim()
   const json = geoJsonPosition(trimmed)
   if (json) return json
+  if (DIRECTIONS.test(trimmed)) return []
+  if (YANDEX.test(trimmed)) return yandexPosition(trimmed)
   for (const pattern of ADDRESSES) {
     const [, latitude, longitude] = pattern.exec(trimmed) ?? []
     if (longitude === undefined) continue
@@ -92,6 +104,14 @@ function geoJsonPosition(text: string): FoundPosition[] | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Position in a link of Yandex, which writes a longitude, then a latitude. */
+function yandexPosition(link: string): FoundPosition[] {
+  const query = new URLSearchParams(link.slice(link.indexOf('?')))
+  const name = YANDEX_NAMES.find((each) => query.has(each))
+  const [, longitude, latitude] = YANDEX_VALUE.exec((name && query.get(name)) ?? '') ?? []
+  return latitude === undefined ? [] : valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
 }
 
 function valid(positions: FoundPosition[]): FoundPosition[] {
