@@ -103,7 +103,13 @@ function withExif(jpeg: Buffer): Buffer {
     gpsAt,
   )
   const exifAt = gpsAt + gps.length
-  const exif = directory([[0x9003, 2, 20, Buffer.from('2026:05:01 12:30:45\0')]], exifAt)
+  const exif = directory(
+    [
+      [0x9003, 2, 20, Buffer.from('2026:05:01 12:30:45\0')],
+      [0x9011, 2, 7, Buffer.from('+09:00\0')],
+    ],
+    exifAt,
+  )
   const root = directory(
     [
       [0x8769, 4, 1, long(exifAt)],
@@ -254,7 +260,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   ] as [string, PageOptions][])(
     'reduces a photo without its EXIF data, and offers its position and time on a %s',
     async (name, options) => {
-      await using browser = await open({}, options)
+      await using browser = await open({}, { timezoneId: 'Europe/Berlin', ...options })
       const { page, complaints } = browser
       const jpeg = withExif(Buffer.from(await page.evaluate<string>(PHOTO), 'base64'))
       await page
@@ -270,8 +276,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       expect(await place(page).inputValue()).toBe('')
       await page.getByRole('button', { name: /^Use its position/ }).click()
       await filled(page, '-2.294444, 48.858333')
-      await page.getByRole('button', { name: 'Use its time 2026-05-01 12:30' }).click()
-      expect(await page.getByLabel('Time').inputValue()).toBe('2026-05-01T12:30')
+      await page.getByRole('button', { name: 'Use its time 2026-05-01 05:30', exact: true }).click()
+      expect(await page.getByLabel('Time').inputValue()).toBe('2026-05-01T05:30')
       await preview.scrollIntoViewIfNeeded()
       await browser.picture(`attest-photo-${name}`)
       expect(await browser.barriers()).toEqual([])

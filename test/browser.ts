@@ -23,7 +23,7 @@ export interface OpenPage extends AsyncDisposable {
 }
 export interface PageOptions extends Pick<
   BrowserContextOptions,
-  'viewport' | 'colorScheme' | 'reducedMotion' | 'hasTouch' | 'isMobile' | 'locale'
+  'viewport' | 'colorScheme' | 'reducedMotion' | 'hasTouch' | 'isMobile' | 'locale' | 'timezoneId'
 > {
   /** default: true */
   webgl?: boolean

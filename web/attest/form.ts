@@ -5,6 +5,7 @@ import { parametersOf, setParameters } from '../location'
 import { reasonOf, say } from '../messages'
 import { parseInput } from '../panel/input'
 import { isShareable } from '../panel/shareable'
+import { instantOf } from './local-time'
 import type { Medium } from './media-fields'
 
 /** Maximum number of characters of an address parameter. Proxies reject much longer addresses. */
@@ -72,8 +73,9 @@ export function placeOf({ place, memo, time, media, recipient }: Fields): Place 
   if (parsed.kind === 'wrong') throw wrong('place', parsed.problem)
   if (parsed.kind === 'uid') throw wrong('place', say.attest.problems.uid)
   if (parsed.isPrivate) throw wrong('place', say.attest.problems.private)
-  const at = time === '' ? undefined : new Date(time)
-  if (at && !(at.getTime() >= 0)) throw wrong('time', say.attest.problems.time)
+  const at = time === '' ? undefined : instantOf(time)
+  if (time !== '' && !(Date.parse(time) >= 0)) throw wrong('time', say.attest.problems.time)
+  if (time !== '' && !at) throw wrong('time', say.attest.problems.clocks)
   const lacks = media.findIndex(({ type, data }) => !type.trim() || !data.trim())
   if (lacks >= 0) throw wrong('media', say.attest.problems.medium(lacks + 1))
   return {

@@ -168,8 +168,8 @@ function AboutPhoto({
         </button>
       )}
       {time && (
-        <button type="button" onClick={() => onTime(time)}>
-          {say.photo.time(time.replace('T', ' '))}
+        <button type="button" onClick={() => onTime(time.local)}>
+          {(time.isCertain ? say.photo.time : say.photo.cameraTime)(time.local.replace('T', ' '))}
         </button>
       )}
     </div>

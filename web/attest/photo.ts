@@ -1,5 +1,6 @@
 import exifr from 'exifr/dist/lite.esm.mjs'
 import { say } from '../messages'
+import { photoTime, type PhotoTime } from './local-time'
 
 /** Preview of a photo, small enough for a chain and without EXIF data. */
 export interface PhotoPreview {
@@ -9,8 +10,8 @@ export interface PhotoPreview {
   height: number
   /** position in the photo's EXIF data, as longitude and latitude in degrees */
   position: [number, number] | undefined
-  /** time in the photo's EXIF data, in the camera's local time, such as 2026-05-01T12:30 */
-  time: string | undefined
+  /** time in the photo's EXIF data */
+  time: PhotoTime | undefined
 }
 
 /** Lengths of the longer side in pixels, and qualities, from the best to the smallest preview. */
@@ -47,8 +48,8 @@ export async function previewOf(file: Blob, mostBytes: number): Promise<PhotoPre
   throw new Error(say.media.notSmall)
 }
 
-/** EXIF tag of the time at which a photo was taken. */
-const TIME_TAG = 0x9003
+/** EXIF tags of the time at which a photo was taken: DateTimeOriginal and OffsetTimeOriginal. */
+const [TIME_TAG, OFFSET_TAG] = [0x9003, 0x9011]
 // The small build of the library does not contain the names of tags.
 const TIME_OPTIONS = { exif: true, gps: false, translateKeys: false, reviveValues: false }
 
@@ -59,13 +60,11 @@ async function exifOf(file: Blob): Promise<Pick<PhotoPreview, 'position' | 'time
     exifr.parse(file, TIME_OPTIONS).catch(() => undefined) as Promise<Record<number, unknown> | undefined>,
   ])
   const { longitude, latitude } = gps ?? {}
-  const taken = tags?.[TIME_TAG]
-  const [, date, time] = /^(\d{4}:\d\d:\d\d) (\d\d:\d\d)/.exec(typeof taken === 'string' ? taken : '') ?? []
   return {
     position:
       Number.isFinite(longitude) && Number.isFinite(latitude)
         ? ([longitude!, latitude!].map((each) => Number(each.toFixed(6))) as [number, number])
         : undefined,
-    time: date && `${date.replaceAll(':', '-')}T${time}`,
+    time: photoTime(tags?.[TIME_TAG], tags?.[OFFSET_TAG]),
   }
 }

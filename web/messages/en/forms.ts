@@ -122,6 +122,7 @@ export const forms = {
     offers: 'The photo states where and when it was taken. Nothing of it is published unless you use it:',
     position: (position: string) => `Use its position ${position}`,
     time: (time: string) => `Use its time ${time}`,
+    cameraTime: (time: string) => `Use its time ${time}, by the camera's clock`,
   },
   publish: {
     warning: 'This place is private. An attestation publishes it for everyone, permanently.',
@@ -185,6 +186,7 @@ export const forms = {
       uid: 'This is the UID of an attestation. Enter a position or GeoJSON.',
       private: 'An attestation is public, so a private place (with a salt) cannot be attested.',
       time: 'Enter a date in 1970 or later, and a time.',
+      clocks: 'The clocks of your time zone skip or repeat this time. Enter another time.',
       medium: (number: number) => `File ${number} needs a link and a type, such as image/jpeg.`,
     },
   },
