@@ -224,9 +224,13 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
       ...{ chainId: LOCAL_CHAIN.id, from: tower, to: church },
     })
     const meters = `${(body.result as number).toLocaleString('en')} m`
+    const isolated = (name: string) => `\u2068${name}\u2069`
     for (const [radius, sentence] of [
-      ['5000', `Yes. Eiffel Tower is ${meters} from Notre-Dame: within 5 km.`],
-      ['1250.5', `No. Eiffel Tower is ${meters} from Notre-Dame: not within 1,250.5 m.`],
+      ['5000', `Yes. ${isolated('Eiffel Tower')} is ${meters} from ${isolated('Notre-Dame')}: within 5 km.`],
+      [
+        '1250.5',
+        `No. ${isolated('Eiffel Tower')} is ${meters} from ${isolated('Notre-Dame')}: not within 1,250.5 m.`,
+      ],
     ] as const) {
       await using browser = await open({ op: 'within', a: tower, b: church, radius }, WITHOUT_MAP)
       const { page, complaints } = browser

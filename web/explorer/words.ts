@@ -7,21 +7,27 @@ const TIME = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: '
 const DAY = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
 /** Maximum number of characters of an attested text on one line. The text can have up to 100 kB. */
 const LINE = 160
+/** Control characters, and those that change the direction of text, also of the text after them. */
+const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu
 
 export const timeText = (iso: string): string => `${TIME.format(new Date(iso))} UTC`
 export const dayText = (milliseconds: number): string => DAY.format(milliseconds)
 export const shortHex = (hex: string): string =>
   hex.length > 14 ? `${hex.slice(0, 8)}…${hex.slice(-4)}` : hex
 
-/** Formats an attested text on one line, truncated between characters. */
-export const lineText = (text: string): string => {
+/** Formats an attested text on one line without control characters, truncated between characters. */
+export const lineText = (text: string, most = LINE): string => {
   const start = text
     .slice(0, 4 * LINE)
     .replace(/\s+/g, ' ')
+    .replace(CONTROLS, '')
     .trim()
   const characters = [...start]
-  return characters.length > LINE ? `${characters.slice(0, LINE).join('')}…` : start
+  return characters.length > most ? `${characters.slice(0, most).join('')}…` : start
 }
+
+/** Isolates a text, so that its direction does not reorder the sentence that contains it. */
+export const isolated = (text: string): string => `\u2068${text}\u2069`
 
 /** Title of a record: its memo, otherwise its location. */
 export const titleText = ({ memo, location, location_type: type }: LocationRecord): string =>

@@ -1,5 +1,6 @@
 import type { RecordEvent } from '@geospatial-attestation/client'
 import type { AddLayerObject, ExpressionSpecification } from 'maplibre-gl'
+import { lineText } from '../explorer/words'
 import { say } from '../messages'
 import { chainName } from '../chains'
 import { addressOf } from '../service'
@@ -153,11 +154,15 @@ function followPointer(
     const [top] = found
     map.getCanvas().style.cursor = top ? 'pointer' : ''
     if (!top) return void popup.remove()
-    const { memo, location_type: type } = top.properties as { memo?: string; location_type?: string }
+    const { memo = '', location_type: type = '' } = top.properties as {
+      memo?: string
+      location_type?: string
+    }
+    const title = lineText(memo) || lineText(type)
     const count = top.properties.point_count === undefined ? 0 : shownCount(top.properties, look())
     popup
       .setLngLat(event.lngLat)
-      .setText(count ? say.map.cluster(count) : say.map.onChains(memo || type || '', twinChains(found)))
+      .setText(count ? say.map.cluster(count) : say.map.onChains(title, twinChains(found)))
       .addTo(map)
   }
   // A click that began during a drawing belongs to that drawing: the click that ends a drawing is reported

@@ -2,6 +2,7 @@ import type { Geometry } from 'geojson'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { isAcross } from '../map/extent'
 import type { Map } from '../map/library'
+import { lineText } from '../explorer/words'
 import { say } from '../messages'
 import type { Drawing, Editing, Shape, Vertices } from './drawing'
 import { CopyButton } from '../copy-button'
@@ -326,7 +327,7 @@ function Privacy({
 function RecordNote({ record, chain }: Pick<Props, 'chain'> & { record: Found }) {
   return (
     <p class="soft record">
-      {say.place.recordOn(record.chain)} <bdi>{record.memo.slice(0, 200) || say.place.noMemo}</bdi>
+      {say.place.recordOn(record.chain)} <bdi>{lineText(record.memo) || say.place.noMemo}</bdi>
       {record.revoked && <strong> {say.place.revoked}</strong>}
       {chain !== undefined && record.chain !== chain && (
         <strong> {say.place.otherChain(chain, record.chain)}</strong>

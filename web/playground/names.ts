@@ -1,7 +1,7 @@
 import type { FieldState } from '../panel/geometry-field'
 import type { Parsed } from '../panel/input'
 import { say } from '../messages'
-import { lineText, shortHex } from '../explorer/words'
+import { isolated, lineText, shortHex } from '../explorer/words'
 
 /** Maximum number of characters of a memo in the sentence of an answer. */
 const LONGEST_NAME = 60
@@ -18,12 +18,8 @@ export function namesOf(parsed: readonly Parsed[], fields: readonly FieldState[]
 function nameOf(parsed: Parsed, { record }: FieldState, which: number): string {
   const { ask } = say
   if (parsed.kind === 'uid') {
-    const memo = record && lineText(record.memo)
-    return memo && memo.length <= LONGEST_NAME
-      ? memo
-      : memo
-        ? `${memo.slice(0, LONGEST_NAME - 1)}…`
-        : ask.record(shortHex(parsed.uid))
+    const memo = record && lineText(record.memo, LONGEST_NAME)
+    return memo ? isolated(memo) : ask.record(shortHex(parsed.uid))
   }
   if (parsed.kind !== 'geometry') return ''
   if (parsed.isPrivate) return ask.privatePlace

@@ -1,6 +1,7 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { wordsOf } from '../../src/words'
+import { lineText } from '../explorer/words'
 import { locale, say } from '../messages'
 import { geoOnce, LONGEST_MEMO } from '../service'
 import { chainName } from '../chains'
@@ -98,13 +99,11 @@ function placeHit(
   const { chain, uid, memo, location_type: type, revoked, timestamp } = record
   return {
     ...{ key: `${chain}-${uid}`, kind: 'place', record: { chain, uid } },
-    title: plainLine(memo) || type,
+    title: lineText(memo) || lineText(type),
     detail: say.search.place(chainName(chain), timestamp.slice(0, 10), revoked),
     features: () => featuresOf({ chain, uid }),
   }
 }
-
-const plainLine = (memo: string) => memo.slice(0, 200).replace(/\s+/g, ' ').trim()
 
 const GEOMETRY = `query Geometry($chain: String!, $uid: String!) {
   locationRecordByChainAndUid(chain: $chain, uid: $uid) { geometry }
