@@ -114,7 +114,14 @@ describe.skipIf(!CHROMIUM)('the page of the log', () => {
       const evidence = await page.locator('.log pre').innerText()
       for (const { note } of [log, fork]) expect(evidence).toContain(formatNote(note).trim())
     }
+    const evidence = await page.locator('.log pre').innerText()
     served = log
+    const read = () => page.waitForResponse('**/log/v0/checkpoint')
+    // The second read begins after the page has shown the result of the first.
+    await read()
+    await read()
+    expect(await page.locator('.log pre').innerText()).toBe(evidence)
+    expect(await page.locator('[data-size]').count()).toBe(0)
     await visit()
     expect(await earlier()).toBe('700')
   })

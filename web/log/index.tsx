@@ -71,8 +71,12 @@ async function closedBy(): Promise<string | undefined> {
 /** Two checkpoints that the log signed, of which the later tree does not contain the earlier one. */
 class HistoryError extends Error {
   readonly evidence: string
+  /** false if the later checkpoint may also be an old one */
+  readonly isFork: boolean
   constructor(earlier: Checkpoint, checkpoint: Checkpoint) {
-    super((checkpoint.size < earlier.size ? say.log.shrunk : say.log.forked)(earlier.size, checkpoint.size))
+    const isFork = checkpoint.size >= earlier.size
+    super((isFork ? say.log.forked : say.log.shrunk)(earlier.size, checkpoint.size))
+    this.isFork = isFork
     this.evidence = [earlier, checkpoint].map(({ note }) => formatNote(note)).join('\n')
   }
 }
@@ -148,7 +152,9 @@ async function read(before: State | undefined): Promise<State> {
 /** Page of the transparency log: its checkpoint and the proof of any answer, verified in the browser. */
 export default function Log() {
   const [state, setState] = useState<State>()
-  const [problem, setProblem] = useState<{ text: string; evidence?: string | undefined }>()
+  const [problem, setProblem] = useState<string>()
+  /** Evidence of a rewritten log. It stays even if the log later returns its earlier history. */
+  const [rewriting, setRewriting] = useState<HistoryError>()
   const [reason, setReason] = useState<string>()
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>
@@ -165,8 +171,9 @@ export default function Log() {
         setProblem(undefined)
       } catch (error) {
         reads = 0
-        const evidence = error instanceof HistoryError ? error.evidence : undefined
-        setProblem({ text: reasonOf(error), evidence })
+        const isRewriting = error instanceof HistoryError
+        setProblem(isRewriting ? undefined : reasonOf(error))
+        if (isRewriting) setRewriting((kept) => (kept?.isFork ? kept : error))
       }
       if (!left) timer = setTimeout(() => void again(), EVERY_SECONDS * 1000)
     }
@@ -181,9 +188,14 @@ export default function Log() {
       <h1>{say.log.title}</h1>
       <p>{say.log.meaning}</p>
       {reason !== undefined && <p role="alert">{say.log.closed(reason)}</p>}
-      {problem && <p role="alert">{problem.text}</p>}
-      {problem?.evidence && <pre>{problem.evidence}</pre>}
-      {state && <Head state={state} />}
+      {problem !== undefined && <p role="alert">{problem}</p>}
+      {rewriting && (
+        <>
+          <p role="alert">{reasonOf(rewriting)}</p>
+          <pre>{rewriting.evidence}</pre>
+        </>
+      )}
+      {state && !rewriting && <Head state={state} />}
       <Proof />
     </section>
   )
