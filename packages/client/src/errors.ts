@@ -101,9 +101,16 @@ export class UnavailableError extends ApiError {
 /** No response: the service or a chain's RPC endpoint is unreachable, or did not respond in time. */
 export class ConnectionError extends GeoError {
   override name = 'ConnectionError'
+  /** transaction that was sent, but whose result could not be read: the same call would send another one */
+  readonly transactionHash?: string
+
+  constructor(message: string, options: ErrorOptions & { transactionHash?: string } = {}) {
+    super(message, options)
+    this.transactionHash = options.transactionHash
+  }
 
   override get retryable(): boolean {
-    return true
+    return this.transactionHash === undefined
   }
 }
 /** The service is older than this package, or another server responds at its URL. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { transact } from './send'
 import { walletOf } from './signer'
 import type { Chain } from './types'
@@ -24,5 +24,29 @@ describe('a transaction', () => {
     const chain = { id: 1, slug: 'ethereum' } as Chain
     const outcome = await transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
     expect([sender, 'from' in outcome && outcome.from]).toEqual([FIRST, FIRST])
+  })
+
+  test('is not repeated by a program that retries if the RPC endpoint fails once it is sent', async () => {
+    vi.useFakeTimers()
+    try {
+      const provider = {
+        request: async ({ method }: { method: string }) => {
+          if (method === 'eth_requestAccounts') return [FIRST]
+          if (method === 'eth_chainId') return '0x1'
+          if (method === 'eth_call') return '0x'
+          if (method === 'eth_sendTransaction') return HASH
+          throw new Error('no response')
+        },
+      }
+      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
+      const failed = expect(sending).rejects.toMatchObject({
+        ...{ name: 'ConnectionError', retryable: false, transactionHash: HASH },
+      })
+      await vi.advanceTimersByTimeAsync(60_000)
+      await failed
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

@@ -207,7 +207,8 @@ export function readAfter<T>(
   read: () => Promise<T | undefined>,
   signal?: AbortSignal,
 ): Promise<T> {
-  return readLate(`The transaction ${transactionHash} succeeded, but its result`, read, signal)
+  const what = `The transaction ${transactionHash} succeeded, but its result`
+  return readLate(what, read, signal, transactionHash)
 }
 
 /**
@@ -218,6 +219,7 @@ export async function readLate<T>(
   what: string,
   read: () => Promise<T | undefined>,
   signal?: AbortSignal,
+  transactionHash?: string,
 ): Promise<T> {
   const end = performance.now() + BEHIND_MS
   for (;;) {
@@ -229,7 +231,9 @@ export async function readLate<T>(
       failure = messageOf(error)
     }
     if (performance.now() > end)
-      throw new ConnectionError(`${what} could not be read: ${failure}. Do not send it again.`)
+      throw new ConnectionError(`${what} could not be read: ${failure}. Do not send it again.`, {
+        transactionHash,
+      })
     await pause(POLL_MS, signal)
   }
 }
@@ -265,8 +269,8 @@ async function receiptOf(
       if (++failures > 20)
         throw new ConnectionError(
           `Could not read the state of the transaction ${transactionHash} from the RPC endpoint: ` +
-            `${messageOf(error)}.`,
-          { cause: error },
+            `${messageOf(error)}. It may still be included: do not send it again.`,
+          { cause: error, transactionHash },
         )
     }
     if (failures === 0 && performance.now() - pending > BEHIND_MS)
