@@ -278,6 +278,30 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect([attested, await memo.isEnabled()]).toEqual(['Signed', true])
   })
 
+  test('sends no second transaction while the first one may be included', { timeout: 120_000 }, async () => {
+    const wallet = new StandIn(world.chain, { refuses: { eth_getTransactionReceipt: -32000 } })
+    await using browser = await open({ place: '1, 2', memo: 'Once' }, { wallet, ...WITHOUT_MAP })
+    const { page } = browser
+    const attest = button(browser, 'Attest place with Stand-in')
+    await attest.click()
+    const sent = page.getByRole('region', { name: 'Sent transaction' })
+    await sent.waitFor()
+    expect(await attest.isDisabled()).toBe(true)
+    await page.reload()
+    await sent.waitFor()
+    expect(await attest.isDisabled()).toBe(true)
+    await expect
+      .poll(async () => {
+        await button(browser, 'Look again')
+          .click({ timeout: 1000 })
+          .catch(() => {})
+        return page.locator('.attested-place[data-indexed=true]').count()
+      })
+      .toBe(1)
+    expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Once' })
+    expect(wallet.asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
+  })
+
   test('reports that the wallet refused, and offers to try again', async () => {
     const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
     await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet, ...WITHOUT_MAP })

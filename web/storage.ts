@@ -1,7 +1,7 @@
-/** Storage of this browser; undefined if the user blocked it. */
-export function storage(): Storage | undefined {
+/** Storage of this browser, or of this tab; undefined if the user blocked it. */
+export function storage(kind: 'localStorage' | 'sessionStorage' = 'localStorage'): Storage | undefined {
   try {
-    return localStorage
+    return globalThis[kind]
   } catch {
     return undefined
   }

@@ -1,9 +1,14 @@
-import type { Attested, Chain, LocationRecord, Signer } from '@geospatial-attestation/client'
+import type { Chain, LocationRecord, Signer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { live } from '../map/live'
 import { reasonOf, say } from '../messages'
+import { find } from '../search/find'
 import { geo } from '../service'
 import { FormError, placeOf, problemOf, type useForm } from './form'
+import { hasFailed, useSent } from './sent'
+
+/** A record, by its chain and UID. */
+export type Named = Pick<LocationRecord, 'chain' | 'uid'>
 
 /** Attests the place of the form, and reports each step until the service returns the record. */
 export function useAttesting(
@@ -11,8 +16,9 @@ export function useAttesting(
   onIndexed: () => void,
 ) {
   const [steps, setSteps] = useState<readonly string[]>([])
-  const [attested, setAttested] = useState<Attested>()
-  const [record, setRecord] = useState<LocationRecord>()
+  const [attested, setAttested] = useState<Named>()
+  const [record, setRecord] = useState<Named>()
+  const [sent, keepSent] = useSent()
   const leaving = useRef(new AbortController())
   useEffect(
     () => () => {
@@ -52,11 +58,17 @@ export function useAttesting(
         ...{ chain: chain.id, signal },
         onStep: (taken) => {
           if (taken.step === 'checked') step(say.attest.steps.valid)
-          if (taken.step === 'sent') step(say.attest.steps.sent(taken.transactionHash))
+          if (taken.step !== 'sent') return
+          step(say.attest.steps.sent(taken.transactionHash))
+          keepSent({ transactionHash: taken.transactionHash, chain: chain.slug })
         },
       }),
-    )
-    setAttested(done)
+    ).catch((error: unknown) => {
+      if (hasFailed(error)) keepSent(undefined)
+      throw error
+    })
+    keepSent(undefined)
+    setAttested({ chain: chain.slug, uid: done.uid })
     step(say.attest.steps.confirmed(done.blockNumber))
     if (signal.aborted) return
     waiting.current = new AbortController()
@@ -72,5 +84,17 @@ export function useAttesting(
       (error: Error) => left.aborted || step(reasonOf(error)),
     )
   }
-  return { steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest }
+  /** Returns true if the service has the record of the sent transaction, which is then shown as attested. */
+  const lookAgain = async (): Promise<boolean> => {
+    const [hit] = await find(sent!.transactionHash, leaving.current.signal)
+    if (!hit?.record) return false
+    keepSent(undefined)
+    setAttested(hit.record)
+    setRecord(hit.record)
+    return true
+  }
+  return {
+    ...{ steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest },
+    ...{ sent, lookAgain, forgetSent: () => keepSent(undefined) },
+  }
 }

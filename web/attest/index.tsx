@@ -1,6 +1,6 @@
-import type { Attested, Chain, LocationRecord } from '@geospatial-attestation/client'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import type { Map } from '../map/library'
 import { reasonOf, say } from '../messages'
@@ -13,9 +13,10 @@ import { parseInput, recordOf } from '../panel/input'
 import { pickers } from '../panel/picking'
 import { addressOf } from '../service'
 import { WithSigner } from '../wallet'
-import { useAttesting } from './attesting'
+import { useAttesting, type Named } from './attesting'
 import { useForm, type Fields } from './form'
 import { MediaFields } from './media-fields'
+import type { Sent } from './sent'
 import { visibleText } from './visible-text'
 import '../panel/panel.css'
 import './attest.css'
@@ -66,7 +67,7 @@ export default function Attest({
         latest.current.isEmpty && form.setProblem({ field: 'place', sentence: reasonOf(error) }),
     )
   }
-  const { attested } = attesting
+  const { attested, sent } = attesting
   return (
     <>
       <PlaceForm
@@ -92,7 +93,7 @@ export default function Attest({
         <WithSigner
           chain={chain}
           verb={say.attest.action}
-          isDisabled={form.isReading}
+          isDisabled={form.isReading || sent !== undefined}
           onBusy={setAttesting}
           prepare={async () => {
             forget()
@@ -102,15 +103,10 @@ export default function Attest({
         />
       )}
       <Steps steps={attesting.steps} />
-      {attested && chain && (
-        <AttestedPlace
-          attested={attested}
-          record={attesting.record}
-          // The user may have chosen another chain while the transaction was pending.
-          chain={chains?.find(({ id }) => id === attested.chainId) ?? chain}
-          onMore={forget}
-        />
+      {sent && !isAttesting && (
+        <SentBefore sent={sent} lookAgain={attesting.lookAgain} onForget={attesting.forgetSent} />
       )}
+      {attested && <AttestedPlace attested={attested} record={attesting.record} onMore={forget} />}
     </>
   )
 }
@@ -213,16 +209,50 @@ function Steps({ steps }: { steps: readonly string[] }) {
   )
 }
 
+/** Transaction of an earlier attempt, whose result is unknown: a second one may attest the place twice. */
+function SentBefore({
+  sent: { transactionHash, chain },
+  lookAgain,
+  onForget,
+}: {
+  sent: Sent
+  lookAgain: () => Promise<boolean>
+  onForget: () => void
+}) {
+  const page = usePages(chain)?.transaction(transactionHash)
+  const [note, setNote] = useState('')
+  const look = () => {
+    setNote('')
+    lookAgain().then(
+      (found) => found || setNote(say.attest.sent.notIndexed),
+      (error: Error) => setNote(reasonOf(error)),
+    )
+  }
+  return (
+    <section class="attested-place" aria-label={say.attest.sent.transaction}>
+      <p>
+        {say.attest.sent.meaning(chain)}{' '}
+        {page ? <a href={page}>{transactionHash}</a> : <code>{transactionHash}</code>}
+      </p>
+      <button type="button" onClick={look}>
+        {say.attest.sent.lookAgain}
+      </button>{' '}
+      <button type="button" onClick={onForget}>
+        {say.attest.sent.forget}
+      </button>
+      <p role="status">{note}</p>
+    </section>
+  )
+}
+
 function AttestedPlace({
-  attested: { uid },
+  attested: { uid, chain },
   record,
-  chain,
   onMore,
 }: {
-  attested: Attested
+  attested: Named
   /** undefined until the service has indexed it */
-  record: LocationRecord | undefined
-  chain: Chain
+  record: Named | undefined
   /** called when the user wants to attest another place */
   onMore: () => void
 }) {
@@ -237,9 +267,7 @@ function AttestedPlace({
         </p>
       )}
       <p>
-        <a href={`${addressOf('playground')}?${new URLSearchParams({ a: uid, chain: chain.slug })}`}>
-          {say.attest.ask}
-        </a>
+        <a href={`${addressOf('playground')}?${new URLSearchParams({ a: uid, chain })}`}>{say.attest.ask}</a>
       </p>
       <button type="button" onClick={onMore}>
         {say.attest.another}

@@ -180,6 +180,14 @@ export const forms = {
       confirmed: (block: number) => `Confirmed in block ${block}. Waiting for the map ...`,
       indexed: 'Indexed.',
     },
+    sent: {
+      transaction: 'Sent transaction',
+      meaning: (chain: string) =>
+        `An earlier transaction on ${chain} may still attest its place. If you attest the place again, you may pay twice:`,
+      lookAgain: 'Look again',
+      notIndexed: 'The service does not have its place yet.',
+      forget: 'Forget the transaction',
+    },
     problems: {
       nothingSent: 'Nothing was sent. Correct the marked field and try again.',
       noPlace: 'Enter a place: draw it on the map, or paste it.',
