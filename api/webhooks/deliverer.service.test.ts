@@ -225,11 +225,12 @@ async function deliverUntilCut(
   while ((await state('position IS NULL')).length) await pause(10)
   return { deliverer, called, cut: () => (isCut = true), mend: () => (isCut = false) }
 }
-/** Requests a retry of a dead letter, like its operator. */
-const wantLetter = () =>
+/** Requests a retry of dead letters, like their operator. */
+const wantLetters = (subscription = 'one', letters = 1) =>
   client.query(
     `INSERT INTO webhook_dead_letter (subscription, message, body, attempts, error, wanted_at)
-     VALUES ('one', 'msg_dead', '{}', 3, 'the receiver returned 503', now())`,
+     SELECT $1, 'msg_dead' || n, '{}', 3, 'the receiver returned 503', now() FROM generate_series(1, $2) AS n`,
+    [subscription, letters],
   )
 
 test(
@@ -311,7 +312,7 @@ test('the deliverer does not count a request that the end of a lease aborts as a
   const { deliverer, called, cut, mend } = started
   const registry = new Registry()
   deliverer.register(registry)
-  await wantLetter()
+  await wantLetters()
   await insert(1)
   while (sent < 4 || (await letters()).length) await pause(10)
   const { values } = await registry.getSingleMetric('geospatial_webhook_messages_total')!.get()
@@ -325,7 +326,7 @@ test('the deliverer does not count a request that the end of a lease aborts as a
 test('the deliverer remembers a requested redelivery that a stop aborts', async () => {
   const target = await receiver(() => answers.hang)
   const { deliverer, called } = await deliverUntilCut([subscription(target.url)], { timeoutMs: 600_000 })
-  await wantLetter()
+  await wantLetters()
   await target.until(() => target.received.length === 1)
   await deliverer.stop()
   expect([called.includes('tried'), called.at(-1)]).toEqual([false, 'release'])
@@ -594,6 +595,7 @@ test('a subscription that cannot be read stops no other, and resumes at its posi
   await setChain('gone')
   const held = vi.spyOn(WebhookStore.prototype, 'held')
   closing.push(() => held.mockRestore())
+  await wantLetters('one', 100)
   const second = await deliver(undefined)
   await insert(1)
   await target.until(() => target.received.length === 1)
@@ -603,10 +605,13 @@ test('a subscription that cannot be read stops no other, and resumes at its posi
   closing.push(() => store.close())
   const webhooks = new WebhookStore(store.servers)
   expect(await webhooks.get('one')).toMatchObject({ state: 'failing', last_error: sentence('filter') })
+  await wantLetters('two')
+  await target.until(() => target.received.length === 2)
   await second.stop()
+  await client.query('TRUNCATE webhook_dead_letter')
   await setChain('celo')
   await deliver(undefined)
-  await target.until(() => target.received.length === 2)
+  await target.until(() => target.received.length === 3)
   await expect.poll(() => webhooks.get('one')).toMatchObject({ state: 'active', last_error: null })
 })
 

@@ -216,7 +216,9 @@ export class Deliverer {
     const unknown = [...versions.keys()].filter((id) => !this.held.has(id) && !this.unreadable.has(id))
     if (unknown.length) for (const row of await this.webhooks.held(holder, unknown)) await this.begin(row)
     this.counts = await this.webhooks.counts()
-    for (const letter of await this.webhooks.wanted(holder, WANTED_AT_ONCE)) void this.redeliver(letter)
+    const readable = [...this.held.keys()]
+    for (const letter of await this.webhooks.wanted(holder, readable, WANTED_AT_ONCE))
+      void this.redeliver(letter)
   }
 
   /** Begins to deliver for a subscription, or stores the reason why this process cannot read its row. */

@@ -271,13 +271,13 @@ export class WebhookStore {
     )
   }
 
-  /** Returns dead letters of this holder's subscriptions for which a retry was requested. */
-  wanted(holder: string, atMost: number): Promise<DeadLetter[]> {
+  /** Returns dead letters to retry, of those of the given subscriptions that the holder has. */
+  wanted(holder: string, ids: readonly string[], atMost: number): Promise<DeadLetter[]> {
     return this.query<DeadLetter>(
       `SELECT subscription, message, body, attempts, error FROM webhook_dead_letter AS letter
        JOIN webhook_subscription AS row ON row.id = subscription
-       WHERE wanted_at IS NOT NULL AND row.holder = $1 ORDER BY wanted_at, number LIMIT $2`,
-      [holder, atMost],
+       WHERE wanted_at IS NOT NULL AND row.holder = $1 AND row.id = ANY($2) ORDER BY wanted_at, number LIMIT $3`,
+      [holder, ids, atMost],
     )
   }
 
