@@ -1,4 +1,3 @@
-import type { RecordEvent } from '@geospatial-attestation/client'
 import { effect } from '@preact/signals'
 import type { Geometry } from 'geojson'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -23,7 +22,7 @@ import { Chips, filtersText } from './chips'
 import { filterCount, Filters } from './filters'
 import { Legend } from './legend'
 import { RecordList, seenQuery, useList } from './list'
-import { followChanges } from '../map/live'
+import { followChanges, type Change } from '../map/live'
 import { FailureNotice } from './notice'
 import { isOf, loadRecord } from '../sheet/record'
 import {
@@ -71,16 +70,23 @@ export default function Places() {
 
   const query = isExplorer && (view || isPlain) ? seenQuery(view?.box) : undefined
   const list = useList(query, version)
-  const { chosen, record, opener } = useChosen(map, version)
+  const { chosen, record, opener } = useChosen(map)
   const next = () => setVersion((before) => before + 1)
+  const reload = () => {
+    next()
+    record.retry()
+  }
   useChanges(
-    (events) => {
-      next()
-      map.current?.records.change(events)
+    (changes) => {
+      // Compares only UIDs, because the address may name the chain by an alias.
+      const isChosen = ({ uid }: RecordKey) => uid === chosen?.uid.toLowerCase()
+      if (changes.some((change) => isChosen('record' in change ? change.record : change.gone))) reload()
+      else next()
+      map.current?.records.change(changes)
     },
     () => {
       retryMap()
-      next()
+      reload()
     },
   )
 
@@ -120,7 +126,7 @@ export default function Places() {
               onSelect={select}
               onAttester={(prover) => setFilters({ prover })}
               onWatch={(place) => setWatched(placeWatch(place, record.data?.details?.geometry))}
-              onChanged={next}
+              onChanged={reload}
             />
           )}
           {isExplorer && watched && (
@@ -180,12 +186,10 @@ const filtersWatch = (): Watched => ({
  * Selected record, whose sheet is open. The map marks the record, and moves to it if the address contains no
  * view. `opener` is the element that had the focus when the record was selected.
  */
-function useChosen(map: { readonly current: Made | undefined }, version: number) {
+function useChosen(map: { readonly current: Made | undefined }) {
   const chosen = shownPage.value === 'explorer' ? selected.value : undefined
   const opener = useMemo(() => document.activeElement, [selected.value?.uid, selected.value?.chain])
-  const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid} ${version}`, (signal) =>
-    loadRecord(chosen!, signal),
-  )
+  const record = useLoaded(chosen && `${chosen.chain} ${chosen.uid}`, (signal) => loadRecord(chosen!, signal))
   const full = record.data
   const geometry = chosen && full && isOf(full, chosen) ? full.details?.geometry : undefined
   const middle = middleOf(geometry)
@@ -340,7 +344,7 @@ function useDroppedFile(isShown: boolean) {
 }
 
 /** Subscribes to changes of records that match those filters that the stream supports. */
-function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset: () => void): void {
+function useChanges(onChanges: (changes: readonly Change[]) => void, onReset: () => void): void {
   const handlers = useRef({ onChanges, onReset })
   handlers.current = { onChanges, onReset }
   const chain = filterValue('chain')
@@ -350,7 +354,7 @@ function useChanges(onChanges: (events: readonly RecordEvent[]) => void, onReset
     () =>
       followChanges(
         { chain, prover, schema },
-        (events) => handlers.current.onChanges(events),
+        (changes) => handlers.current.onChanges(changes),
         () => handlers.current.onReset(),
       ),
     [chain, prover, schema],

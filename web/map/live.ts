@@ -7,32 +7,40 @@ export const live = signal<'connecting' | 'live' | 'reconnecting' | 'refused'>('
 
 /** Maximum milliseconds by which tiles may lag behind the stream. Events are delayed by this time. */
 const TILES_LATE_MS = 300
-/** Minimum milliseconds between two updates of the page. */
-const PACE_MS = 2_000
+/**
+ * Minimum milliseconds between two updates of the page. Each one requests the list and the changed tiles in
+ * view, so that permanent changes use about half of RECORDS_RATE_LIMIT_PER_HOUR.
+ */
+const PACE_MS = 5_000
+/** Maximum number of changes in a batch. If there are more, everything is reloaded, which is faster. */
+const MOST = 300
+
+/** A change of one record. */
+export type Change = Exclude<RecordEvent, { kind: 'reset' }>
 
 /**
  * Follows the changes of records. They are delivered in batches, and only while the page is visible.
- * @param onReset called if changes may have been missed
+ * @param onReset called if changes may have been missed, or instead of a large batch
  * @returns a function that stops following
  */
 export function followChanges(
   filters: Pick<StreamOptions, 'chain' | 'prover' | 'subject' | 'schema' | 'location_type'>,
-  onChanges: (events: readonly RecordEvent[]) => void,
+  onChanges: (changes: readonly Change[]) => void,
   onReset: () => void,
 ): () => void {
   const leaving = new AbortController()
   const { signal: left } = leaving
-  let waiting: RecordEvent[] = []
+  let waiting: Change[] | 'reset' = []
   let timer: ReturnType<typeof setTimeout> | undefined
   let last = -Infinity
   const hand = () => {
     timer = undefined
     if (document.hidden || waiting.length === 0) return
     last = performance.now()
-    const events = waiting
+    const changes = waiting
     waiting = []
-    if (events.some(({ kind }) => kind === 'reset')) onReset()
-    else onChanges(events)
+    if (changes === 'reset') onReset()
+    else onChanges(changes)
   }
   const plan = () => {
     timer ??= setTimeout(hand, Math.max(TILES_LATE_MS, last + PACE_MS - performance.now()))
@@ -55,7 +63,8 @@ export function followChanges(
         live.value = 'reconnecting'
       },
     })) {
-      waiting.push(event)
+      if (event.kind === 'reset' || waiting.length === MOST) waiting = 'reset'
+      else if (waiting !== 'reset') waiting.push(event)
       plan()
     }
   }

@@ -1,9 +1,9 @@
-import type { RecordEvent } from '@geospatial-attestation/client'
 import type { AddLayerObject, ExpressionSpecification } from 'maplibre-gl'
 import { lineText } from '../explorer/words'
 import { say } from '../messages'
 import { chainName } from '../chains'
 import { addressOf } from '../service'
+import type { Change } from './live'
 import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } from './library'
 import { positionsOf } from './extent'
 import {
@@ -94,7 +94,7 @@ export function addRecords(
     /** reloads all tiles; responses for unchanged ones have no content */
     refresh: () => refresh(),
     /** shows changes, and reloads the tiles that contain them */
-    change: (events: readonly RecordEvent[]) => {
+    change: (events: readonly Change[]) => {
       pulse(map, events)
       fade(map, events)
       const touched = touchedTiles(events)
@@ -294,7 +294,7 @@ function setState(map: Map, uid: string, state: object): void {
 }
 
 /** Fades revoked records, and restores those whose revocation a reorg dropped. */
-function fade(map: Map, events: readonly RecordEvent[]): void {
+function fade(map: Map, events: readonly Change[]): void {
   const records = events.flatMap((event) => ('record' in event && event.kind !== 'new' ? [event.record] : []))
   if (records.length === 0) return
   const start = performance.now()
@@ -308,7 +308,7 @@ function fade(map: Map, events: readonly RecordEvent[]): void {
 }
 
 /** Highlights the positions of the newest changes for a moment. */
-function pulse(map: Map, events: readonly RecordEvent[]): void {
+function pulse(map: Map, events: readonly Change[]): void {
   for (const event of events.slice(-MOST_PULSES)) {
     const { longitude, latitude } = 'record' in event ? event.record : {}
     if (typeof longitude !== 'number' || typeof latitude !== 'number') continue

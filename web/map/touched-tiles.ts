@@ -1,5 +1,5 @@
-import type { RecordEvent } from '@geospatial-attestation/client'
 import { lacksGeometry } from '../../src/location/event-time'
+import type { Change } from './live'
 
 /** Largest zoom of the service's tiles. */
 export const MAX_ZOOM = 22
@@ -8,9 +8,7 @@ export const MAX_ZOOM = 22
  * Tiles that contain changed points; undefined if a change may be in any tile. Points beyond the map's edges
  * are in no tile.
  */
-export function touchedTiles(
-  events: readonly RecordEvent[],
-): { x: number; y: number; z: number }[] | undefined {
+export function touchedTiles(events: readonly Change[]): { x: number; y: number; z: number }[] | undefined {
   const touched = new Map<string, { x: number; y: number; z: number }>()
   for (const event of events) {
     if (!('record' in event)) return undefined
