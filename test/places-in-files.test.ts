@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 const [FILES, INPUT] = [path.resolve('web/panel/files.ts'), path.resolve('web/panel/input.ts')]
 let placesIn: (file: File) => Promise<{ text: string }[]>
 let parseInput: (text: string) => object
+let textOf: (geometry: object) => string
 
 beforeAll(async () => {
   // Modules of pages read their address and language when they are loaded.
@@ -13,7 +14,10 @@ beforeAll(async () => {
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {} })
   placesIn = ((await import(FILES)) as { placesIn: typeof placesIn }).placesIn
-  parseInput = ((await import(INPUT)) as { parseInput: typeof parseInput }).parseInput
+  ;({ parseInput, textOf } = (await import(INPUT)) as {
+    parseInput: typeof parseInput
+    textOf: typeof textOf
+  })
   vi.unstubAllGlobals()
 })
 
@@ -23,6 +27,14 @@ const collection = (coordinates: number[], crs?: unknown) => ({
   features: [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates } }],
 })
 const crsOf = (name: string) => ({ type: 'name', properties: { name } })
+
+test.each([
+  { type: 'Point', coordinates: [2.5, 48] },
+  { type: 'Point', coordinates: [2.5, 48, 30] },
+  { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] }, // prettier-ignore
+])('the text of %j is read as the same geometry', (geometry) => {
+  expect(parseInput(textOf(geometry))).toMatchObject({ geometry })
+})
 
 describe('a place of a file', () => {
   test.each([
@@ -34,6 +46,13 @@ describe('a place of a file', () => {
   ])('at %j is the point that its field reads', async (coordinates) => {
     const [place] = await placesIn(fileOf(collection(coordinates)))
     expect(parseInput(place!.text)).toMatchObject({ geometry: { type: 'Point', coordinates } })
+  })
+
+  test('has no altitudes', async () => {
+    const [point] = await placesIn(fileOf(collection([2, 48, 30])))
+    const line = { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] } // prettier-ignore
+    const [track] = await placesIn(fileOf(line))
+    expect([point!.text, JSON.parse(track!.text).coordinates]).toEqual(['2, 48', [[2, 48], [3, 49]]]) // prettier-ignore
   })
 
   test.each(['EPSG:4326', 'urn:ogc:def:crs:OGC:1.3:CRS84', 'urn:ogc:def:crs:EPSG::4326'])(

@@ -314,6 +314,22 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('hands a place that is too large for a link to the attest page', async () => {
+    const corners = Array.from({ length: 300 }, (_, i): [number, number] => {
+      const angle = (i / 150) * Math.PI
+      return [10 + Math.cos(angle), 50 + Math.sin(angle)].map((each) => Number(each.toFixed(5))) as never
+    })
+    const area = { type: 'Polygon' as const, coordinates: [[...corners, corners[0]!]] }
+    const uid = await attest(world.chain, locationRequest(area), 2)
+    await world.caughtUp()
+    await using browser = await opened(uid, WITHOUT_MAP)
+    const { page } = browser
+    await sheet(page).getByRole('button', { name: 'Attest here' }).click()
+    const place = page.getByLabel('Place', { exact: true })
+    await expect.poll(() => place.inputValue()).not.toBe('')
+    expect(JSON.parse(await place.inputValue())).toEqual(area)
+  })
+
   test('names the other chains of the same place, which are one entry in the list', async () => {
     const [{ location, prover, srs, type }] = (await rows<Record<string, string>>(
       world.databaseUrl,

@@ -1,8 +1,8 @@
-import type { Feature, FeatureCollection, Geometry, Position } from 'geojson'
+import type { Feature, FeatureCollection, Geometry } from 'geojson'
 import { axesOf } from '../../src/location/names'
 import { locale, say } from '../messages'
 import { textsIn } from './archive'
-import { geometryIn } from './input'
+import { geometryIn, textOf } from './input'
 
 /** Places in files: GeoJSON, KML, GPX, zipped shapefiles, and private places that this page saved. */
 
@@ -125,19 +125,21 @@ function featuresOf(collections: readonly FeatureCollection[]): FilePlace[] {
       const own = [name, title, NAME, Name].find((each) => typeof each === 'string' && each.trim() !== '')
       return {
         name: ((own as string | undefined) ?? `${geometry.type} ${i + 1}`).slice(0, LONGEST_NAME),
-        text: textOf(geometry),
+        text: textOf(flat(geometry)),
       }
     })
 }
 
-/** Geometry as text, without altitudes, which no measurement uses. */
-export function textOf(geometry: Geometry): string {
-  const flat = (coordinates: unknown): unknown =>
-    Array.isArray(coordinates) && typeof coordinates[0] === 'number'
-      ? (coordinates as Position).slice(0, 2)
-      : Array.isArray(coordinates)
-        ? coordinates.map(flat)
-        : coordinates
-  if (geometry.type === 'Point') return geometry.coordinates.slice(0, 2).join(', ')
-  return JSON.stringify(geometry, (key, value: unknown) => (key === 'coordinates' ? flat(value) : value))
+/**
+ * Geometry without altitudes, which no measurement uses: KML files often contain zeros, and on a chain each
+ * number costs gas.
+ */
+function flat(geometry: Geometry): Geometry {
+  const positions = (coordinates: unknown): unknown => {
+    if (!Array.isArray(coordinates)) return coordinates
+    return typeof coordinates[0] === 'number' ? coordinates.slice(0, 2) : coordinates.map(positions)
+  }
+  return JSON.parse(JSON.stringify(geometry), (key, value: unknown) =>
+    key === 'coordinates' ? positions(value) : value,
+  ) as Geometry
 }

@@ -7,8 +7,7 @@ import { say } from '../messages'
 import type { Drawing, Editing, Shape, Vertices } from './drawing'
 import { CopyButton } from '../copy-button'
 import { FieldProblem } from './field'
-import { textOf } from './files'
-import { parseInput, privateText, type Found, type Parsed } from './input'
+import { parseInput, privateText, textOf, type Found, type Parsed } from './input'
 import { PlaceSources } from './place-sources'
 
 /** Geometry, record or note that the text of a field stands for, as far as known. */

@@ -79,6 +79,13 @@ export function geometryIn(json: unknown): Geometry | undefined {
   return TYPES.includes(String(type)) && Array.isArray(coordinates) ? (json as Geometry) : undefined
 }
 
+/** Text of a geometry, as `parseInput` reads it. */
+export function textOf(geometry: Geometry): string {
+  return geometry.type === 'Point' && geometry.coordinates.length === 2
+    ? geometry.coordinates.join(', ')
+    : JSON.stringify(geometry)
+}
+
 /** Text of a geometry with a new salt (docs/reference/compute.md, Private places). */
 export function privateText({ input }: Parsed & { kind: 'geometry' }): string {
   return JSON.stringify(privatePlace(input as PrivatePlace['geometry']))

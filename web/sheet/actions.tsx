@@ -4,8 +4,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { copyText } from '../copy-button'
 import { titleText } from '../explorer/words'
-import { middleOf } from '../map/extent'
+import { goTo } from '../location'
 import { say } from '../messages'
+import { handed } from '../panel/handed'
+import { textOf } from '../panel/input'
 import { addressOf, geo } from '../service'
 import { WithSigner } from '../wallet'
 import { stateOf } from '../wallet/chain'
@@ -49,11 +51,7 @@ export function Actions({
             </a>
           </>
         )}
-        {geometry && (
-          <a class="button plain" href={attestAddress(geometry, chain)}>
-            {actions.attest}
-          </a>
-        )}
+        {geometry && <AttestHere record={record} geometry={geometry} />}
         {onShow && geometry && (
           <button type="button" onClick={() => onShow(geometry)}>
             {actions.zoom}
@@ -69,14 +67,27 @@ export function Actions({
   )
 }
 
-/** URL of the form that attests a place, filled with this place. */
-function attestAddress(
-  geometry: NonNullable<NonNullable<Full['details']>['geometry']>,
-  chain: string,
-): string {
-  const text = geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
-  const place = text.length <= LONGEST_GEOMETRY ? text : (middleOf(geometry) ?? []).join(', ')
-  return addressOf(`attest?${new URLSearchParams({ place, chain })}`)
+/** Opens the form that attests a place, with this place: by a link, if the place is short enough for one. */
+function AttestHere({ record, geometry }: Pick<Full, 'record'> & { geometry: Geometry }) {
+  const { chain } = record
+  const text = textOf(geometry)
+  const addressWith = (parameters: Record<string, string>) =>
+    addressOf(`attest?${new URLSearchParams({ ...parameters, chain })}`)
+  if (text.length <= LONGEST_GEOMETRY)
+    return (
+      <a class="button plain" href={addressWith({ place: text })}>
+        {say.actions.attest}
+      </a>
+    )
+  const hand = () => {
+    handed.value = { name: titleText(record), text }
+    goTo(addressWith({}))
+  }
+  return (
+    <button type="button" onClick={hand}>
+      {say.actions.attest}
+    </button>
+  )
 }
 
 /**
