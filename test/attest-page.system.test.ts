@@ -270,12 +270,18 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       return request(asked)
     }
     await using browser = await open({ place: '1, 2', memo: 'Signed' }, { wallet, ...WITHOUT_MAP })
+    await browser.page.evaluate(`navigator.geolocation.getCurrentPosition = (done) => {
+      globalThis.locate = () => done({ coords: { longitude: 5, latitude: 6, accuracy: 12 } })
+    }`)
+    await button(browser, 'Use my position as Place').click()
     await button(browser, 'Attest place with Stand-in').click()
     const memo = browser.page.getByLabel('Memo', { exact: true })
     expect(await memo.isDisabled()).toBe(true)
+    await browser.page.evaluate('locate()')
     release()
-    const { memo: attested } = await recordOf(await shown(browser))
-    expect([attested, await memo.isEnabled()]).toEqual(['Signed', true])
+    const { memo: attested, longitude } = await recordOf(await shown(browser))
+    expect([attested, longitude, await memo.isEnabled()]).toEqual(['Signed', 1, true])
+    expect(await browser.page.locator('.place-sources [role=status]').count()).toBe(0)
   })
 
   test('sends no second transaction while the first one may be included', { timeout: 120_000 }, async () => {

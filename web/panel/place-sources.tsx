@@ -21,12 +21,13 @@ export function PlaceSources({
   const [note, setNote] = useState('')
   const [choices, setChoices] = useState<readonly FilePlace[]>([])
   const { sources } = say
-  /** source that is being read; undefined once the text has changed in the meantime */
+  /** source that is being read; undefined once the text has changed or is locked in the meantime */
   const reading = useRef<object>(undefined)
-  useLayoutEffect(() => {
+  const stop = () => {
     if (reading.current) setNote('')
     reading.current = undefined
-  }, [text])
+  }
+  useLayoutEffect(stop, [text])
   /** Starts to read a source. The result is a function that ends it, and is false if it is outdated. */
   const read = () => {
     const own = (reading.current = {})
@@ -70,6 +71,10 @@ export function PlaceSources({
     }
   }
   const zone = useDroppedFiles(open)
+  // The attest page locks its form while it attests the place.
+  useLayoutEffect(() => {
+    if (zone.current?.closest('fieldset:disabled')) stop()
+  })
   const given = handed.value
   useEffect(() => {
     if (!given || !zone.current || fieldFor()?.contains(zone.current) !== true) return
