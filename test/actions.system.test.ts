@@ -126,6 +126,14 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('receive the changes of the records that the map shows', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    const stream = page.waitForRequest(/location-records\/stream\?chain=base-sepolia/)
+    await page.goto(`${world.url}/playground?chain=base-sepolia&filters=chain%3Dcelo`)
+    await stream
+  })
+
   test('keep what is typed into a filter in the moment when it appears', async () => {
     await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser

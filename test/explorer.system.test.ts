@@ -151,6 +151,14 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('lists no places for an invalid box in its address', async () => {
+    await using browser = await openPage()
+    const { page } = browser
+    await page.goto(`${world.url}/?bbox=1,2,3`)
+    await page.locator('.list .notice', { hasText: 'bbox' }).waitFor()
+    expect(await page.locator('.places li').count()).toBe(0)
+  })
+
   test('filters by time sliders with the keyboard, and restores the sliders from its address', async () => {
     const aged = (days: number) =>
       rows(

@@ -30,7 +30,6 @@ import {
   boxText,
   colouring,
   filterQuery,
-  filterValue,
   firstView,
   hidden,
   keepView,
@@ -343,13 +342,12 @@ function useDroppedFile(isShown: boolean) {
   return { file, close: () => setFile(undefined) }
 }
 
-/** Subscribes to changes of records that match those filters that the stream supports. */
+/** Subscribes to changes of the records on the map, by those filters that the stream supports. */
 function useChanges(onChanges: (changes: readonly Change[]) => void, onReset: () => void): void {
   const handlers = useRef({ onChanges, onReset })
   handlers.current = { onChanges, onReset }
-  const chain = filterValue('chain')
-  const prover = filterValue('prover')
-  const schema = filterValue('schema')
+  const query = new URLSearchParams(mapQuery.value)
+  const [chain, prover, schema] = ['chain', 'prover', 'schema'].map((name) => query.get(name) ?? undefined)
   useEffect(
     () =>
       followChanges(

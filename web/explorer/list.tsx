@@ -19,7 +19,8 @@ const EXPORTS = ['geojson', 'csv', 'ndjson', 'geoparquet', 'flatgeobuf'] as cons
 /** Query of the shown records: the filters, within the area filter or, without one, within the view. */
 export function seenQuery(view: Box | undefined): string {
   const query = new URLSearchParams(filterQuery.value)
-  if (view && !area.value && !query.has('near') && !query.has('intersects')) query.set('bbox', boxText(view))
+  const hasArea = ['bbox', 'near', 'intersects'].some((name) => query.has(name))
+  if (view && !hasArea) query.set('bbox', boxText(view))
   return query.toString()
 }
 
