@@ -1,8 +1,7 @@
 -- Comments on the published views: PostGraphile's smart tags
 -- (https://www.graphile.org/postgraphile/smart-comments/) and the descriptions that raw GraphQL returns. `npm
--- run migrate` applies them after the migrations, in the same transaction, with {chains} replaced by the
--- slugs of src/chains.ts. It writes only comments that differ, so that it acquires no locks if nothing has
--- changed.
+-- run migrate` applies them after the migrations, with {chains} replaced by the slugs of src/chains.ts. It
+-- writes only comments that differ, so that it acquires no locks if nothing has changed.
 DO $apply$
 DECLARE
   changed record;

@@ -85,9 +85,9 @@ export async function createTemplate(fill: (url: string) => Promise<void> | void
   return { template: data, drop }
 }
 
-/** Runs the migrations like `npm run migrate`. */
-export function migrate(url: string): void {
-  const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js'], {
+/** Runs the migrations like `npm run migrate`. With `--to`, undoes later ones. */
+export function migrate(url: string, ...options: string[]): void {
+  const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js', ...options], {
     env: { ...process.env, DATABASE_URL: url },
     encoding: 'utf8',
   })

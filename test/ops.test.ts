@@ -175,7 +175,9 @@ describe('the systemd files', () => {
   })
   test('pass the settings by geo-run without the secrets of the API', () => {
     const text = read('ops/systemd/geo-run')
-    expect(isProgram(/\/usr\/bin\/node (\S+)/.exec(text)![1]!)).toBe(true)
+    const programs = [...text.matchAll(/set -- (\S+)/g)].map(([, file]) => file!)
+    expect(programs).toEqual(['lib/migrate.js', 'lib/indexer/commands.js'])
+    expect(programs.every(isProgram)).toBe(true)
     expect(text).toContain('EnvironmentFile=/etc/geo/settings.env')
     expect(text).toContain(`UnsetEnvironment=${SECRETS.join(' ')}'`)
   })

@@ -1,4 +1,3 @@
-import { readFileSync, readdirSync } from 'node:fs'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { execute, getIntrospectionQuery, parse, type GraphQLSchema } from 'graphql'
 import { Client } from 'pg'
@@ -987,12 +986,7 @@ describe('GraphQL with a failing database', () => {
       const own = await createMigratedDatabase()
       const client = new Client({ connectionString: own.url })
       await client.connect()
-      const undone = readdirSync('db/migrations').filter(
-        (name) => name.endsWith('.down.sql') && name >= '1795478400000-Graphql',
-      )
-      for (const name of undone.sort().reverse())
-        await client.query(readFileSync(`db/migrations/${name}`, 'utf8'))
-      await client.query('DELETE FROM migrations WHERE timestamp >= 1795478400000')
+      migrate(own.url, '--to', 'Records')
       const kept = quiet()
       const early = new PublishedGraphql(new PublishedViews(own.url, () => {}, false), watch(kept))
       await early.start(20)

@@ -1,17 +1,8 @@
 import { AssertionError } from 'node:assert'
-import { createRequire } from 'node:module'
 import { Logger } from '@subsquid/logger'
-import { createOrmConfig } from '@subsquid/typeorm-config'
 import { TypeormDatabase, type Store } from '@subsquid/typeorm-store'
-import { DataSource, type MixedList } from 'typeorm'
 import { afterEach, expect, test } from 'vitest'
-import {
-  createDatabase,
-  createMigratedDatabase,
-  migrate,
-  rows,
-  type TestDatabase,
-} from '../../../test/database'
+import { createMigratedDatabase, migrate, rows, type TestDatabase } from '../../../test/database'
 import { attestedPlace, type Attested, type Random } from '../../../test/hostile'
 import { expectChanges, expectCounts } from '../../../test/invariants'
 import { hunt } from '../../../test/seed'
@@ -312,16 +303,6 @@ async function writeOld(
   }
 }
 
-/** Loads all migrations, or those before ChainState. */
-async function migrationTool(url: string, before: boolean): Promise<DataSource> {
-  process.env.DB_URL = url
-  type Migrations = Extract<MixedList<new () => { name: string }>, unknown[]>
-  const all = createRequire(__filename)('../../../db/migrations/load.js') as (new () => { name: string })[]
-  const end = all.findIndex((each) => new each().name.startsWith('ChainState'))
-  const migrations: Migrations = before ? all.slice(0, end) : all
-  return new DataSource({ ...createOrmConfig(), migrations }).initialize()
-}
-
 /** Opens a database with the store of the previous version. */
 function oldStore(url: string) {
   process.env.DB_URL = url
@@ -364,10 +345,9 @@ test.each([1, 2, 3])(
   'the block store continues a database of the previous version, and vice versa (%i)',
   { tags: ['slow'] },
   async (seed) => {
-    const own = await createDatabase()
-    const before = await migrationTool(own.url, true)
-    await before.runMigrations({ transaction: 'all' })
-    await before.destroy()
+    const own = await createMigratedDatabase()
+    const undo = () => migrate(own.url, '--to', 'Readings')
+    undo()
     // A schema of another squid in the same database.
     await rows(own.url, `CREATE SCHEMA squid_processor; CREATE TABLE squid_processor.status (id int)`)
     const blocks = new Blocks(seededRandom(seed))
@@ -404,11 +384,7 @@ test.each([1, 2, 3])(
     await followed.hot(followed.final + 1, 3)
 
     // Reverts the database to the previous version.
-    const tool = await migrationTool(own.url, false)
-    const isMigrated = async () =>
-      (await rows(own.url, `SELECT FROM migrations WHERE name LIKE 'ChainState%'`)).length > 0
-    while (await isMigrated()) await tool.undoLastMigration({ transaction: 'all' })
-    await tool.destroy()
+    undo()
     const again = oldStore(own.url)
     expect(await again.store.connect()).toMatchObject({
       ...{ height: followed.final - 1, hash: followed.branch[followed.final - 1]!.hash },
