@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, posix } from 'node:path'
+import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { CHAINS, settingSuffix } from './chains'
 import { SettingsError, parseSettingsFile, readSettings } from './config'
@@ -402,7 +403,7 @@ describe('the documentation of the settings', () => {
         .map((line) => `# ${line.trim()}`)
     const lines = [
       ...comment(
-        `Every setting ([reference](settings.md), which this file is written from). Copy it to .env and fill in what you need; an empty value counts as left out. With nothing set, npm start runs on an embedded database and local chains. <NAME>_FILE, for a secret, names a file that holds it.`,
+        `Every setting ([reference](settings.md), which this file is written from). Copy it to .env, fill in what you need and remove the # before it. With nothing set, npm start runs on an embedded database and local chains. <NAME>_FILE, for a secret, names a file that holds it.`,
       ),
       ...Object.entries<Record<string, Setting>>(SETTINGS).flatMap(([group, rows]) => [
         '',
@@ -413,13 +414,19 @@ describe('the documentation of the settings', () => {
           return [
             ...comment(`${row.doc}. Default: ${shown}${row.unit ? ` ${row.unit}` : ''}.${secret}`),
             ...(row.name.includes('<CHAIN>')
-              ? CHAINS.map((chain) => `${row.name.replace('<CHAIN>', settingSuffix(chain))}=`)
-              : [`${row.name}=`]),
+              ? CHAINS.map((chain) => `#${row.name.replace('<CHAIN>', settingSuffix(chain))}=`)
+              : [`#${row.name}=`]),
           ]
         }),
       ]),
     ]
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('../.env.example')
+  })
+  test('leaves the address of the image in a copy of .env.example', () => {
+    const [, variables] = /^ENV (.*HOST=.*)$/m.exec(readFileSync('Dockerfile', 'utf8'))!
+    const image = parseEnv(variables!.replaceAll(' ', '\n'))
+    const { host } = readSettings({ ...image, ...parseEnv(readFileSync('.env.example', 'utf8')) }, [])
+    expect(host).toBe('0.0.0.0')
   })
   test('has at most 48 settings', () => {
     expect(Object.keys(ROWS).length).toBeLessThanOrEqual(48)
