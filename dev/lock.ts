@@ -6,6 +6,8 @@ import { PlainError } from './services'
 
 /** Folder of the local world that `npm start` stores, relative to the root of the clone. */
 export const LOCAL_FOLDER = '.local'
+/** Folder of `npm run quorum`, if it is not given another one. */
+export const QUORUM_FOLDER = path.join(LOCAL_FOLDER, 'quorum')
 
 /** Description by which the process that uses a folder identifies itself. */
 export interface Holder {

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Wallet } from 'ethers'
 import { deployQuorum, LOCAL_CHAIN, mineOn, missingNodeBinary, startLocalChain, testAccount } from './chain'
@@ -33,7 +33,10 @@ export interface QuorumWorld {
 }
 
 export interface QuorumWorldOptions {
-  /** folder for databases and logs. Databases are deleted at the start and at the end */
+  /**
+   * folder for databases, logs and keys: an empty one, or that of an earlier run. Databases are deleted at
+   * the start and at the end
+   */
   folder: string
   /** port of the chain; the operators use the next ones */
   port: number
@@ -43,6 +46,8 @@ export interface QuorumWorldOptions {
 
 const OPERATORS = 5
 const THRESHOLD = 3
+/** File in the folder of a run. Other folders may have files that a run would replace. */
+const MARKER = 'of-npm-run-quorum'
 /** Number of witnesses that must cosign a log: more than half, so that two histories cannot both have it. */
 const COSIGNERS = 3
 /** Test account that owns the quorum, and pays for transactions of the command line. */
@@ -154,6 +159,12 @@ class Start {
   private async reserve(): Promise<void> {
     const { folder, port } = this.options
     mkdirSync(folder, { recursive: true })
+    const marker = path.join(folder, MARKER)
+    if (readdirSync(folder).length > 0 && !existsSync(marker))
+      throw new PlainError(
+        `${folder} contains files of other programs. Choose an empty folder, or remove this one.`,
+      )
+    writeFileSync(marker, '')
     this.stops.push(await lockFolder(folder, { PORT: port }))
     const empty = () => rmSync(path.join(folder, 'databases'), { recursive: true, force: true })
     empty()

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { processSettings, SettingsError } from '../src/config'
 import { onStop } from '../src/process'
 import { attest, locationRequest, mined, testAccount } from './chain'
-import { LOCAL_FOLDER } from './lock'
+import { QUORUM_FOLDER } from './lock'
 import { runCommands } from './quorum-commands'
 import { startQuorumWorld, type QuorumWorld } from './quorum-world'
 import { PlainError } from './services'
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const abort = new AbortController()
   const starting = startQuorumWorld({
     ...{
-      folder: path.resolve(folder ?? path.join(LOCAL_FOLDER, 'quorum')),
+      folder: path.resolve(folder ?? QUORUM_FOLDER),
       signal: abort.signal,
       step: steps.step,
     },

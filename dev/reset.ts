@@ -1,19 +1,22 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { LOCAL_FOLDER, described, holderOf } from './lock'
+import { LOCAL_FOLDER, QUORUM_FOLDER, described, holderOf } from './lock'
 import { PlainError } from './services'
 
 /**
- * `npm run reset` removes the local world of `npm start`, so that the next start begins from scratch.
+ * `npm run reset` removes the local worlds of `npm start` and `npm run quorum`, so that the next start begins
+ * from scratch.
  * Databases and nodes that settings name stay unchanged.
  */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
-  const holder = await holderOf(LOCAL_FOLDER)
-  if (holder)
-    throw new PlainError(
-      `The local world is running: ${described(holder)}. Stop it first (Ctrl-C where it runs, or kill ${holder.pid}).`,
-    )
+  for (const folder of [LOCAL_FOLDER, QUORUM_FOLDER]) {
+    const holder = await holderOf(folder)
+    if (holder)
+      throw new PlainError(
+        `The local world is running: ${described(holder)}. Stop it first (Ctrl-C where it runs, or kill ${holder.pid}).`,
+      )
+  }
   if (!existsSync(LOCAL_FOLDER)) return console.log(`There is no ${LOCAL_FOLDER}: nothing to remove.`)
   const contents = readdirSync(LOCAL_FOLDER).filter(
     (name) => !name.endsWith('-complete') && !name.endsWith('.socket'),

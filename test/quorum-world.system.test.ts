@@ -73,6 +73,16 @@ async function expectNothingLeft(): Promise<void> {
   }
 }
 
+test('npm run quorum refuses a folder with files that are not its own, and keeps them', async () => {
+  await prepare()
+  mkdirSync(path.join(folder, 'databases'))
+  writeFileSync(path.join(folder, 'databases', 'mine'), '')
+  start()
+  expect(await ended()).toBe(1)
+  expect(output).toContain(folder)
+  expect(existsSync(path.join(folder, 'databases', 'mine'))).toBe(true)
+})
+
 describe.runIf(process.platform === 'linux')('the command that starts five operators', () => {
   beforeAll(async () => {
     await prepare()

@@ -135,7 +135,7 @@ function isWritten(file: string): boolean {
   }
 }
 
-test('npm run reset removes the state of npm start, and refuses while npm start runs', async () => {
+test('npm run reset removes .local, and refuses while npm start or npm run quorum runs', async () => {
   // Creates the parts of a clone that a reset needs.
   const clone = temporaryFolder()
   mkdirSync(path.join(clone, 'dist'))
@@ -149,20 +149,24 @@ test('npm run reset removes the state of npm start, and refuses while npm start 
   }
   expect(reset()).toEqual([0, 'There is no .local: nothing to remove.\n'])
   const local = path.join(clone, '.local')
-  for (const part of ['database', 'logs']) mkdirSync(path.join(local, part), { recursive: true })
+  for (const part of ['database', 'logs', 'quorum']) mkdirSync(path.join(local, part), { recursive: true })
   for (const file of ['chain-celo.json', 'chain-celo-complete']) writeFileSync(path.join(local, file), '')
-  const unlock = await lockFolder(local, { PORT: 3000 })
-  // Runs asynchronously, because this process must be able to respond that it holds the lock.
-  const { code, output } = await runNode([path.join(clone, 'dist/dev/reset.js')])
-  expect(code).toBe(1)
-  expect(output).toMatch(
-    new RegExp(`^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`),
-  )
-  expect(existsSync(path.join(local, 'database'))).toBe(true)
-  await unlock()
+  for (const folder of [local, path.join(local, 'quorum')]) {
+    const unlock = await lockFolder(folder, { PORT: 3000 })
+    // Runs asynchronously, because this process must be able to respond that it holds the lock.
+    const { code, output } = await runNode([path.join(clone, 'dist/dev/reset.js')])
+    expect(code).toBe(1)
+    expect(output).toMatch(
+      new RegExp(
+        `^The local world is running: process ${process.pid}, since \\S+, PORT 3000\\. Stop it first`,
+      ),
+    )
+    expect(existsSync(path.join(local, 'database'))).toBe(true)
+    await unlock()
+  }
   expect(reset()).toEqual([
     0,
-    'Removed .local (chain-celo.json, database, logs). The next npm start begins from scratch.\n',
+    'Removed .local (chain-celo.json, database, logs, quorum). The next npm start begins from scratch.\n',
   ])
   expect(existsSync(local)).toBe(false)
 })
