@@ -186,9 +186,10 @@ class Start {
   /** Reads the settings. Throws a PlainError if the parts that they ask for cannot run on this machine. */
   private plan(): Plan {
     const { environment } = this
-    const isLocal = !CHAINS.some((chain) => environment[rpcUrl(chain)])
+    const names = CHAINS.map(rpcUrl)
+    const isLocal = !names.some((name) => environment[name] || environment[`${name}_FILE`])
     // Settings with CHAINS need URLs, which are known only when the chains run: these are placeholders.
-    const placeholders = Object.fromEntries(CHAINS.map((chain) => [rpcUrl(chain), 'http://127.0.0.1']))
+    const placeholders = Object.fromEntries(names.map((name) => [name, 'http://127.0.0.1']))
     const given = readSettings(
       isLocal
         ? { ...environment, ...placeholders, CHAINS: environment.CHAINS || DEFAULT_LOCAL_CHAINS }

@@ -70,6 +70,12 @@ test('npm start refuses a second world in the same folder until the first one st
   expect(await limits()).toEqual(['7', '8'])
 })
 
+test('npm start uses the chains of RPC_URL_*_FILE, and requires a real signer for them', async () => {
+  const file = path.join(temporaryFolder(), 'celo')
+  writeFileSync(file, 'https://celo.example')
+  await expect(start({ CHAINS: '', RPC_URL_CELO_FILE: file })).rejects.toThrow('SIGNER_KEY_FILE')
+})
+
 test('npm start mines a block after each transaction, for tools that wait for the next block', async () => {
   const chain = world.chain!
   await attest(chain, locationRequest({ type: 'Point', coordinates: [13.3777, 52.5163] }))
