@@ -173,11 +173,22 @@ describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`the signer with a PKCS#11 token$
     ['id', () => token.environment('id=%ff'), sentence('SIGNER_URL')],
     ['label of two keys', () => token.environment('object=twice'), sentence('SIGNER_URL')],
     ['curve', () => token.environment('object=another%20curve'), sentence('SIGNER_URL')],
-    ['PIN', () => ({ SIGNER_PKCS11_PIN_FILE: 'package.json' }), sentence('SIGNER_PKCS11_PIN_FILE')],
   ])('rejects another %s at the start', async (_, changes, problem) => {
     const refused = signerOf(changes())
     await expect(refused).rejects.toThrow(SettingsError)
     await expect(refused).rejects.toThrow(problem)
+  })
+  test('rejects an incorrect PIN, and tries none again until a login by hand', async () => {
+    for (const [settings, named] of [
+      [{ SIGNER_PKCS11_PIN_FILE: 'package.json' }, 'CKR_PIN_INCORRECT'],
+      [{}, 'keys.md'],
+    ] as const) {
+      const opened = signerOf(settings)
+      await expect(opened).rejects.toThrow(SettingsError)
+      await expect(opened).rejects.toThrow(sentence('SIGNER_PKCS11_PIN_FILE', named))
+    }
+    token.logIn()
+    expect((await signerOf()).notReady()).toBeUndefined()
   })
   test('can deploy a proxy', async () => {
     const chain = await startTestChain({ port: await freePort() })

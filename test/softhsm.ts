@@ -30,6 +30,8 @@ export interface SoftToken {
    * @param id in hex
    */
   makeKey(label: string, id: string, curve?: string): void
+  /** Logs in with the right PIN, which permits further logins. */
+  logIn(): void
   /** the token's response to a request for the private key */
   extract(label: string): string
 }
@@ -94,6 +96,7 @@ export function makeToken(folder: string, label: string): SoftToken {
           ],
         )
       }),
+    logIn: () => within(() => {}),
     extract: (name) =>
       within((session) => {
         library.C_FindObjectsInit(session, [

@@ -73,6 +73,16 @@ function open(library: PKCS11): Session {
     throw new TokenError(
       `SIGNER_URL: token: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
     )
+  const { CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED } = package11
+  // A supervisor that restarts this process would otherwise use up the tries of an incorrect PIN.
+  if (
+    library.C_GetTokenInfo(slots[0]!).flags &
+    (CKF_USER_PIN_COUNT_LOW | CKF_USER_PIN_FINAL_TRY | CKF_USER_PIN_LOCKED)
+  )
+    throw new TokenError(
+      `SIGNER_PKCS11_PIN_FILE: the token '${token}' has rejected a PIN, or is locked. Correct the file, and ` +
+        'log in once by hand (docs/operations/keys.md).',
+    )
   // Closes sessions that were opened before a reset. No other thread of this process uses the token.
   library.C_CloseAllSessions(slots[0]!)
   const handle = library.C_OpenSession(slots[0]!, package11.CKF_SERIAL_SESSION)
