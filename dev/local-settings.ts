@@ -25,6 +25,11 @@ export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, prox
   environment[`PROXY_${settingSuffix(chain)}`] ||= proxy
 }
 
+/** Replaces the password of a database URL, which may contain any character, by `***`. */
+export function withoutPassword(url: string): string {
+  return url.replace(/(?<=:\/\/[^:@/]*:).*(?=@)/, '***').replaceAll(/(?<=[?&](?:ssl)?password=)[^&]*/g, '***')
+}
+
 /** Returns the address of a key in a file. Throws a PlainError if the key is not in a file. */
 export function addressOf(signer: Settings['signer']): string {
   if (signer && signer.kind !== 'key')

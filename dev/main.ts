@@ -4,6 +4,7 @@ import path from 'node:path'
 import { SettingsError, processEnvironment } from '../src/config'
 import { onStop } from '../src/process'
 import { LOCAL_CHAIN } from './chain'
+import { withoutPassword } from './local-settings'
 import { LOCAL_FOLDER } from './lock'
 import { PlainError } from './services'
 import { Steps } from './steps'
@@ -71,7 +72,7 @@ async function welcome(world: World): Promise<string> {
     `  Maps, GIS      ${base}/ogc`,
     `  Documentation  ${base}/manual, API: ${base}/docs`,
     `  Health         ${base}/health, how far each chain is: ${base}/ready`,
-    `  Database       ${settings.databaseUrl.replace(/:[^:@/]+@/, ':***@')}`,
+    `  Database       ${withoutPassword(settings.databaseUrl)}`,
     ...[...chains.values()].map(
       (each) =>
         `  Local chain    ${each.url} (${each.chain.slug}, chain ${each.chain.id}; test accounts unlocked)`,
