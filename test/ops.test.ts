@@ -200,6 +200,17 @@ describe('the systemd files', () => {
     },
   )
 })
+test('the configuration of Alertmanager suppresses only named tickets, while the database is down', () => {
+  const { groups } = parse(read('ops/prometheus/alerts.yml')) as { groups: { rules: any[] }[] }
+  const tickets = groups
+    .flatMap(({ rules }) => rules)
+    .filter(({ labels }) => labels.severity === 'ticket')
+    .map(({ alert }) => alert)
+  const { inhibit_rules: rules } = parse(read('ops/prometheus/alertmanager.yml')) as { inhibit_rules: any[] }
+  expect(rules.map((rule) => rule.source_matchers)).toEqual([['alertname = "DatabaseDown"']])
+  const [, names] = /^alertname =~ "([\w|]+)"$/.exec(rules[0].target_matchers.join())!
+  expect(tickets).toEqual(expect.arrayContaining(names!.split('|')))
+})
 describe('the configuration of the proxies', () => {
   test.skipIf(!existsSync('/usr/sbin/haproxy'))('is valid for HAProxy (needs haproxy)', () => {
     const { status, stderr } = spawnSync('/usr/sbin/haproxy', ['-c', '-f', 'ops/haproxy.cfg'], {
