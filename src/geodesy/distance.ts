@@ -52,9 +52,7 @@ export interface Prepared extends Outline {
 export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough = 0): number {
   const [p, q] = inOrder(a.shape, b.shape) ? [a, b] : [b, a]
   // With few parts, it is faster to test first whether one geometry contains a part of the other.
-  const tests =
-    p.shape.polygons.length * q.shape.chains.length + q.shape.polygons.length * p.shape.chains.length
-  if (tests > MANY) {
+  if (testsOf(p.shape, q.shape) + testsOf(q.shape, p.shape) > MANY) {
     if (holdsFirst(p, q) || holdsFirst(q, p)) return 0
     const between = new Search(p, q, limit, enough).run()
     return between > enough && (holdsPartOf(p, q, true) || holdsPartOf(q, p, true)) ? 0 : between
@@ -79,6 +77,18 @@ export function nearestPlaces(a: Prepared, b: Prepared): readonly [Place, Place]
  * the boundaries are known not to meet.
  */
 const MANY = 10_000
+/** Number of points that count as one part: the union of few polygons takes longer than testing them. */
+const POINTS = 100
+
+/** Number of tests of a polygon of one shape and a part of the other. */
+function testsOf({ polygons }: Shape, { chains }: Shape): number {
+  if (polygons.length === 0) return 0
+  const parts = chains.reduce(
+    (sum, { kind, start, end }) => sum + (kind === Kind.Points ? Math.ceil((end - start) / POINTS) : 1),
+    0,
+  )
+  return polygons.length * parts
+}
 
 /**
  * True if `a` precedes `b` in a total order of shapes. Both orders of arguments then run the same
@@ -108,7 +118,6 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
     region
       ? insideLoops(other, v, region)
       : shape.polygons.some((polygon) => insidePolygon(other, v, shape, rings, polygon))
-  spend(((region ? 1 : shape.polygons.length) * other.chains.length) / 25)
   return other.chains.some(({ kind, start, end }) => {
     // A seam is not a boundary: its ends may lie outside its polygon.
     while (kind === Kind.Ring && seams?.[start] && start < end - 1) start++
@@ -125,7 +134,6 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
  */
 function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
   if (seams) return false
-  spend(shape.polygons.length / 50)
   return shape.polygons.some((polygon) =>
     insidePolygon(other, other.from[other.ringsEnd % other.from.length]!, shape, rings, polygon),
   )

@@ -4,6 +4,7 @@ import { seededRandom } from '../../dev/random'
 import { EFFORT } from '../../test/seed'
 import { box, closed, points, polygon } from '../../test/shapes'
 import {
+  EffortError,
   GeometryError,
   areaSquareMeters,
   contains,
@@ -431,6 +432,21 @@ describe('the sweep', () => {
     expect(prepare(() => polygon(cap, ...polar), 0).seams).toBeUndefined()
     expect(() => prepare(() => polygon(cap, ...polar, triangle(5, -1, 0.5)), 0)).toThrow(notInside(601))
   })
+})
+
+test.each([
+  [900, 1_000],
+  [4_999, 20_000],
+])('the tests of %d polygons and %d points elsewhere are counted and limited', (count, cloud) => {
+  const islands = range(count, (i) =>
+    triangle(-170 + 0.15 * (i % 100), -60 + 0.15 * Math.floor(i / 100), 0.1),
+  )
+  const [a, b] = [
+    polygons(islands),
+    points(range(cloud, (i) => position(20 + (i % 100) / 10, i / 1_000))),
+  ].map((each) => prepareGeometry(readGeometry(each, 'g')))
+  expect(() => withEffort(10_000, () => intersects(a!, b!))).toThrow(EffortError)
+  expect(withEffort(300_000, () => intersects(a!, b!))).toBe(false)
 })
 
 describe.skipIf(QUICK)('the kernel, for expensive geometries within four seconds of counted work,', () => {

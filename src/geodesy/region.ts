@@ -162,6 +162,7 @@ export function insidePolygon(
   rings: Rings,
   { firstChain, endChain }: Polygon,
 ): boolean {
+  spend(0.02)
   const shell = rings.of[firstChain]!
   if (shell.cap && cosineFrom(shell.cap, P.x[p]!, P.y[p]!, P.z[p]!) < shell.cap.cosine) return false
   return insideOdd(P, p, S, rings, [firstChain, endChain])
