@@ -4,7 +4,7 @@ import { fieldTypes } from '../../src/eas'
 import { distanceCentimeters, prepareGeometry, readGeometry } from '../../src/geodesy'
 import { LOCATION_SCHEMA, decodeLocation } from '../../src/location'
 import { placeOf } from './sieve'
-import { distances } from './sieve-worker'
+import { distances, sift } from './sieve-worker'
 
 vi.mock('../../src/geodesy', { spy: true })
 
@@ -32,4 +32,25 @@ test('the sieve measures distances of stored points without preparing them as ge
   vi.mocked(prepareGeometry).mockClear()
   expect(distances({ geometry: place.geometry, candidates: stored })).toEqual(expected)
   expect(prepareGeometry).not.toHaveBeenCalled()
+})
+
+test('the sieve stops at candidates that take long to prepare, measures the others, and remembers them', () => {
+  const spike = (i: number) => [0, i % 2 ? 50 + i / 1_000 : i / 1_000]
+  const candidates = Array.from({ length: 20 }, (_, k) => {
+    const ring = [...Array.from({ length: 90 }, (_, i) => spike(i)), [160 + k / 1_000, 50], [160, 0], [0, 0]]
+    return JSON.stringify({ type: 'Polygon', coordinates: [ring] })
+  })
+  const task = {
+    geometry: JSON.stringify({ type: 'Point', coordinates: [5, 25] }),
+    candidates: [...candidates, JSON.stringify({ type: 'MultiPoint', coordinates: [[5, 25]] })],
+  }
+  const refused = candidates.map(() => null)
+  vi.mocked(prepareGeometry).mockClear()
+  expect(sift(task)).toEqual([...refused, true])
+  const thrown = vi.mocked(prepareGeometry).mock.results.filter(({ type }) => type === 'throw')
+  expect(thrown.map(({ value }) => (value as Error).name)).toEqual(candidates.map(() => 'EffortError'))
+  vi.mocked(prepareGeometry).mockClear()
+  expect(sift(task)).toEqual([...refused, true])
+  expect(distances(task)).toEqual([...refused, 0])
+  expect(prepareGeometry).toHaveBeenCalledTimes(2)
 })

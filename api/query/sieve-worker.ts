@@ -1,9 +1,9 @@
 import {
-  GeometryError,
   centimetersBetween,
   distanceCentimeters,
   intersects,
   isWithin,
+  orNull,
   prepareGeometry,
   readGeometry,
   type PreparedGeometry,
@@ -22,15 +22,28 @@ export interface SieveTask {
 export type Verdict = boolean | null
 
 const prepared = new Cache<PreparedGeometry>('places')
+/** Candidate as prepared; `geometry` is null if it cannot be prepared, or takes too long. */
+interface Candidate {
+  geometry: PreparedGeometry | null
+}
 /**
- * Cache, by text, of prepared candidates that took long to prepare: every search near them needs them again.
+ * Cache, by text, of candidates that are large or could not be prepared: every search near them needs them
+ * again.
  */
-const large = new Cache<PreparedGeometry>('candidates', { sizeOf: (_, text) => 10 * text.length })
+const costly = new Cache<Candidate>('candidates', { sizeOf: (_, text) => 10 * text.length })
 const LARGE_CHARACTERS = 2_000
+/**
+ * Limit of the kernel's work to prepare a candidate, and to measure it, in the microseconds that it counts: a
+ * base, and an amount per character. Coastlines take a twentieth of it, and valid shapes with thousands of
+ * edges across a hemisphere two thirds. Without a limit, a hundred attestations of 1 KB could make all
+ * searches near them time out.
+ */
+const BASE = 5_000
+const PER_CHARACTER = 5
 
 /**
  * Decides which candidates pass, with the kernel that also computes signed results. The verdict is null for a
- * missing geometry and for a polygon whose inside is not certain.
+ * missing geometry, for a polygon whose inside is not certain, and for one that takes too long to measure.
  */
 export function sift({ radiusMeters, ...task }: SieveTask): Verdict[] {
   return measured(task, (candidate, target) =>
@@ -71,15 +84,18 @@ function measured<Answer>(
   prepared.set(geometry, target)
   return candidates.map((text) => {
     if (text === null) return null
-    try {
-      const candidate = large.get(text) ?? prepare(text)
-      if (text.length > LARGE_CHARACTERS) large.set(text, candidate)
-      return measure(candidate, target)
-    } catch (error) {
-      if (error instanceof GeometryError) return null
-      throw error
-    }
+    const candidate = candidateOf(text)
+    const limit = BASE + PER_CHARACTER * (text.length + geometry.length)
+    return candidate && orNull(limit, () => measure(candidate, target))
   })
+}
+
+function candidateOf(text: string): PreparedGeometry | null {
+  const known = costly.get(text)
+  if (known) return known.geometry
+  const candidate = orNull(BASE + PER_CHARACTER * text.length, () => prepare(text))
+  if (!candidate || text.length > LARGE_CHARACTERS) costly.set(text, { geometry: candidate })
+  return candidate
 }
 
 function prepare(text: string): PreparedGeometry {

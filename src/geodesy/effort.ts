@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+import { GeometryError } from './error'
+
 /**
  * Error thrown when a measurement exceeds its limit of work. The input is valid: a higher limit would allow
  * it.
@@ -74,4 +76,17 @@ export function orRefuse<T>(microseconds: number, work: () => T, refusal: () => 
   let result: T | undefined
   if (!attempt(microseconds, () => void (result = work()))) throw refusal()
   return result as T
+}
+
+/**
+ * Runs `work` under a limit of counted microseconds. Returns null if `work` exceeds it, and for a geometry
+ * that is rejected.
+ */
+export function orNull<T>(microseconds: number, work: () => T): T | null {
+  try {
+    return withEffort(microseconds, work)
+  } catch (error) {
+    if (error instanceof GeometryError || error instanceof EffortError) return null
+    throw error
+  }
 }

@@ -26,7 +26,7 @@ import { normalLongitude } from './vertices'
  */
 export { BoundError, boundViolations, checkBoundsEvery } from './bounds'
 export { readMeters, toCentimeters } from './centimeters'
-export { EffortError, withEffort } from './effort'
+export { EffortError, orNull, withEffort } from './effort'
 export { GeometryError } from './error'
 export { inRange, longitudeProblem } from './degrees'
 export { canonicalJson, describe, Kind, readGeometry, readLifted, type Reading } from './geojson'

@@ -1,4 +1,4 @@
-import { EffortError, GeometryError, prepareGeometry, readGeometry, withEffort } from '../geodesy'
+import { orNull, prepareGeometry, readGeometry } from '../geodesy'
 import type { Location } from '../location'
 import { OPERATIONS, rowOf } from '../operations'
 
@@ -30,16 +30,8 @@ export function measuresOf(geometry: Location['geometry']): Measures {
   const measures = { ...NONE }
   for (const [column, name] of Object.entries(COLUMNS) as [keyof Measures, 'area' | 'length'][]) {
     if (!rowOf(name).inputs[0].accepts?.includes(reading.layout.type)) continue
-    measures[column] = measured(() => OPERATIONS[name].compute([prepareGeometry(reading)], []), geometry.json)
+    const measure = () => String(OPERATIONS[name].compute([prepareGeometry(reading)], []))
+    measures[column] = orNull(BASE + PER_CHARACTER * geometry.json.length, measure)
   }
   return measures
-}
-
-function measured(measure: () => bigint | boolean, json: string): string | null {
-  try {
-    return String(withEffort(BASE + PER_CHARACTER * json.length, measure))
-  } catch (error) {
-    if (error instanceof GeometryError || error instanceof EffortError) return null
-    throw error
-  }
 }
