@@ -98,6 +98,15 @@ describe('POST /compute/v0/zones', () => {
     const answer = await ask({ geometry: point(180, -17), zones: { uids: [uid] } })
     expect([containing(answer), answer.body.onBoundary]).toEqual([[uid], []])
   })
+  test('finds a zone whose ring encloses more than half of the globe, so that the zone is the rest', async () => {
+    const ring = positions('-170 -80, -60 -80, 60 -80, 170 -80, 170 80, 60 80, -60 80, -170 80, -170 -80')
+    const uid = await attest(world.chain, locationRequest(polygon(ring)))
+    await world.caughtUp()
+    const zones = { uids: [uid] }
+    expect(containing(await ask({ geometry: point(178, -18), zones }))).toEqual([uid])
+    expect(containing(await ask({ geometry: point(13, 52), zones }))).toEqual([])
+    await revoke(world.chain, uid)
+  })
   test('names zones with an ambiguous inside, and other shapes, if they may contain the point', async () => {
     const { body } = await ask({ geometry: point(30.5, 10.5), zones: { uids: [bowtie, aPoint, ...row] } })
     expect(body).toMatchObject({ results: [], complete: false })

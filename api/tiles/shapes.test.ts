@@ -163,6 +163,7 @@ hunt('a tile draws a line through every position of its geodesic', 40, ({ random
 test.each([
   positions('170 -10, 180 -10, -180 -10, -170 -10, -170 10, -180 10, 180 10, 170 10, 170 -10'),
   positions('100 50, 120 50, -60 90, 100 50'),
+  positions('-170 -80, -60 -80, 60 -80, 170 -80, 170 70, 60 70, -60 70, -170 70, -170 -80'),
 ])('a tile covers what the kernel reads at the antimeridian and to a pole: %j, %j, ...', (...ring) => {
   const geometry = polygon(ring)
   const prepared = prepareGeometry(readGeometry(geometry, 'geometry'))

@@ -3,6 +3,7 @@ import {
   aroundPole,
   cutLine,
   eastward,
+  holdsPole,
   shifted,
   unwrapped,
   WIDEST_DEGREES,
@@ -152,7 +153,7 @@ function drawPolygon(
     for (const path of frame(band, [0])) pushPolygon([path], drawing, budget)
     return
   }
-  if (shell.turn !== 0) {
+  if (holdsPole(shell)) {
     const [outer, ...inner] = aroundPole(rings).map((line) => frame(line, [0])[0] ?? [])
     pushPolygon([outer!, ...inner], drawing, budget)
     return

@@ -18,7 +18,7 @@ import { EventKind } from '../model/generated/_eventKind'
  * Version of the projection. Increase it with each change that makes a record differ from the record that
  * earlier versions produced. The indexers then replay their records (reading.ts).
  */
-export const READING = 7
+export const READING = 8
 
 /** A decoded Attested or Revoked log of a watched schema or attester, hex in lower case. */
 export interface ChainEvent {

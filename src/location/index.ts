@@ -23,6 +23,7 @@ export {
   aroundPole,
   cutLine,
   eastward,
+  holdsPole,
   shifted,
   unwrapped,
   WIDEST_DEGREES,

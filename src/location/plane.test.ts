@@ -131,6 +131,28 @@ test('planeShape leaves out the holes of a polygon around a pole, also at the st
   ])
 })
 
+test('planeShape draws a polygon that contains both poles as the outside of its ring, with its holes', () => {
+  const shape = planeOf({
+    type: 'Polygon',
+    coordinates: [
+      positions('-170 -80, -60 -80, 60 -80, 170 -80, 170 80, 60 80, -60 80, -170 80, -170 -80'),
+      positions('178 0, -178 0, -178 9, 178 9, 178 0'),
+    ],
+  })
+  const inside = positions('178 -18, -178 -18, 180 18, 0 85, 0 -85')
+  const outside = positions('179 5, -179 5, 13 52, 169 0, -169 0')
+  expect([...inside, ...outside].map((place) => isIn(shape, place))).toEqual([
+    ...inside.map(() => true),
+    ...outside.map(() => false),
+  ])
+})
+
+test('planeShape draws the whole world for a polygon of nearly half the globe', () => {
+  const ring = positions('-90 -89.9, -30 -89.9, 30 -89.9, 90.5 -89.9, 90.5 89.9, 30 89.9, -30 89.9, -90 89.9')
+  const shape = planeOf({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })
+  expect(positions('0 0, 180 0, 0 89').map((place) => isIn(shape, place))).toEqual([true, true, true])
+})
+
 test('planeShape replaces a ring that circles a pole several times by its band of latitudes', () => {
   const spiral = Array.from({ length: 40 }, (_, i) => [((i * 60 + 180) % 360) - 180, 80 - i])
   expect(planeOf({ type: 'Polygon', coordinates: [[...spiral, spiral[0]]] })).toEqual({
@@ -169,6 +191,37 @@ hunt('planeShape contains the positions that the rings contain on the globe', 20
     }
   }
   expect(inside).toBeGreaterThan(cases / 2)
+})
+
+hunt('planeShape has a box with all positions of a polygon on the globe', 300, ({ random, cases }) => {
+  const between = (low: number, high: number) => low + (high - low) * random()
+  let checked = 0
+  for (let i = 0; i < cases; i++) {
+    const count = 6 + Math.floor(8 * random())
+    // Turned by half the globe, some of these rings also cross the antimeridian.
+    const turn = 180 * Math.floor(2 * random())
+    const ring = Array.from({ length: count }, (_, k): Position => {
+      const angle = (2 * Math.PI * k) / count
+      const along = (value: number) => between(0.6, 1) * Math.sign(value) * Math.sqrt(Math.abs(value))
+      return [wrapped(175 * along(Math.cos(angle)) + turn), 85 * along(Math.sin(angle))]
+    })
+    const geometry = { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
+    let prepared
+    try {
+      prepared = prepareGeometry(readGeometry(geometry, 'g'))
+    } catch {
+      continue
+    }
+    const [places, shape] = [polygonsOf(planeOf(geometry)).flat(2), JSON.stringify(geometry)]
+    const [west, east] = [-1, 1].map((sign) => sign * Math.max(...places.map(([x]) => sign * x!)))
+    for (let k = 0; k < 10; k++) {
+      const place: Position = [between(-180, 180), between(-89, 89)]
+      if (!contains(prepared, pointAt(place))) continue
+      expect(place[0], shape).toSatisfy((x: number) => x >= west! - 1e-9 && x <= east! + 1e-9)
+      checked++
+    }
+  }
+  expect(checked).toBeGreaterThan(cases / 10)
 })
 
 /** The kernel is the reference: edges of three degrees, or along meridians, are nearly straight here. */

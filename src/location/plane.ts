@@ -10,7 +10,7 @@ import type { Reading } from '../geodesy'
  * antimeridian and at poles. A polygon that crosses the antimeridian is continued beyond 180 or -180 and
  * repeated 360 degrees away. Each part of it then also lies within -180 to 180, as the boxes of queries do,
  * and no edge along the antimeridian is added. A ring that runs once around a pole is repeated, and closed
- * over the pole on its smaller side.
+ * over the pole on its smaller side. A ring whose smaller side contains both poles is a hole of the plane.
  *
  * Time and memory are linear in the number of positions. Nothing depends on which edges cross, because an
  * attester chooses that. A ring that crosses itself is stored unchanged: a box meets its edges, or the area
@@ -130,6 +130,13 @@ export interface PlaneRing {
   north: number
   /** degrees eastward from its start to its end: 0, or 360 or -360 if it runs around a pole */
   turn: number
+  /** share of the globe that it encloses on the plane, to 1 %; 0 for a ring that is certainly below half */
+  share: number
+}
+
+/** True if the smaller side of a ring contains a pole, so that `aroundPole` draws it. */
+export function holdsPole({ turn, share }: PlaneRing): boolean {
+  return turn !== 0 || share > 0.5
 }
 
 /**
@@ -167,7 +174,9 @@ export function unwrapped(
   const ring = ringOf(line, 360 * turns)
   // The border of a map encloses nothing on the globe.
   if (!(ring.west < ring.east)) return ringOf(points(positions, span).flat(), 0)
-  if (over || Math.abs(ring.turn) !== 360) return ring
+  if (over) return ring
+  if (ring.turn === 0 && ring.east - ring.west > 180) ring.share = Math.abs(areaBelow(line)) / (4 * Math.PI)
+  if (Math.abs(ring.turn) !== 360) return ring
   const pole = poleOf(ring)
   return pole === ring.north || pole === ring.south
     ? unwrapped(positions, span, { pole, turn: ring.turn })
@@ -175,7 +184,7 @@ export function unwrapped(
 }
 
 function ringOf(line: Line, turn: number): PlaneRing {
-  const ring = { line, west: Infinity, east: -Infinity, south: Infinity, north: -Infinity, turn }
+  const ring = { line, west: Infinity, east: -Infinity, south: Infinity, north: -Infinity, turn, share: 0 }
   for (let i = 0; i < line.length; i += 2) {
     ring.west = Math.min(ring.west, line[i]!)
     ring.east = Math.max(ring.east, line[i]!)
@@ -191,8 +200,10 @@ function ringOf(line: Line, turn: number): PlaneRing {
  */
 function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   const [shell, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
+  // The kernel decides which side of the ellipsoid is the smaller one.
+  if (Math.abs(shell.share - 0.5) < 0.01) return [[WORLD]]
   if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
-  if (shell.turn !== 0) return [aroundPole(rings)]
+  if (holdsPole(shell)) return [aroundPole(rings)]
   const lines = [shell.line]
   for (const hole of holes) {
     // The longitudes of the hole continue those of the shell. A hole around the pole is left out, because it
@@ -213,25 +224,43 @@ export function shifted(line: Line, degrees: number): Line {
   return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
+/**
+ * Signed area between the great circles of a line and the equator, on a sphere of radius 1. Source: spherical
+ * excess of the quadrangle below each edge.
+ */
+function areaBelow(line: Line): number {
+  const half = (degrees: number) => Math.tan((degrees / 2) * RADIANS)
+  let area = 0
+  let from = half(line[1]!)
+  for (let i = 2; i < line.length; i += 2) {
+    const to = half(line[i + 1]!)
+    area += 2 * Math.atan2(half(line[i]! - line[i - 2]!) * (from + to), 1 + from * to)
+    from = to
+  }
+  return area
+}
+
 /** Pole on the smaller side of a ring that runs around both: 90 or -90. */
 function poleOf({ line, turn }: PlaneRing): number {
-  // The side north of the ring is the smaller one if the mean over longitude of the sine of its latitude is
-  // above 0.
-  let sines = 0
-  for (let i = 2; i < line.length; i += 2)
-    sines += (line[i]! - line[i - 2]!) * Math.sin(((line[i + 1]! + line[i - 1]!) / 2) * RADIANS)
-  return sines * Math.sign(turn) >= 0 ? 90 : -90
+  // The side north of the ring is the smaller one if the mean of its latitudes is north of the equator.
+  return areaBelow(line) * Math.sign(turn) >= 0 ? 90 : -90
 }
+
+/** Plane with all copies of a ring that reach into WIDEST_MAP. */
+const WORLD = [-1080, -90, 1080, -90, 1080, 90, -1080, 90, -1080, -90]
 
 /**
  * Rings of a polygon around a pole. Rings around it are repeated to three turns and closed over it beyond 360
- * and -360 degrees, so that no hole between -180 and 180 crosses the line along which they are closed.
+ * and -360 degrees, so that no hole between -180 and 180 crosses the line along which they are closed. If the
+ * polygon contains both poles, its shell is a hole of the plane, and its holes around a pole are left out.
  */
 export function aroundPole(rings: readonly PlaneRing[]): Line[] {
-  return rings.flatMap((ring) => {
+  const containsBoth = rings[0]!.turn === 0
+  const drawn = containsBoth ? rings.filter((ring, i) => i === 0 || !holdsPole(ring)) : rings
+  const lines = drawn.flatMap((ring) => {
     const { line, turn, west, east } = ring
     if (turn === 0)
-      return [-360, 0, 360]
+      return [-720, -360, 0, 360, 720]
         .filter((shift) => west + shift <= WIDEST_MAP && east + shift >= -WIDEST_MAP)
         .map((shift) => shifted(line, shift))
     const first = line[0]! * turn > 0 ? -2 : -1
@@ -241,9 +270,11 @@ export function aroundPole(rings: readonly PlaneRing[]): Line[] {
     path.push(path.at(-2)!, pole, x, pole, x, y)
     return [path]
   })
+  return containsBoth ? [WORLD, ...lines] : lines
 }
 
 function band(ring: PlaneRing): Line[] {
+  if (holdsPole(ring) && ring.turn === 0) return [WORLD]
   const pole = ring.turn === 0 ? ring.north : poleOf(ring)
   const [south, north] = [Math.min(ring.south, pole), Math.max(ring.north, pole)]
   return [[-180, south, 180, south, 180, north, -180, north, -180, south]]
