@@ -229,6 +229,10 @@ describe('the parser of coordinates', () => {
       'https://yandex.ru/maps/?ll=37%2C55&mode=whatshere&whatshere%5Bpoint%5D=37.6%2C55.7&z=9',
       [[37.6, 55.7]],
     ],
+    ['https://yandex.ru/maps/?ll=37.6,55.7&text=55.75,37.61&z=9', [[37.61, 55.75]]],
+    ['https://yandex.ru/maps/?text=museum&ll=37.6,55.7#x', [[37.6, 55.7]]],
+    ['https://www.google.com/maps/place/48.8584,2.2945#x', [[2.2945, 48.8584]]],
+    ['https://maps.google.com/?q=48.8584,2.2945#x', [[2.2945, 48.8584]]],
     ['geo:48.8584,2.2945;crs=wgs84;u=5', [[2.2945, 48.8584]]],
     ["33°51'S E151°12'", [[151.2, -33.85]]],
     ['33.9S E151.2', [[151.2, -33.9]]],
@@ -254,6 +258,7 @@ describe('the parser of coordinates', () => {
     ...[
       'https://yandex.com/maps/?ll=37,55&pt=37.6,55.7~38,56',
       'https://yandex.com/maps/?ll=37,55&rtext=~55,37',
+      'https://yandex.com/maps/?ll=37,55&rtext=55,37',
     ],
     ...['GEOMETRYCOLLECTION(POINT(2 48), POINT(3 49))', 'POINT(2 48), POINT(3 49)'],
     '{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}]}',

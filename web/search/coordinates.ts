@@ -27,12 +27,12 @@ const ADDRESSES = [
   new RegExp(String.raw`!3d(${WHOLE_NUMBER})!4d(${WHOLE_NUMBER})`),
   new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${WHOLE_NUMBER})/(${WHOLE_NUMBER})`),
   new RegExp(
-    String.raw`/(?:place|search)/(${WHOLE_NUMBER})(?:,|%2C)(?:[+ ]|%20)?(${WHOLE_NUMBER})(?=[/?]|$)`,
+    String.raw`/(?:place|search)/(${WHOLE_NUMBER})(?:,|%2C)(?:[+ ]|%20)?(${WHOLE_NUMBER})(?=[/?#]|$)`,
     'i',
   ),
   new RegExp(String.raw`/@(${WHOLE_NUMBER}),(${WHOLE_NUMBER})[,/]`),
   new RegExp(
-    String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${WHOLE_NUMBER})(?:,|%2C|~)(${WHOLE_NUMBER})(?:[&(]|$)`,
+    String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${WHOLE_NUMBER})(?:,|%2C|~)(${WHOLE_NUMBER})(?:[&(#]|$)`,
     'i',
   ),
   // Without the parameter crs, or with wgs84, a `geo:` URI has degrees (RFC 5870).
@@ -47,9 +47,8 @@ const ADDRESSES = [
 ]
 /** Directions have several positions, and their link contains the centre of the map. */
 const DIRECTIONS = /\/maps\/dir\//
-const YANDEX = /^[^?]*\byandex\.[^?]*\?/i
-/** Parameters of Yandex with positions: of directions and markers, then of the centre of the map. */
-const YANDEX_NAMES = ['rtext', 'pt', 'whatshere[point]', 'poi[point]', 'll']
+const YANDEX = /^[^?]*\byandex\.[^?]*\?([^#]*)/i
+const YANDEX_MARKERS = ['pt', 'whatshere[point]', 'poi[point]']
 const YANDEX_VALUE = new RegExp(String.raw`^(${WHOLE_NUMBER}),(${WHOLE_NUMBER})(?:,\w*)?$`)
 /**
  * WKT of one point: a longitude, then a latitude. A point of another reference system, and a list of several
@@ -74,7 +73,8 @@ export function positionsIn(text: string): FoundPosition[] {
   const json = geoJsonPosition(trimmed)
   if (json) return json
   if (DIRECTIONS.test(trimmed)) return []
-  if (YANDEX.test(trimmed)) return yandexPosition(trimmed)
+  const [, query] = YANDEX.exec(trimmed) ?? []
+  if (query !== undefined) return yandexPosition(new URLSearchParams(query))
   for (const pattern of ADDRESSES) {
     const [, latitude, longitude] = pattern.exec(trimmed) ?? []
     if (longitude === undefined) continue
@@ -106,11 +106,17 @@ function geoJsonPosition(text: string): FoundPosition[] | undefined {
   }
 }
 
-/** Position in a link of Yandex, which writes a longitude, then a latitude. */
-function yandexPosition(link: string): FoundPosition[] {
-  const query = new URLSearchParams(link.slice(link.indexOf('?')))
-  const name = YANDEX_NAMES.find((each) => query.has(each))
-  const [, longitude, latitude] = YANDEX_VALUE.exec((name && query.get(name)) ?? '') ?? []
+/**
+ * Position in a link of Yandex. The parameters of markers and of the map's centre have a longitude, then a
+ * latitude. A searched position has the latitude first.
+ */
+function yandexPosition(query: URLSearchParams): FoundPosition[] {
+  // Directions, as in DIRECTIONS.
+  if (query.has('rtext')) return []
+  const marker = YANDEX_MARKERS.find((each) => query.has(each))
+  const [searched] = marker === undefined ? pair(query.get('text') ?? '') : []
+  if (searched) return [searched]
+  const [, longitude, latitude] = YANDEX_VALUE.exec(query.get(marker ?? 'll') ?? '') ?? []
   return latitude === undefined ? [] : valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
 }
 
