@@ -71,17 +71,25 @@ export function PlaceSources({
     }
   }
   const zone = useDroppedFiles(open)
-  // The attest page locks its form while it attests the place.
+  /** The attest page locks its form while it attests the place. */
+  const isLocked = () => zone.current?.matches('fieldset:disabled *') === true
   useLayoutEffect(() => {
-    if (zone.current?.closest('fieldset:disabled')) stop()
+    if (isLocked()) stop()
   })
   const given = handed.value
+  /** handed place, until the form is unlocked */
+  const taken = useRef<FilePlace>(undefined)
   useEffect(() => {
-    if (!given || !zone.current || fieldFor()?.contains(zone.current) !== true) return
-    handed.value = undefined
-    setNote(sources.opened(given.name, 1))
-    choose([given])
-  }, [given])
+    if (given && zone.current && fieldFor()?.contains(zone.current)) {
+      handed.value = undefined
+      taken.current = given
+    }
+    const place = taken.current
+    if (!place || isLocked()) return
+    taken.current = undefined
+    setNote(sources.opened(place.name, 1))
+    choose([place])
+  })
   return (
     <div ref={zone} class="place-sources">
       <div class="shapes">
