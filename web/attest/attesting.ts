@@ -38,6 +38,11 @@ export function useAttesting(
     setSteps([])
   }
   const step = (sentence: string) => setSteps((before) => [...before, sentence])
+  const showRecord = (found: Named) => {
+    setRecord(found)
+    // A live map receives the event from the stream.
+    if (live.value !== 'live') onIndexed()
+  }
   /** Runs a step of attesting. If a problem names a field, the page shows it at that field. */
   const atField = async <T>(run: () => T | Promise<T>): Promise<T> => {
     try {
@@ -76,10 +81,8 @@ export function useAttesting(
     void done.indexed({ signal: left }).then(
       (found) => {
         if (left.aborted) return
-        setRecord(found)
+        showRecord(found)
         step(say.attest.steps.indexed)
-        // A live map receives the event from the stream.
-        if (live.value !== 'live') onIndexed()
       },
       (error: Error) => left.aborted || step(reasonOf(error)),
     )
@@ -90,7 +93,7 @@ export function useAttesting(
     if (!hit?.record) return false
     keepSent(undefined)
     setAttested(hit.record)
-    setRecord(hit.record)
+    showRecord(hit.record)
     return true
   }
   return {

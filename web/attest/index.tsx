@@ -230,9 +230,10 @@ function SentBefore({
   return (
     <section class="attested-place" aria-label={say.attest.sent.transaction}>
       <p>
-        {say.attest.sent.meaning(chain)}{' '}
+        {say.attest.sent.earlier(chain)}{' '}
         {page ? <a href={page}>{transactionHash}</a> : <code>{transactionHash}</code>}
       </p>
+      <p>{say.attest.sent.meaning}</p>
       <button type="button" onClick={look}>
         {say.attest.sent.lookAgain}
       </button>{' '}

@@ -2,7 +2,7 @@ import { LandingError, LostTransactionError } from '@geospatial-attestation/clie
 import { useState } from 'preact/hooks'
 import { storage } from '../storage'
 
-/** Transaction that was sent, and may still be included in a block. */
+/** Transaction that was sent. It, or a transaction that replaced it, may still be included in a block. */
 export interface Sent {
   transactionHash: string
   /** slug of its chain */

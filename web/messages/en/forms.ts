@@ -182,10 +182,11 @@ export const forms = {
     },
     sent: {
       transaction: 'Sent transaction',
-      meaning: (chain: string) =>
-        `An earlier transaction on ${chain} may still attest its place. If you attest the place again, you may pay twice:`,
+      earlier: (chain: string) => `Earlier transaction on ${chain}:`,
+      meaning:
+        'It, or a transaction that replaced it, may still attest its place. If you attest the place again, you may pay twice.',
       lookAgain: 'Look again',
-      notIndexed: 'The service does not have its place yet.',
+      notIndexed: 'The service has not indexed the place of this transaction yet.',
       forget: 'Forget the transaction',
     },
     problems: {
