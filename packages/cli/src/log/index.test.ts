@@ -105,6 +105,25 @@ test('geo log monitor follows the log of the service if a policy has several', a
   expect([code, JSON.parse(stdout)]).toEqual([EXIT.no, expect.objectContaining(alarm)])
   origin = 'three'
   expect((await geo(...monitor)).code).toBe(EXIT.usage)
+  // A reverse proxy may respond while the service is unavailable.
+  const outages = [
+    () => new Response('', { status: 404 }),
+    () => Promise.reject(new TypeError('fetch failed')),
+    () => new Response('<html>'),
+    () => Response.json(null),
+  ]
+  const { fetch } = globalThis
+  let reads = 0
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    if (pathname === '/log/v0/') return outages[reads++]?.() ?? Response.json({ origin: 'two' })
+    if (reads > outages.length) stop.abort()
+    return fetch(input)
+  })
+  expect([(await geo(...monitor)).code, reads]).toEqual([EXIT.unreachable, 1])
+  const following = monitor.filter((each) => each !== '--once')
+  expect((await geo(...following, '--every', '0')).code).toBe(EXIT.interrupted)
+  expect(reads).toBe(outages.length + 1)
 })
 
 test('geo log monitor reads the service again after a response that is a page', async () => {

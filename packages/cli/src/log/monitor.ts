@@ -40,11 +40,15 @@ const EVERY_SECONDS = 10
 /** Number of entries that are checked at once: each reads a chain. */
 const AT_ONCE = 8
 
-/** Policy of the service's log: the published one, or that of the file without the logs of other services. */
+/**
+ * Policy of the service's log: the published one, or that of the file without the logs of other services.
+ * Throws a ConnectionError if the service does not name its log.
+ */
 async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   const { options, geo, at, note, signal } = session
+  const url = `${geo.url}/log/v0/`
   const described = async () => {
-    const description = await downloadJson(`${geo.url}/log/v0/`, signal, MAX_BYTES.text)
+    const description = await downloadJson(url, signal, MAX_BYTES.text)
     return (description ?? {}) as { origin?: unknown; policy?: unknown }
   }
   let text: string
@@ -66,16 +70,19 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   // The policy of a quorum has the logs of all its operators.
   if (policy.logs.length <= 1) return policy
   const { origin } = await described()
+  if (typeof origin !== 'string') {
+    const { ConnectionError } = await import('@geospatial-attestation/client')
+    throw new ConnectionError(`${url} does not respond with a description of the log.`)
+  }
   const logs = policy.logs.filter(({ key }) => key.name === origin)
   if (logs.length > 0) return { ...policy, logs }
   const names = policy.logs.map(({ key }) => key.name).join(', ')
   throw new UsageError(
-    `The policy has no log of the service at ${geo.url}, but ${names}. Add the line of its log: GET /log/v0.`,
+    `The policy has no line for the log of ${geo.url}. It has: ${names}. Add the line of the log: GET /log/v0.`,
   )
 }
 
 class Monitor {
-  readonly metrics = new Metrics()
   readonly alarms: Alarms
   private readonly follower: LogFollower
   private readonly chains: Chains
@@ -87,12 +94,13 @@ class Monitor {
     private readonly session: Session<MonitorFlags>,
     private readonly policy: Policy,
     private readonly state: State,
+    private readonly metrics: Metrics,
   ) {
     const [log] = policy.logs
     if (!log) throw new UsageError('The policy has no log. Add a line: log <vkey> <url>')
     this.origin = log.key.name
-    this.alarms = new Alarms(session, this.origin, state, this.metrics)
-    this.chains = new Chains(session, state, this.metrics)
+    this.alarms = new Alarms(session, this.origin, state, metrics)
+    this.chains = new Chains(session, state, metrics)
     // A first run with --from-block also compares older attestations.
     if (session.options.fromBlock === undefined) state.pruned ??= unixSeconds() - REMEMBERED_SECONDS
     const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
@@ -363,8 +371,9 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   const file = options.state === undefined ? undefined : at(options.state)
   const state = readState(file, unixSeconds())
   let written = JSON.stringify(state)
-  const running = new Monitor(session, await policyOf(session), state)
-  const published = await publish(running.metrics, options.metrics, at)
+  const metrics = new Metrics()
+  const published = await publish(metrics, options.metrics, at)
+  let running: Monitor | undefined
   let first: readonly string[] | undefined
   const save = async () => {
     const text = JSON.stringify(state)
@@ -376,15 +385,21 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
     for (;;) {
       let failures: readonly Error[]
       try {
+        running ??= new Monitor(session, await policyOf(session), state, metrics)
         failures = await running.read()
+      } catch (error) {
+        const part = running || signal.aborted ? undefined : await unreachablePart(error)
+        if (part === undefined) throw error
+        metrics.count('failures', part)
+        failures = [error as Error]
       } finally {
         if (!signal.aborted) await save()
       }
       for (const { message } of failures) note(message)
       if (options.once) {
-        const alarms = running.alarms.count
+        const alarms = running?.alarms.count ?? 0
         // An alarm determines the exit status even if a chain could not be read.
-        if (failures.length > 0 && alarms === 0) throw failures[0]!
+        if (!running || (failures.length > 0 && alarms === 0)) throw failures[0]!
         // Later faults, such as those of a log that always grows, are for the next run.
         first ??= running.passing
         if (alarms > 0 || !running.passing.some((fault) => first!.includes(fault))) {
@@ -399,7 +414,7 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
       await pause(seconds * 1000, undefined, { signal })
     }
   } catch (error) {
-    if (signal.aborted && running.alarms.count > 0) return EXIT.no
+    if (signal.aborted && running && running.alarms.count > 0) return EXIT.no
     throw error
   } finally {
     published.end()
