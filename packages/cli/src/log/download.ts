@@ -64,7 +64,7 @@ export async function request<Result>(
     if (error instanceof LogFault) throw error
     const { ConnectionError, messageOf } = await import('@geospatial-attestation/client')
     const reason = messageOf((error as Error).cause ?? error)
-    throw new ConnectionError(`${url} does not respond (${reason}). Check that the service is running.`, {
+    throw new ConnectionError(`Could not read ${url}: ${reason}. Check that the service is running.`, {
       cause: error,
     })
   }
