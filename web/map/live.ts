@@ -35,7 +35,7 @@ export function followChanges(
   let last = -Infinity
   const hand = () => {
     timer = undefined
-    if (document.hidden || waiting.length === 0) return
+    if (document.hidden || (waiting !== 'reset' && waiting.length === 0)) return
     last = performance.now()
     const changes = waiting
     waiting = []
@@ -63,8 +63,8 @@ export function followChanges(
         live.value = 'reconnecting'
       },
     })) {
-      if (event.kind === 'reset' || waiting.length === MOST) waiting = 'reset'
-      else if (waiting !== 'reset') waiting.push(event)
+      if (waiting === 'reset' || event.kind === 'reset' || waiting.length === MOST) waiting = 'reset'
+      else waiting.push(event)
       plan()
     }
   }
