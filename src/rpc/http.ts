@@ -50,15 +50,23 @@ export function rpcClient({ rateLimit, ...options }: RpcClientOptions & { url: s
     const calls = Math.min(Math.max(1, Math.floor(rateLimit)), CALLS_COUNTED)
     inner.rate = new RateMeter(calls, (1000 * calls) / rateLimit)
     inner.rateLimit = calls
-    inner.maxBatchCallSize = Math.min(inner.maxBatchCallSize, calls)
+    // Subsquid's queue sends a batch as soon as one call is left, so a batch as large as the rate doubles it.
+    const batch = Math.min(calls, Math.max(SMALLEST_BATCH, Math.floor(calls / 5)))
+    inner.maxBatchCallSize = Math.min(inner.maxBatchCallSize, batch)
   }
   return client
 }
 
+/** Number of calls that a batch may have if the rate allows: the logs and the header of a block fit. */
+const SMALLEST_BATCH = 5
+
 /** Maximum number of calls whose times a meter keeps. It divides the second for higher limits. */
 const CALLS_COUNTED = 1_000
 
-/** Counts calls of at most `limit` in `milliseconds`. A call beyond the limit counts as made later. */
+/**
+ * Counts the calls of the last `milliseconds`, up to `limit`. Calls beyond it count as made when their turn
+ * would come.
+ */
 class RateMeter {
   /** Milliseconds after which a full meter is read again. */
   readonly slotTime = 10
