@@ -88,11 +88,15 @@ test.each([
     { WEBHOOK_PRIVATE_HOSTS: text },
     'WEBHOOK_PRIVATE_HOSTS',
   ]),
-  [{ INDEXER_METRICS_PORT: '0.0.0.0:65535' }, 'INDEXER_METRICS_PORT'],
+  [{ INDEXER_METRICS_PORT: '0.0.0.0:65533' }, 'INDEXER_METRICS_PORT'],
   [{ DATABASE_READ_URLS: 'postgres://a, b' }, 'DATABASE_READ_URLS'],
   [{ DEFAULT_NUMERIC_SCHEMA: '0x12' }, 'DEFAULT_NUMERIC_SCHEMA'],
 ])('the configuration rejects %j', (changes, field) => {
   expect(() => readSettings({ ...complete, ...changes }, [])).toThrow(sentence(field))
+})
+test('the configuration accepts a port of metrics if each connected chain has one', () => {
+  const { indexerMetrics } = readSettings({ ...complete, INDEXER_METRICS_PORT: '65532' }, [])
+  expect(indexerMetrics).toEqual({ host: '127.0.0.1', port: 65_532 })
 })
 test('the configuration reads values of the environment, and returns defaults for other settings', () => {
   const settings = readSettings(

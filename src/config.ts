@@ -118,6 +118,7 @@ export type Requirement = 'database' | 'chains' | 'signer'
  */
 const MOST_DEFAULT_PROCESSES = 4
 const MEGABYTE = 1_048_576
+const HIGHEST_PORT = 65_535
 const MOST_EXPORT_BYTES = 4096 * MEGABYTE
 /**
  * Factors of the rate limits. A wallet has ten times the limit of an address (1,000 for 100), and two busy
@@ -153,6 +154,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
         'prints the URL of its database)',
     )
   const chains = connectedChains(values, requirements, problems)
+  requirePorts(values.indexerMetrics, chains, problems)
   const signer = signerOf(values, requirements, problems)
   if (problems.length)
     throw new SettingsError(`Invalid settings (see .env.example):\n  ${problems.join('\n  ')}`)
@@ -231,6 +233,20 @@ function connectedChains(
   if (chains.length === 0 && !isNamed && requirements.includes('chains'))
     problems.push(`RPC_URL_*: missing. Set one of ${CHAINS.map(nameOf).join(', ')}.`)
   return chains
+}
+
+/** Adds a problem if a connected chain has no port: each known chain has the one after its predecessor's. */
+function requirePorts(
+  first: Values['indexerMetrics'],
+  chains: readonly ConnectedChain[],
+  problems: string[],
+): void {
+  const highest = HIGHEST_PORT - Math.max(0, ...chains.map(({ chain }) => CHAINS.indexOf(chain)))
+  if (first && first.port > highest)
+    problems.push(
+      `INDEXER_METRICS_PORT: expected a port of at most ${highest}, because each chain up to the last ` +
+        'connected one has its own.',
+    )
 }
 
 /** Returns the configured signer. Adds missing and conflicting settings to `problems`. */

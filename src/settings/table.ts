@@ -217,7 +217,7 @@ export const SETTINGS = {
     ),
     indexerMetrics: setting(
       'INDEXER_METRICS_PORT',
-      types.LISTENING_OF_CHAINS,
+      types.LISTENING,
       'Port, or address and port (`0.0.0.0:9464`), where the indexer of base-sepolia serves its metrics for Prometheus (`GET /metrics`). The indexers of sepolia, arbitrum, celo and base use the next four ports, those of `CHAINS_FILE` the ports after them. Without it, indexers listen on no port',
     ),
   },

@@ -100,16 +100,6 @@ export const LISTENING = type('[host:]port', (text): Listening => {
     throw new Error('expected a port, or an address and a port such as 0.0.0.0:9464')
   return { host, port: Number(port) }
 })
-/** Address of the first of consecutive ports, one for each known chain. */
-export const LISTENING_OF_CHAINS = type(LISTENING.name, (text) => {
-  const first = LISTENING.parse(text)
-  const highest = 65_536 - CHAINS.length
-  if (first.port > highest)
-    throw new Error(
-      `expected a port of at most ${highest}, because each of ${CHAINS.length} chains has its own`,
-    )
-  return first
-})
 
 export const HTTP_URL = type('http(s) URL', (text) => {
   if (!/^https?:\/\/\S+$/.test(text) || !URL.canParse(text)) throw new Error('expected an http(s) URL')
