@@ -1,6 +1,8 @@
+import type { Server } from 'node:http'
 import { Logger } from '@subsquid/logger'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../dev/services'
+import { sentence, testSentences } from '../../test/sentences'
 import type { Rpc } from '../rpc'
 import { IndexerMetrics } from './metrics'
 
@@ -28,9 +30,22 @@ test('the metrics of an indexer are served once its predecessor has closed the p
   expect(messages.length).toBe(1)
 })
 
+test('a port that the indexer cannot open is reported as an incorrect setting', async () => {
+  const metrics = new IndexerMetrics({ ...address, host: '192.0.2.1' })
+  await expect(open(metrics)).rejects.toThrow(sentence('INDEXER_METRICS_PORT', address.port))
+})
+
+test('an error of the server of metrics is logged', () => {
+  const { server } = first as unknown as { server: Server }
+  server.emit('error', new Error('accept'))
+  expect(messages.length).toBe(1)
+})
+
 test('the port of metrics is not tried again once the indexer stops', async () => {
   const opened = open(second!)
   await expect.poll(() => messages.length).toBe(1)
   stopping.abort(new Error('stopped'))
   await expect(opened).rejects.toThrow()
 })
+
+testSentences()

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { PrometheusServer } from '@subsquid/util-internal-processor-tools'
 import type { Logger } from '@subsquid/logger'
 import type { Registry } from 'prom-client'
+import { SettingsError } from '../config'
 import { retry } from '../retry'
 import { registerRpcCalls, type Rpc } from '../rpc'
 
@@ -49,8 +50,8 @@ export class IndexerMetrics extends PrometheusServer {
   }
 
   /**
-   * Opens the port. While that fails, for example because a predecessor still uses it, tries again until the
-   * signal aborts: the chain is indexed without metrics.
+   * Opens the port. While another process uses it, such as a predecessor, tries again until the signal
+   * aborts: the chain is indexed without metrics. Throws a SettingsError if it cannot be opened at all.
    */
   async open(rpc: Rpc, log: Logger, signal: AbortSignal): Promise<void> {
     const { address } = this
@@ -58,11 +59,17 @@ export class IndexerMetrics extends PrometheusServer {
     const registry = await this.registryOf(rpc)
     this.server = await retry(() => listen(registry, address), {
       ...{ attempts: Infinity, pauseMs: () => RETRY_MS, signal },
-      onFailure: ({ message: reason }, attempt) => {
-        if (attempt > 1) return
-        log.warn({ address, reason }, 'INDEXER_METRICS_PORT: could not serve metrics, trying again')
+      onFailure: ({ code, message: reason }: NodeJS.ErrnoException, attempt) => {
+        if (code !== 'EADDRINUSE')
+          throw new SettingsError(
+            `INDEXER_METRICS_PORT: could not listen at ${address.host}:${address.port} (${code}). Set another ` +
+              'address or port.',
+          )
+        if (attempt === 1)
+          log.warn({ address, reason }, 'INDEXER_METRICS_PORT: could not serve metrics, trying again')
       },
     })
+    this.server.on('error', ({ message: reason }) => log.warn({ address, reason }, 'could not serve metrics'))
   }
 
   close(): void {
