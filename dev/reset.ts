@@ -5,8 +5,7 @@ import { PlainError } from './services'
 
 /**
  * `npm run reset` removes the local worlds of `npm start` and `npm run quorum`, so that the next start begins
- * from scratch.
- * Databases and nodes that settings name stay unchanged.
+ * from scratch. Databases and nodes that settings name stay unchanged.
  */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))

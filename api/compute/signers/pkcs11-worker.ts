@@ -74,7 +74,7 @@ function open(library: PKCS11): Session {
       `SIGNER_URL: token: ${slots.length || 'no'} token${slots.length ? 's have' : ' has'} the label '${token}'`,
     )
   const { CKF_USER_PIN_COUNT_LOW, CKF_USER_PIN_FINAL_TRY, CKF_USER_PIN_LOCKED } = package11
-  // A supervisor that restarts this process would otherwise use up the tries of an incorrect PIN.
+  // A supervisor that restarts this process would otherwise use up the remaining tries with an incorrect PIN.
   if (
     library.C_GetTokenInfo(slots[0]!).flags &
     (CKF_USER_PIN_COUNT_LOW | CKF_USER_PIN_FINAL_TRY | CKF_USER_PIN_LOCKED)
