@@ -4,7 +4,7 @@ import { Wallet } from 'ethers'
 import { deployQuorum, LOCAL_CHAIN, mineOn, missingNodeBinary, startLocalChain, testAccount } from './chain'
 import type { LocalChain } from './chain'
 import { stopAll } from './in-process'
-import { lockFolder } from './lock'
+import { lockFolder, QUORUM_FOLDER } from './lock'
 import { inOrder, Operator } from './operators'
 import { preparedDatabase } from './prepared'
 import { startWitness, type WitnessHere } from './witness'
@@ -160,9 +160,11 @@ class Start {
     const { folder, port } = this.options
     mkdirSync(folder, { recursive: true })
     const marker = path.join(folder, MARKER)
-    if (readdirSync(folder).length > 0 && !existsSync(marker))
+    const isOwn = folder === path.resolve(QUORUM_FOLDER) || existsSync(marker)
+    if (!isOwn && readdirSync(folder).length > 0)
       throw new PlainError(
-        `${folder} contains files of other programs. Choose an empty folder, or remove this one.`,
+        `${folder} contains files, but not the file ${MARKER} of an earlier run. Choose an empty folder, or ` +
+          'remove this one.',
       )
     writeFileSync(marker, '')
     this.stops.push(await lockFolder(folder, { PORT: port }))
