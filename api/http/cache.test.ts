@@ -18,6 +18,11 @@ describe('a cache', () => {
       await expect(cache.of('key', fail)).rejects.toMatchObject({ message })
     for (let i = 0; i < 2; i++) expect(await cache.of('key', async () => ++made)).toBe(3)
   })
+  test('keeps a count for two minutes, because it may have taken too long', async () => {
+    const cache = new Cache<Promise<undefined>>('counts')
+    await cache.of('key', () => Promise.resolve(undefined))
+    expect(cache.getRemainingTTL('key')).toBeLessThanOrEqual(2 * 60_000)
+  })
   test('stores no value if its size is 0 bytes', () => {
     const cache = new Cache<string>('tiles', { bytes: 0, sizeOf: ({ length }) => length + 2 })
     cache.set('key', '')

@@ -26,7 +26,8 @@ export const CACHES = {
   tiles: { bytes: 64 * MEBIBYTE },
   responses: { bytes: 32 * MEBIBYTE },
   extents: { entries: 16 },
-  counts: { entries: 1_000 },
+  // A count that took too long is cached without a number, and may take less time later.
+  counts: { entries: 1_000, ttlMs: 2 * 60_000 },
   'change pages': { entries: 16, ttlMs: 2_000 },
   schemas: { entries: 10_000 },
   'contract state': { entries: 1_000 },
