@@ -71,6 +71,10 @@ export function quorumOf(context: Context, named: QuorumOptions): Quorum {
   const twice = all.find(({ url }, i) => all.findIndex((each) => each.url === url) < i)
   if (twice) throw invalidInput(`operators: '${twice.url}' is named twice`)
   const epochs: Epochs = new Map()
+  const own: Context = {
+    ...{ ...context, options: { ...context.options, attester: options.contract } },
+    chain: (which) => chainOf(context, operators, which),
+  }
   const ask = async (question: Question, given: QuorumAskOptions = {}) => {
     const asked = performance.now()
     try {
@@ -89,19 +93,14 @@ export function quorumOf(context: Context, named: QuorumOptions): Quorum {
       ask({ operation, ...question } as Question, given),
     ),
     ask,
-    land: (answer, signer, given) =>
-      landQuorum(
-        { ...context, chain: (which) => chainOf(context, operators, which) },
-        ...[answer, signer, given, options.contract],
-      ),
+    land: (answer, signer, given) => landQuorum(own, answer, signer, given, options.contract),
     verify: (answer, given = {}) => {
-      const inTime = AbortSignal.timeout(options.timeout ?? TIMEOUT_MS)
-      const signal = given.signal ? AbortSignal.any([given.signal, inTime]) : inTime
-      const namedOn = async (chainId: number) => {
-        const { quorum, epoch } = await currentEpoch(all, options, chainId, signal)
-        return { quorum, epochs: [epoch] }
-      }
-      return verifySigned(context, answer, namedOn, given)
+      const namedOn = (chainId: number) =>
+        limited(options, given.signal, async (signal) => {
+          const { quorum, epoch } = await currentEpoch(all, options, chainId, signal)
+          return { quorum, epochs: [epoch] }
+        })
+      return verifySigned(own, answer, namedOn, given)
     },
   }
 }
@@ -141,6 +140,29 @@ async function chainOf(
   }
 }
 
+/**
+ * Runs work with a signal that aborts with `signal`, after the time limit of a quorum, and at the end of the
+ * work, when its other requests are no longer needed. AbortSignal.any is unsuitable (../http.ts).
+ */
+async function limited<T>(
+  { timeout = TIMEOUT_MS }: QuorumOptions,
+  signal: AbortSignal | undefined,
+  work: (ending: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController()
+  const end = () => ending.abort(signal?.reason)
+  if (signal?.aborted) end()
+  signal?.addEventListener('abort', end)
+  const timer = setTimeout(() => ending.abort(new Error('no response in time')), timeout)
+  try {
+    return await work(ending.signal)
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+    ending.abort()
+  }
+}
+
 /** Remaining milliseconds of an epoch that are too short for an answer to land. The next epoch is awaited. */
 const LAST_MS = 5_000
 const leftOf = ({ epoch }: NamedEpoch) => epoch.validUntil * 1000 - Date.now()
@@ -160,16 +182,8 @@ async function askQuorum(
   const { chain: which = options.chain ?? context.options.chain, signal, ...rest } = given
   // A numeric id needs no request. The client's service may itself be an unavailable operator.
   const chainId = typeof which === 'number' ? which : (await context.chain(which, { signal })).id
-  // Aborts requests that are no longer needed.
-  const ending = new AbortController()
-  const end = () => ending.abort(signal?.reason)
-  signal?.addEventListener('abort', end)
-  const timer = setTimeout(
-    () => ending.abort(new Error('no response in time')),
-    options.timeout ?? TIMEOUT_MS,
-  )
-  try {
-    const read = () => untilAborted(currentEpoch(operators, options, chainId, ending.signal), signal)
+  return limited(options, signal, async (ending) => {
+    const read = () => untilAborted(currentEpoch(operators, options, chainId, ending), signal)
     const known = epochs.get(chainId)
     let named: NamedEpoch | undefined =
       known && performance.now() - known.at < EPOCH_MS && leftOf(known) >= LAST_MS ? known : undefined
@@ -178,7 +192,7 @@ async function askQuorum(
       // The deadline must be before the end of the epoch, and operators refuse a deadline in the past.
       if (leftOf(named) < LAST_MS) {
         // After an abort, the second reading reports the operators that do not respond.
-        await pause(Math.max(0, Math.ceil(leftOf(named)) + 1), ending.signal).catch(() => {})
+        await pause(Math.max(0, Math.ceil(leftOf(named)) + 1), ending).catch(() => {})
         named = await read()
       }
       epochs.set(chainId, { ...named, at: performance.now() })
@@ -195,16 +209,12 @@ async function askQuorum(
       operators,
       Math.max(options.k, epoch.threshold),
       plain(asked),
-      ending.signal,
+      ending,
       (signed) => verifySignature(signed, { ...asked, quorum, operators: epoch.operators } as Expected),
     )
     const complete = await untilAborted(collected, signal)
     // The account in a response is not signed.
     const signers = complete.operators!.map((each) => ({ ...each, operator: epoch.operators[each.index]! }))
     return { ...complete, operators: signers, chainId, quorum }
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
-    ending.abort()
-  }
+  })
 }

@@ -279,6 +279,15 @@ describe('an answer of a quorum', () => {
     expect([valid, problems]).toEqual([true, []])
   })
 
+  test('is verified by the contract of the quorum, even if the service is unreachable', async () => {
+    const quorum = await geo({ attester: OTHER }).quorum({ operators: urls, k: 2, contract: QUORUM })
+    expect(await quorum.verify(answer)).toMatchObject({ valid: true, problems: [] })
+    down.add('http://two')
+    expect(await quorum.verify(answer, { provider: node })).toMatchObject({ valid: true, problems: [] })
+    const other = await geo().quorum({ operators: urls, k: 2 })
+    expect(await other.verify({ ...answer, quorum: OTHER! })).toMatchObject({ valid: false })
+  })
+
   test.each([
     ['has ended', [1, now - 61]],
     ['was replaced before it started', [now - 600, 0]],

@@ -98,9 +98,9 @@ async function signerProblems(
   const expected = options.attester ?? named?.quorum
   if (expected === undefined || !same(expected, quorum))
     return failed(
-      options.attester === undefined
+      expected === undefined
         ? `The answer is for the quorum ${quorum}, which neither the service nor the option attester names.`
-        : `The answer is for the quorum ${quorum}, not for ${options.attester}.`,
+        : `The answer is for the quorum ${quorum}, not for ${expected}.`,
     )
   const node = provider ?? options.providers?.[chainId]
   let epoch: Epoch | undefined
@@ -113,7 +113,7 @@ async function signerProblems(
     return {
       unknown: true,
       problems: [
-        `The operators of epoch ${number} are unknown: the service does not name them. Set an RPC endpoint of the chain.`,
+        `The operators of epoch ${number} are unknown without an RPC endpoint of the chain. Set one.`,
       ],
     }
   if (!epoch) return failed(`The contract has no epoch ${number}.`)
