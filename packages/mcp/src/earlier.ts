@@ -120,12 +120,13 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
  */
 async function verifyOfQuorum(
   { geo, quorum }: Tools,
-  { operators: _, ...answer }: QuorumAnswer,
+  answer: QuorumAnswer,
   signal: AbortSignal,
 ): Promise<Told<z.infer<typeof verified>>> {
+  const options = { logs: false, signal }
   const { valid, unknown, problems, operators } = await (quorum
-    ? quorum.verify(answer, { signal })
-    : geo.verifyQuorum(answer, { signal }))
+    ? quorum.verify(answer, options)
+    : geo.verifyQuorum(answer, options))
   const { deadline } = answer.answer
   const late = deadline <= Date.now() / 1000 ? ['Its deadline has passed.'] : []
   const sentence = operators.length > 0 ? sentenceOf(answer) : null

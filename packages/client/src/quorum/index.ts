@@ -100,7 +100,7 @@ export function quorumOf(context: Context, named: QuorumOptions): Quorum {
           const { quorum, epoch } = await currentEpoch(all, options, chainId, signal)
           return { quorum, epochs: [epoch] }
         })
-      return verifySigned(own, answer, namedOn, given)
+      return verifySigned(own, answer, namedOn, given, 'verify')
     },
   }
 }

@@ -174,6 +174,19 @@ describe('an answer of a quorum', () => {
     expect(toOperators().map(({ headers }) => headers.has('x-signature'))).toEqual([false, false])
   })
 
+  test('is verified without the logs of its operators, even with a policy', async () => {
+    const log = `log ${formatVerifierKey(logs[1]!.key)}\nquorum none\n`
+    const client = geo({ log })
+    expect(await client.verifyQuorum(answer)).toMatchObject({ valid: false })
+    asked.splice(0)
+    expect(await client.verifyQuorum(answer, { logs: false })).toMatchObject({
+      ...{ valid: true, problems: [], operators: [{ index: 0 }, { index: 2 }] },
+    })
+    expect(asked.filter(({ url }) => !url.startsWith(urls[1]!))).toEqual([])
+    epoch = { ...epoch, operators: [] }
+    expect(await client.verifyQuorum(answer, { logs: false })).toMatchObject({ valid: false })
+  })
+
   test('is not valid if it was altered', async () => {
     const content = answer.answer
     for (const changed of [

@@ -19,6 +19,10 @@ import { signersOf, type Signer } from './signatures'
 export interface VerifyQuorumOptions extends LoggedOptions {
   /** RPC endpoint from which the operators are read; default: that of createGeo({ providers }) */
   provider?: Provider
+  /**
+   * false: the transparency logs are not read. Anyone can have written the URLs of the operators in an answer
+   */
+  logs?: boolean
 }
 
 /** Result of verifying an answer of a quorum. */
@@ -31,7 +35,7 @@ export interface QuorumVerification {
   unknown: boolean
   /**
    * operators that signed, and the state of their signatures in their transparency logs, which are read only
-   * if the operators are those of the quorum
+   * if the operators are those of the quorum, and not with `logs: false`
    */
   operators: OperatorLogged[]
 }
@@ -60,10 +64,11 @@ export async function verifySigned(
   context: Pick<Context, 'options' | 'chain'>,
   answer: QuorumAnswer,
   namedOn: Named,
-  given: VerifyQuorumOptions = {},
+  given: VerifyQuorumOptions,
+  method = 'verifyQuorum',
 ): Promise<QuorumVerification> {
-  refuseUnknown('verifyQuorum', given, { policy: true, provider: true, signal: true })
-  const { provider, ...options } = given
+  refuseUnknown(method, given, { policy: true, provider: true, logs: true, signal: true })
+  const { provider, logs = true, ...options } = given
   let signers: Signer[]
   try {
     signers = await signersOf(answer)
@@ -75,10 +80,10 @@ export async function verifySigned(
     signerProblems(context, answer, signers, namedOn, provider),
     given.signal,
   )
-  if (untrusted.length > 0) {
-    // Anyone can have written the URLs in this answer, so they are not read.
+  // Anyone can have written the URLs in an answer that is not of the quorum, so they are not read.
+  if (!logs || untrusted.length > 0) {
     const operators = signers.map(({ signature: _, log: __, ...operator }) => operator)
-    return { valid: false, unknown, problems: untrusted, operators }
+    return { valid: untrusted.length === 0, unknown, problems: untrusted, operators }
   }
   const operators = await loggedByOperators(context, answer, options)
   const problems = logProblems(operators)
