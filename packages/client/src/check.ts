@@ -6,7 +6,7 @@ import {
   getAttestation,
   getProxiedAttester,
   type OnchainAttestation,
-  ZERO_HASH,
+  withAllFields,
 } from './eas'
 import { AlteredAnswerError, GeoError, SignerError, messageOf, refuseUnknown } from './errors'
 import type { Logged, OperatorLogged } from './log'
@@ -106,11 +106,7 @@ export async function checkAnswer(
   const now = Date.now() / 1000
   const { revocationTime, expirationTime } = attestation
   const content = answer && ('signers' in answer ? answer.answer : answer.attestation)
-  // Earlier versions of the service left out these fields.
-  const signed = content && {
-    ...content,
-    ...{ expirationTime: content.expirationTime ?? 0, refUID: content.refUID ?? ZERO_HASH },
-  }
+  const signed = content && withAllFields(content)
   const problems = [
     !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,
     unknown !== undefined && `The quorum of the service is unknown: ${unknown}`,

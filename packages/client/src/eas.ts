@@ -12,7 +12,7 @@ import {
 import { expandSignature, isCanonicalSignature } from '../../../src/eas/compact'
 import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
-import { AlteredAnswerError } from './errors'
+import { AlteredAnswerError, ConnectionError } from './errors'
 import { same } from './says'
 import { RevertedError, type Call, type ChainReader, type Hex } from './reader'
 import type { Answer, Chain, Claims } from './types'
@@ -292,9 +292,14 @@ export function expectedAttester(
   return otherAttesters.find((other) => same(other, named)) ?? attester
 }
 
+/** Adds the signed fields that earlier versions of the service left out, and reduced answers may lack. */
+export function withAllFields<C extends { expirationTime?: unknown; refUID?: unknown }>(content: C) {
+  return { ...content, expirationTime: content.expirationTime ?? 0, refUID: content.refUID ?? ZERO_HASH } as C
+}
+
 /**
  * Checks an answer as `checkSigned` does, for its contract on this chain and the attester `pinned`; default:
- * an attester of the service.
+ * an attester of the service. Throws a ConnectionError while the service does not name the contract.
  */
 export async function checkSignedOn(
   chain: Chain,
@@ -303,9 +308,13 @@ export async function checkSignedOn(
 ): Promise<{ attester: string; domain: Domain; layout: AttestLayout }> {
   const { attestation, delegatedAttestation: delegation } = answer
   const contract: { domain?: Domain } | null = delegation.submission === 'proxy' ? chain.proxy : chain
-  if (!contract?.domain)
-    throw new AlteredAnswerError(`The service has no contract of ${chain.slug} for this answer.`)
+  if (!contract) throw new AlteredAnswerError(`The service has no contract of ${chain.slug} for this answer.`)
   const { domain } = contract
+  if (!domain)
+    throw new ConnectionError(
+      `The service cannot sign for ${chain.slug} at the moment${chain.reason ? ` (${chain.reason})` : ''}, ` +
+        'and does not describe the contract that verifies the answer. Retry in a minute.',
+    )
   const attester = pinned ?? expectedAttester(chain, attestation.attester)
   return { attester, domain, ...(await checkSigned(answer, domain, attester)) }
 }
@@ -323,9 +332,9 @@ export async function checkSigned(
   domain: Domain,
   attester: string,
 ): Promise<{ legacy: boolean; layout: AttestLayout }> {
-  const { attestation, delegatedAttestation: delegation, attestByDelegation: call } = answer
-  const altered = (what: string) =>
-    new AlteredAnswerError(`The answer was altered: ${what}. Nothing was sent. Repeat the question.`)
+  const { delegatedAttestation: delegation, attestByDelegation: call } = answer
+  const attestation = withAllFields(answer.attestation)
+  const altered = (what: string) => new AlteredAnswerError(`The answer was altered: ${what}.`)
   if (!same(attestation.attester, attester))
     throw altered(`its attester is ${attestation.attester}, not ${attester}`)
   for (const name of ['attester', 'signature'] as const)
@@ -367,7 +376,7 @@ export async function checkSigned(
     signature,
   }
   const given = call && {
-    ...call.data,
+    ...withAllFields(call.data),
     ...{ schema: call.schema, attester: call.attester, deadline: call.deadline },
     signature: `${call.signature.r}${call.signature.s.slice(2)}${call.signature.v.toString(16)}`,
   }

@@ -17,7 +17,7 @@ import {
 } from '../../../src/tlog'
 import { RECORDS_ERRORS, type RecordsErrorKind } from '../../../src/errors'
 import { expandSignature } from '../../../src/eas/compact'
-import { checkSignedOn } from './eas'
+import { checkSignedOn, withAllFields } from './eas'
 import {
   AlteredAnswerError,
   ApiError,
@@ -292,7 +292,7 @@ async function leafOfAnswer(
     throw error
   }
   const { attester, domain, layout } = checked
-  const { schema, recipient, expirationTime, revocable, refUID, data } = attestation
+  const { schema, recipient, expirationTime, revocable, refUID, data } = withAllFields(attestation)
   const signature = expandSignature(attestation.signature)
   const hex = { attester, schema, recipient, refUID, signature, data }
   const content = {

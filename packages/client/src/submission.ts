@@ -2,7 +2,7 @@
 import { isSignedFirst } from './batch'
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
-import { GeoError, LandingError, ServiceVersionError } from './errors'
+import { AlteredAnswerError, GeoError, LandingError, ServiceVersionError } from './errors'
 import type { Call } from './reader'
 import type { Answer, BatchAnswer, Chain } from './types'
 
@@ -25,6 +25,12 @@ export interface Submission {
 export function chainIdOf(answer: Answer | BatchAnswer): number {
   if (typeof (answer as { chainId?: unknown } | undefined)?.chainId === 'number') return answer.chainId
   throw new GeoError('The answer has no chainId. Add it, as in land({ chainId: 84532, ...answer }, signer).')
+}
+
+/** Adds to the error of an altered answer that it is not sent. */
+function throwUnsent(error: unknown): never {
+  if (!(error instanceof AlteredAnswerError)) throw error
+  throw new AlteredAnswerError(`${error.message} Nothing was sent. Repeat the question.`)
 }
 
 /** Builds the transaction of an answer or batch, after checking it against the signed content. */
@@ -56,7 +62,8 @@ export async function submissionOf(
     )
   const attester = options.attester ?? expectedAttester(chain, answers[0]!.attestation.attester)
   const checked: { legacy: boolean }[] = []
-  for (const each of answers) checked.push(await checkSigned(each, contract.domain, attester))
+  for (const each of answers)
+    checked.push(await checkSigned(each, contract.domain, attester).catch(throwUnsent))
   const { legacy } = checked[0]!
   const data =
     'results' in answer
