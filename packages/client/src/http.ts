@@ -29,8 +29,8 @@ export interface Sending {
   signal?: AbortSignal
   /** false for a response without an end, such as a stream: no timeout applies */
   timed?: boolean
-  /** statuses besides 2xx that are valid responses */
-  accepted?: readonly number[]
+  /** True for a response besides 2xx that is valid. It must not read the body of the response itself. */
+  accepted?: (response: Response) => boolean | Promise<boolean>
 }
 
 /**
@@ -53,7 +53,7 @@ export function sender(options: HttpOptions): Send {
   const { retries = 3, timeout = 60_000, maxWait = 30 } = options
   const send = options.fetch ?? ((request: Request, init: RequestInit) => globalThis.fetch(request, init))
   const { host } = new URL(options.url)
-  return async (request, { signal, timed = true, accepted = [] } = {}) => {
+  return async (request, { signal, timed = true, accepted = () => false } = {}) => {
     const body = request.body ? new Uint8Array(await request.clone().arrayBuffer()) : undefined
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted()
@@ -75,7 +75,7 @@ export function sender(options: HttpOptions): Send {
           }),
           stopping,
         )
-        if (response.ok || accepted.includes(response.status))
+        if (response.ok || (await accepted(response)))
           return timed && response.body ? new Response(await response.arrayBuffer(), response) : response
         failure = await refusalOf(response, options.url)
         // The error of another server, such as a reverse proxy, does not state whether a retry may succeed.

@@ -87,10 +87,9 @@ describe('the state of an answer in the log', () => {
     published = () => Response.json({ policy })
   })
   /** A client of a service that serves this log, and returns `proof` if one is passed. */
-  const clientOf = (proof?: (leaf: string) => Response | Promise<Response>) =>
+  const clientOf = (proof?: (leaf: string) => Response | Promise<Response>, retries = 0) =>
     createGeo({
-      url: 'https://geo.example',
-      retries: 0,
+      ...{ url: 'https://geo.example', retries },
       fetch: async (input) => {
         const { pathname } = new URL((input as Request).url)
         const leaf = /^\/log\/v0\/proof\/(.*)$/.exec(pathname)?.[1]
@@ -213,6 +212,14 @@ describe('the state of an answer in the log', () => {
       await expect(clientOf().logged(answer)).rejects.toThrow(GeoError)
       published = () => Response.json({ policy: `log ${formatVerifierKey(log.key)}\nquorum none\n` })
     }
+  })
+
+  test('is read again after a 503 of a reverse proxy', async () => {
+    const { answer, entry } = await signed('answer', now - 50)
+    await log.append(entry).sign()
+    const responses = [async () => new Response('<h1>Service Unavailable</h1>', { status: 503 }), proofOf]
+    const geo = clientOf((leaf) => responses.shift()!(leaf), 1)
+    expect(await geo.logged(answer)).toMatchObject({ state: 'included' })
   })
 
   test('is missing, not pending, if the promised time is far in the future', async () => {

@@ -215,7 +215,7 @@ async function stateOf(
 
 /**
  * Requests a resource of the log. Returns responses that are not successful only if they are errors of the
- * service itself, of these kinds: those of a reverse proxy do not show what the log has.
+ * service itself, of these kinds: those of a reverse proxy do not show what the log has, and may be retried.
  */
 async function fromLog(
   { send, url }: Connection,
@@ -224,13 +224,12 @@ async function fromLog(
   signal: AbortSignal | undefined,
 ): Promise<Response> {
   const rows: readonly { status: number; message: string }[] = kinds.map((kind) => RECORDS_ERRORS[kind])
-  const sending = { accepted: rows.map(({ status }) => status), ...(signal && { signal }) }
-  const response = await send(new Request(`${url}/log/v0/${path}`), sending)
-  if (response.ok) return response
-  const failure = await refusalOf(response, url)
-  const isOwn = failure.constructor !== ApiError
-  if (!isOwn || rows.every(({ message }) => message !== failure.title)) throw failure
-  return response
+  const accepted = async (response: Response) => {
+    const failure = await refusalOf(response.clone(), url)
+    const isOwn = failure.constructor !== ApiError
+    return isOwn && rows.some((row) => row.status === failure.status && row.message === failure.title)
+  }
+  return send(new Request(`${url}/log/v0/${path}`), { accepted, ...(signal && { signal }) })
 }
 
 /**

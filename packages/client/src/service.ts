@@ -41,7 +41,8 @@ export function connect(given: GeoOptions): Connection {
   /** Reads an endpoint whose 503 response is a valid result. */
   const state = async <T>(path: string, given: { signal?: AbortSignal } = {}): Promise<T> => {
     refuseUnknown(path, given, SIGNAL_ONLY)
-    const response = await send(new Request(`${url}/${path}`), { ...given, accepted: [503] })
+    const accepted = ({ status }: Response) => status === 503
+    const response = await send(new Request(`${url}/${path}`), { ...given, accepted })
     return (await requireJson(response, url).json()) as T
   }
   return {

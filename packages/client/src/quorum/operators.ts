@@ -141,7 +141,8 @@ export async function quorumOfService(
   signal?: AbortSignal,
 ): Promise<Listed | undefined> {
   // A service without a quorum does not have the route.
-  const sending = { accepted: [404], ...(signal && { signal }) }
+  const accepted = ({ status }: Response) => status === 404
+  const sending = { accepted, ...(signal && { signal }) }
   const response = await send(new Request(`${url}/quorum/v0`), sending)
   if (!response.ok) return undefined
   const listed = (await requireJson(response, url).json()) as Listed[]
