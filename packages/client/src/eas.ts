@@ -23,7 +23,6 @@ import type { Answer, Chain, Claims } from './types'
  */
 
 export const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
-export const ZERO_ADDRESS: Hex = `0x${'0'.repeat(40)}`
 
 export const field = (type: string, name = ''): AbiParameter => ({ type, name })
 export const tuple = (type: string, components: AbiParameter[], name = ''): AbiParameter => ({

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createGeo } from './geo'
 import { queriesOf } from './queries'
+import { ZERO_ADDRESS } from './says'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -55,7 +56,7 @@ describe('an answer', () => {
   const ACCOUNT = `0x${'ab'.repeat(20)}`
   const answer = {
     ...{ operation: 'within:150', inputRefs: [FROM, TO] },
-    attestation: { schema: OTHER, recipient: ACCOUNT },
+    attestation: { attester: ACCOUNT, schema: OTHER, recipient: ACCOUNT },
   }
   const geoOf = (response: object) =>
     createGeo({ url: 'https://geo.example', chain: 1, fetch: async () => Response.json(response) })
@@ -73,8 +74,8 @@ describe('an answer', () => {
     [{ inputRefs: [TO, FROM] }, true],
     [{ inputRefs: [FROM] }, true],
     [{ inputRefs: [FROM, OTHER] }, true],
-    [{ attestation: { schema: FROM, recipient: ACCOUNT } }, true],
-    [{ attestation: { schema: OTHER, recipient: `0x${'ac'.repeat(20)}` } }, true],
+    [{ attestation: { ...answer.attestation, schema: FROM } }, true],
+    [{ attestation: { ...answer.attestation, recipient: `0x${'ac'.repeat(20)}` } }, true],
   ])('with the fields %j is of another question: %s', async (fields, isOther) => {
     const given = { ...answer, ...fields }
     const question = { operation: 'within', geometry: { uid: FROM }, target: TO, radius: 1.5 } as const
@@ -89,7 +90,27 @@ describe('an answer', () => {
 
   test('may have any reference of an input that is not an attestation', async () => {
     const geometry = { type: 'Point', coordinates: [1, 2], uid: OTHER } as const
-    expect(await isAltered(geoOf(answer).within([1, 2], geometry, 1.5))).toBe(false)
+    expect(await isAltered(geoOf(answer).within([1, 2], geometry, 1.5, terms))).toBe(false)
+  })
+
+  test('has the zero address as its recipient if the question names none', async () => {
+    const ask = (recipient: string) =>
+      geoOf({ ...answer, attestation: { ...answer.attestation, recipient } }).within(FROM, TO, 1.5)
+    expect(await isAltered(ask(ACCOUNT))).toBe(true)
+    expect(await isAltered(ask(ZERO_ADDRESS))).toBe(false)
+  })
+
+  test.each([
+    { inputRefs: undefined },
+    { inputRefs: [1, 2] },
+    { attestation: null },
+    { attestation: { ...answer.attestation, schema: undefined } },
+  ])('with the members %j is not read', async (fields) => {
+    const given = { ...answer, ...fields }
+    const unread = { name: 'ServiceVersionError' }
+    await expect(geoOf(given).within(FROM, TO, 1.5)).rejects.toMatchObject(unread)
+    for (const results of [[given], [null], {}])
+      await expect(geoOf({ results }).zones(TO, { prover: ACCOUNT })).rejects.toMatchObject(unread)
   })
 
   test.each([
@@ -98,8 +119,8 @@ describe('an answer', () => {
     [{ uids: [OTHER] }, true],
   ])('of the zones %j is of another zone: %s', async (zones, isOther) => {
     const response = { results: [{ ...answer, operation: 'contains' }] }
-    expect(await isAltered(geoOf(response).zones(TO, zones))).toBe(isOther)
-    expect(await isAltered(geoOf(response).zones(FROM, zones))).toBe(true)
+    expect(await isAltered(geoOf(response).zones(TO, zones, terms))).toBe(isOther)
+    expect(await isAltered(geoOf(response).zones(FROM, zones, terms))).toBe(true)
   })
 })
 

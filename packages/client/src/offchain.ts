@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { hashTypedData, recoverAddress } from 'viem'
 import { DOMAIN_NAME, FIELDS, expandSignature, offchainUid } from '../../../src/eas/portable'
-import { ZERO_ADDRESS, ZERO_HASH, keccakDigits, type AttestationData } from './eas'
-import { same } from './says'
+import { ZERO_HASH, keccakDigits, type AttestationData } from './eas'
+import { same, ZERO_ADDRESS } from './says'
 import { invalidInput, SignerError, messageOf } from './errors'
 import type { Hex } from './reader'
 import type { Wallet } from './signer'

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 import { encodeAbiParameters, isAddress, isHex, toHex } from 'viem'
 import { locationTypeOf } from '../../../src/location/names'
-import { ZERO_ADDRESS, ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
+import { ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
+import { ZERO_ADDRESS } from './says'
 import { describe, geometryOf, invalidPlace } from './geojson'
 import type { GeoJson, Position } from './position'
 import type { Hex } from './reader'

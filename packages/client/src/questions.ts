@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { writeLabel } from '../../../src/operations/lengths'
 import { OPERATION_ROWS, rowOf, type OperationName } from '../../../src/operations/table'
-import { same } from './says'
+import { same, ZERO_ADDRESS } from './says'
 import type { Answer, Claims } from './types'
 
 /**
@@ -34,7 +34,8 @@ export interface Asked extends Partial<Pick<Answer['attestation'], 'schema' | 'r
 
 /**
  * Returns the first field of an answer that differs from what was asked; undefined if none does. An input
- * that is not an attestation is not compared with its reference, which only the kernel can compute.
+ * that is not an attestation is not compared with its reference, which only the kernel can compute. The
+ * claims are not decoded: `land` compares them with the signed payload (checkSigned).
  */
 export function otherThanAsked(
   claims: Pick<Claims, 'operation' | 'inputRefs'>,
@@ -49,9 +50,8 @@ export function otherThanAsked(
   )
   if (claims.inputRefs.length !== uids.length) return 'inputRefs'
   if (uids.some((uid, i) => uid !== undefined && !same(claims.inputRefs[i]!, uid))) return 'inputRefs'
-  return (['schema', 'recipient'] as const).find(
-    (name) => asked[name] !== undefined && !same(attestation[name], asked[name]),
-  )
+  if (asked.schema !== undefined && !same(attestation.schema, asked.schema)) return 'schema'
+  return same(attestation.recipient, asked.recipient ?? ZERO_ADDRESS) ? undefined : 'recipient'
 }
 
 /** Returns the UID of an input that is an attestation. GeoJSON may have a foreign member `uid`. */

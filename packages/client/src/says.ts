@@ -60,6 +60,8 @@ export function timeOf(seconds: number): string {
   return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace('.000Z', 'Z')
 }
 
+export const ZERO_ADDRESS = `0x${'0'.repeat(40)}` as const
+
 /** Returns true if two hex strings are equal, ignoring the case of their letters. */
 export function same(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase()

@@ -176,10 +176,20 @@ const posterOf =
       `/compute/v0/${path}`,
       { body: plain(body), signal },
     )
-    if (typeof data !== 'object' || data === null)
-      throw new ServiceVersionError(`The service at ${url} returned no answer for ${path}.`)
+    if (typeof data !== 'object' || data === null) throw noAnswer(url, path)
     return (chainId === undefined ? data : { ...data, chainId }) as A
   }
+
+const noAnswer = (url: string, path: string) =>
+  new ServiceVersionError(`The service at ${url} returned no answer for ${path}.`)
+
+/** True for a member of a response that has the fields of an answer which are compared with the question. */
+function isAnswer(value: Partial<Pick<Answer, 'inputRefs' | 'attestation'>> | null): boolean {
+  const { attester, schema, recipient } = value?.attestation ?? {}
+  const { inputRefs } = value ?? {}
+  if (!Array.isArray(inputRefs)) return false
+  return [attester, schema, recipient, ...inputRefs].every((each) => typeof each === 'string')
+}
 
 function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Context['request'] {
   return async <A>(
@@ -192,6 +202,7 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
     const body = { chainId, ...withPoints(question), ...rest }
     const signed = await post<Answer | BatchAnswer>(endpoint, body, signal, chainId)
     const answers = 'results' in signed ? signed.results : [signed]
+    if (!(Array.isArray(answers) && answers.every(isAnswer))) throw noAnswer(all.url, endpoint)
     const asked = askedOf(endpoint, body, answers)
     if (answers.length !== asked.length)
       throw new AlteredAnswerError(

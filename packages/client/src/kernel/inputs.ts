@@ -24,7 +24,8 @@ import {
   type LocationSchema,
   type Payload,
 } from '../../../../src/location/payload'
-import { ZERO_ADDRESS, keccakDigits, schemaUid, type Schema } from '../eas'
+import { keccakDigits, schemaUid, type Schema } from '../eas'
+import { ZERO_ADDRESS } from '../says'
 import { InvalidInputError, messageOf } from '../errors'
 import { positionAsPoint, type GeoJson, type Position } from '../position'
 import type { PrivatePlace } from '../private'

@@ -5,7 +5,8 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { encodeNumericResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import { quorumOf } from '.'
-import { ZERO_ADDRESS, ZERO_HASH } from '../eas'
+import { ZERO_HASH } from '../eas'
+import { ZERO_ADDRESS } from '../says'
 import type { Context } from '../context'
 
 const OPERATOR = privateKeyToAccount(`0x${'1'.repeat(64)}`)

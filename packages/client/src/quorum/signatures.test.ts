@@ -4,7 +4,8 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
 import { encodeBooleanResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
-import { ZERO_ADDRESS, ZERO_HASH } from '../eas'
+import { ZERO_HASH } from '../eas'
+import { ZERO_ADDRESS } from '../says'
 import { verifySignature, type Expected } from './signatures'
 
 const OPERATOR = privateKeyToAccount(`0x${'1'.repeat(64)}`)

@@ -2,10 +2,10 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
-import { decodeClaims, ZERO_ADDRESS, ZERO_HASH } from '../eas'
+import { decodeClaims, ZERO_HASH } from '../eas'
 import { AlteredAnswerError, messageOf } from '../errors'
 import { otherThanAsked, type Asked } from '../questions'
-import { same } from '../says'
+import { same, ZERO_ADDRESS } from '../says'
 import type { Hex } from '../reader'
 import type { QuorumAnswer, QuorumContent, QuorumOperator, QuorumSignature } from '../types'
 
@@ -159,7 +159,6 @@ async function readSigners(
 /** True if a payload answers the question on the requested terms. */
 function isAsked(answer: QuorumContent, expected: Expected): boolean {
   const claims = decodeClaims(answer.data as Hex)
-  const asked = { ...expected, recipient: expected.recipient ?? ZERO_ADDRESS }
   return (
     claims !== undefined &&
     answer.epoch === expected.epoch &&
@@ -167,6 +166,6 @@ function isAsked(answer: QuorumContent, expected: Expected): boolean {
     answer.expirationTime === expected.expirationTime &&
     same(answer.refUID, ZERO_HASH) &&
     claims.timestamp === expected.timestamp &&
-    otherThanAsked(claims, answer, asked) === undefined
+    otherThanAsked(claims, answer, expected) === undefined
   )
 }

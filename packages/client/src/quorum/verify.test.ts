@@ -13,7 +13,8 @@ import {
   toHex,
 } from '../../../../src/tlog'
 import { MemoryLog, seededKey } from '../../../../test/tlog'
-import { ZERO_ADDRESS, ZERO_HASH } from '../eas'
+import { ZERO_HASH } from '../eas'
+import { ZERO_ADDRESS } from '../says'
 import { createGeo } from '../geo'
 import type { GeoOptions } from '../context'
 import type { Answer, QuorumAnswer } from '../types'
