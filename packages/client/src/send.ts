@@ -208,7 +208,7 @@ export function readAfter<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const what = `The transaction ${transactionHash} succeeded, but its result`
-  return readLate(what, read, signal, transactionHash)
+  return readLate(what, read, { signal, transactionHash })
 }
 
 /**
@@ -218,8 +218,11 @@ export function readAfter<T>(
 export async function readLate<T>(
   what: string,
   read: () => Promise<T | undefined>,
-  signal?: AbortSignal,
-  transactionHash?: string,
+  {
+    signal,
+    transactionHash,
+    interval = POLL_MS,
+  }: { signal?: AbortSignal; transactionHash?: string; interval?: number },
 ): Promise<T> {
   const end = performance.now() + BEHIND_MS
   for (;;) {
@@ -231,10 +234,11 @@ export async function readLate<T>(
       failure = messageOf(error)
     }
     if (performance.now() > end)
-      throw new ConnectionError(`${what} could not be read: ${failure}. Do not send it again.`, {
-        transactionHash,
-      })
-    await pause(POLL_MS, signal)
+      throw new ConnectionError(
+        `${what} could not be read: ${failure}.${transactionHash ? ' Do not send it again.' : ''}`,
+        { transactionHash },
+      )
+    await pause(interval, signal)
   }
 }
 

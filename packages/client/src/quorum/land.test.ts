@@ -82,7 +82,19 @@ const landOn = (wallet: ReturnType<typeof walletOn>, changes: Partial<QuorumAnsw
   )
 const setClock = (seconds: number) => vi.spyOn(Date, 'now').mockReturnValue(seconds * 1000)
 beforeEach(() => void setClock(TIME + 1))
-afterEach(() => vi.restoreAllMocks())
+afterEach(() => void (vi.restoreAllMocks(), vi.useRealTimers()))
+/** Result of work, whose pauses take no time. */
+async function withoutPauses<T>(work: () => Promise<T>): Promise<T> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  let isDone = false
+  const result = work().finally(() => (isDone = true))
+  result.catch(() => {})
+  while (!isDone) {
+    await vi.advanceTimersByTimeAsync(500)
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+  return result
+}
 
 describe('an answer of a quorum', () => {
   test('is not sent if a member differs from the signed content', async () => {
@@ -138,7 +150,15 @@ describe('an answer of a quorum that the contract refuses', () => {
     let looks = 0
     const request: typeof wallet.request = async (call) =>
       call.method === 'eth_getLogs' && looks++ === 0 ? [] : wallet.request(call)
-    expect(await landOn({ request })).toMatchObject({ uid: UID, already: true })
+    expect(await withoutPauses(() => landOn({ request }))).toMatchObject({ uid: UID, already: true })
+  })
+  test('is searched for a minute, every five seconds', async () => {
+    const wallet = walletOn(refusals.AlreadyUsed, false)
+    const request = vi.spyOn(wallet, 'request')
+    await expect(withoutPauses(() => landOn(wallet))).rejects.toMatchObject({
+      ...{ name: 'ConnectionError', retryable: true, transactionHash: undefined, message: sentence() },
+    })
+    expect(request.mock.calls.filter(([{ method }]) => method === 'eth_getLogs')).toHaveLength(14)
   })
   test('is not searched for a key that a resolver has used', async () => {
     await expect(land(usedKey(hash('8')), true)).rejects.toMatchObject({ contractError: 'AlreadyUsed' })

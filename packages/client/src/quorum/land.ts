@@ -85,7 +85,9 @@ export async function landQuorum(
     }
     // The resolver of a schema may have an error AlreadyUsed as well, with another key.
     if (error.contractError === 'AlreadyUsed' && same(error.revertData!.slice(10), digest.slice(2)))
-      return readLate('The answer has landed, but its attestation', before, signal)
+      return readLate('The answer has landed, but its attestation', before, {
+        ...{ signal, transactionHash: error.transactionHash, interval: SEARCH_MS },
+      })
     if (error.contractError !== 'DeadlinePassed') throw error
     // The contract checks the deadline first, so an answer that has landed is refused for its deadline later.
     const found = await before()
@@ -120,6 +122,8 @@ function tooLate({ answer }: QuorumAnswer, refused?: LandingError): LandingError
   )
 }
 
+/** Milliseconds between two searches for an attestation, each of which sends many requests. */
+const SEARCH_MS = 5_000
 /** Milliseconds between two attempts to land an answer of an epoch that begins with the next block. */
 const BLOCK_MS = 1_000
 
