@@ -27,7 +27,9 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
   5:
     'problem with the key: permissions of the key file, passphrase, RPC endpoint of another ' +
     'chain, or too little balance',
-  6: 'the answer is altered or by another attester; or it did not land, or the place was not attested',
+  6:
+    'the answer is altered or by another attester; or it did not land, the place was not attested, or its ' +
+    'transaction may still be included',
   7: 'rate limit: the message says when to retry',
   70: 'internal error of this program',
   130: 'ended by Ctrl-C',
@@ -59,6 +61,8 @@ export async function exitCodeOf(error: unknown): Promise<number> {
   // Retry-After if its database or an RPC endpoint is unavailable.
   if (error instanceof kinds.ApiError && error.status >= 500 && !(error instanceof kinds.InvalidInputError))
     return error.retryAfter !== undefined || error.status > 501 ? EXIT.unreachable : EXIT.refused
+  // The transaction was sent, so a script must not run the command again as after another failed connection.
+  if (error instanceof kinds.ConnectionError && error.transactionHash !== undefined) return EXIT.landing
   const codes = [
     [kinds.InvalidInputError, EXIT.usage],
     [kinds.RateLimitedError, EXIT.limited],
