@@ -1,6 +1,14 @@
 import type { BlockRef, HeadReader } from '../chain'
 import { repeat } from '../retry'
-import { NotFinalError, finalBlock, followsHead, noteUnproven, spendAuditCalls, unaudited } from './store'
+import {
+  NotFinalError,
+  finalBlock,
+  followsHead,
+  noteUnproven,
+  spendAuditCalls,
+  unaudited,
+  unreadHistoryEnd,
+} from './store'
 import { PostponedRanges, pauseAfter } from './postponed'
 import {
   OrphanedLogError,
@@ -54,7 +62,7 @@ export function auditOutcome(findings: Pick<Findings, 'events' | 'repaired' | 'u
 const BLOCKS_AT_ONCE = 100
 /**
  * Minimum number of new final blocks in a range that is reread. Proofs come first, and blocks that they cover
- * need no rereading.
+ * need no rereading. The history of a schema is also reread in shorter ranges, because answers depend on it.
  */
 const REREAD_AT_LEAST = 2_000
 /** Number of JSON-RPC calls for rereading after which the audit checks its budget again. */
@@ -66,11 +74,14 @@ const LOOK_MS = 1_000
 const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
 /**
- * Share of a day's calls that is reserved for new blocks and for blocks that could not be proven. Old history
- * gets the remaining calls.
+ * Share of a day's calls that is reserved for new blocks, blocks that could not be proven, and the history of
+ * schemas. Other history gets the remaining calls.
  */
 const KEPT_SHARE = 0.5
-/** Number of calls by which blocks in doubt, which cannot wait, may exceed the budget. */
+/**
+ * Number of calls by which blocks in doubt and the history of schemas, which cannot wait, may exceed the
+ * budget.
+ */
 const RESERVE = 2_000
 /** Maximum distance of a new block from the last final block, in blocks. */
 const NEW_BLOCKS = 5_000
@@ -90,7 +101,7 @@ const MOST_FAILED_IN_ROW = 3
  *   which logs it has.
  *
  * Blocks that were proven at the head cost no call. Other proofs have a daily budget of calls, part of which
- * is reserved for new blocks.
+ * is reserved for new blocks and the history of schemas.
  */
 export class Auditor {
   private readonly ranges: RangeAuditor
@@ -252,10 +263,12 @@ export class Auditor {
    */
   private async rereadNext(finalHeight: number, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database } = this.options
-    const isEnough = ({ from, to }: BlockRange) => to - from + 1 >= REREAD_AT_LEAST
-    this.rereading ??= (await unaudited(database.query, chain, 'reread', finalHeight)).find(isEnough)
+    const late = await unreadHistoryEnd(database.query, chain, finalHeight)
+    this.rereading ??= (await unaudited(database.query, chain, 'reread', finalHeight)).find(
+      ({ from, to }) => from < late || to - from + 1 >= REREAD_AT_LEAST,
+    )
     if (!this.rereading) return undefined
-    const kept = KEPT_SHARE * callsPerSecond * DAY_SECONDS
+    const kept = this.rereading.from < late ? -RESERVE : KEPT_SHARE * callsPerSecond * DAY_SECONDS
     if (callsPerSecond > 0 && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < kept)
       return undefined
     const { to } = this.rereading

@@ -21,8 +21,10 @@ import {
 } from '../location'
 import { Rpc } from '../rpc'
 import { LOCATION_SCHEMAS } from '../settings/types'
+import { Auditor } from './audit'
+import { BodyReader } from './bodies'
 import { Registry } from './registry'
-import { Database } from './store'
+import { Database, noteHistoryRead } from './store'
 
 /** Tests with schemas registered on a real chain and a limit of 40 schemas, two per account. */
 const MOST = 40
@@ -291,6 +293,47 @@ test('the schema registry stores what the audit must read of a schema whose text
       text.uid,
     ]),
   ).toEqual([{ fields: text.fields, block: firstBlock }])
+})
+
+test('the audit reads the history of a schema, also in few blocks and with a spent budget', async () => {
+  const { firstBlock, finality, eas } = chain.chain
+  const number = (await chain.provider.getBlockNumber()) + 10
+  await mine(chain, 10 + finality)
+  const { hash } = (await chain.provider.getBlock(number))!
+  const bodies = new BodyReader(rpc, eas)
+  const auditor = new Auditor({
+    ...{ chain: chain.chain, rpc, registry, bodies, database: connection, log: SILENT },
+  })
+  const unread = () =>
+    rows(database.url, 'SELECT FROM location_schema WHERE watched AND read_from > block_number')
+  await rows(
+    database.url,
+    'UPDATE chain_status SET final_height = $1, final_hash = $2, indexed_height = $1, head_height = $1',
+    [number, hash],
+  )
+  for (const callsPerSecond of [0, 0.05]) {
+    await rows(
+      database.url,
+      `UPDATE chain_status SET reread = $1, proven = '{}', audit_calls = -1000, audit_calls_at = now()`,
+      [`{[${firstBlock},${number - 5}),[${number - 4},${number}]}`],
+    )
+    await rows(database.url, 'UPDATE location_schema SET read_from = $1 WHERE watched', [number - 2])
+    await noteHistoryRead(connection.query, chain.chain)
+    expect(await unread()).not.toEqual([])
+    const ended = new AbortController()
+    const following = auditor.follow(callsPerSecond, ended.signal)
+    await expect.poll(unread).toEqual([])
+    ended.abort()
+    await following
+  }
+})
+
+test('the schema registry notes at its start the histories that an earlier version has read', async () => {
+  await rows(database.url, 'UPDATE location_schema SET read_from = block_number + 1 WHERE watched')
+  await load(true, LOCATION_SCHEMAS.parse('-*').policy)
+  expect(
+    await rows(database.url, 'SELECT FROM location_schema WHERE watched AND read_from > block_number'),
+  ).toEqual([])
 })
 
 testSentences()

@@ -27,6 +27,7 @@ import { SchemaRoom, SEVERAL } from './schema-room'
 import {
   foundSchemas,
   insertSchemas,
+  noteHistoryRead,
   noteSchemas,
   noteWatched,
   schemaUses,
@@ -200,6 +201,7 @@ export class Registry implements LogSelection {
       for (const schema of unregistered) this.found.set(schema.uid, schema)
       for (const { uid, readFrom } of await noteWatched(query, chain, this.watchedUids(), added))
         this.found.set(uid, { ...this.found.get(uid)!, readFrom })
+      await noteHistoryRead(query, chain)
       return added
     })
   }

@@ -86,6 +86,19 @@ export async function noteHistoryRead(query: Query, chain: Chain): Promise<void>
   )
 }
 
+/**
+ * Returns the block before which the audit must cover all blocks, because the history of a schema is unread
+ * although its last block is final; 0 if there is no such schema.
+ */
+export async function unreadHistoryEnd(query: Query, chain: Chain, finalHeight: number): Promise<number> {
+  const [late] = await query<{ end: number | null }>(
+    `SELECT max(read_from) AS end FROM location_schema
+     WHERE chain = $1 AND watched AND read_from > block_number AND read_from <= $2::int + 1`,
+    [chain.slug, finalHeight],
+  )
+  return late!.end ?? 0
+}
+
 export async function insertSchemas(
   query: Query,
   chain: Chain,
