@@ -295,6 +295,46 @@ test('the schema registry stores what the audit must read of a schema whose text
   ).toEqual([{ fields: text.fields, block: firstBlock }])
 })
 
+test('the schema registry reads no history again when it reads a registration late', async () => {
+  const added = locationSchema(`string srs,string location_type,string location,uint64 field${made}`)
+  addLocationSchemas([added])
+  const state = async () => {
+    const [row] = await rows<{
+      from: number
+      block: number
+      last: number
+      registerer: string
+      reread: string
+    }>(
+      database.url,
+      `SELECT read_from AS from, block_number AS block, indexed_height AS last, registerer, reread::text
+       FROM location_schema JOIN chain_status USING (chain) WHERE uid = $1`,
+      [added.uid],
+    )
+    return row!
+  }
+  registry = await load(true)
+  const { firstBlock: block } = chain.chain
+  const { last } = await state()
+  expect(await state()).toMatchObject({ from: last + 1, block, registerer: null, reread: '{}' })
+  await rows(database.url, "UPDATE chain_status SET reread = '{[1,9)}'")
+  await register(testAccount(1).address)
+  const registrations = next
+  for (const unread of [true, false]) {
+    // Without a row, its text is known since the first block.
+    if (!unread) await rows(database.url, 'DELETE FROM location_schema WHERE uid = $1', [added.uid])
+    registry = await load(true)
+    next = registrations
+    await read()
+    const { from, ...found } = await state()
+    expect(found).toMatchObject({ registerer: testAccount(1).address.toLowerCase(), reread: '{[1,9)}' })
+    expect(found.block).toBeGreaterThan(block)
+    expect(from).toBe(unread ? last + 1 : found.block)
+    const event = { schemaUid: added.uid, attester: ZeroAddress, blockNumber: found.block + 1 }
+    expect(registry.isHistory(event)).toBe(unread)
+  }
+})
+
 test('the audit reads the history of a schema, also in few blocks and with a spent budget', async () => {
   const { firstBlock, finality, eas } = chain.chain
   const number = (await chain.provider.getBlockNumber()) + 10

@@ -135,7 +135,8 @@ export class Registry implements LogSelection {
       this.room.use(uid, attester)
     for (const schema of fresh) {
       const { uid } = schema
-      this.seen.add(uid)
+      // The row of a schema that is known from the start may lack its registration.
+      if (schema.registerer !== null || !this.own.has(uid)) this.seen.add(uid)
       const isOnTop = this.isOnTop(uid)
       const watched = isOnTop || (schema.watched && mayBeRead(this.options.policy, uid))
       if (watched && !isOnTop) this.room.put(schema)
@@ -207,11 +208,10 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Returns the schemas known from the start among those that were added, without registrations. The first
-   * block of the chain then stands for that of their registration.
+   * Returns the schemas known from the start among those that were added. The first block of the chain stands
+   * for that of their registration until it is read.
    */
   private unregistered(added: readonly string[]): FoundSchema[] {
-    if (this.follows) return []
     const { firstBlock } = this.options.chain
     return added
       .filter((uid) => this.own.has(uid) && !this.found.has(uid))

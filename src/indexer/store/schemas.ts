@@ -99,27 +99,31 @@ export async function unreadHistoryEnd(query: Query, chain: Chain, finalHeight: 
   return late!.end ?? 0
 }
 
+/** Inserts schemas, and returns them with the `readFrom` of their rows, which may be that of earlier rows. */
 export async function insertSchemas(
   query: Query,
   chain: Chain,
   schemas: readonly FoundSchema[],
-): Promise<void> {
-  await query(
+): Promise<FoundSchema[]> {
+  const rows = await query<Pick<FoundSchema, 'uid' | 'readFrom'>>(
     `INSERT INTO location_schema (chain, uid, fields, resolver, revocable, registerer, block_number, watched, read_from)
      SELECT $1, uid, fields, resolver, revocable, registerer, block, watched, "readFrom"
      FROM json_to_recordset($2) AS found (uid text, fields text, resolver text, revocable boolean, registerer text,
        block integer, watched boolean, "readFrom" integer)
      ON CONFLICT (chain, uid) DO UPDATE SET block_number = excluded.block_number, watched = excluded.watched,
-       read_from = CASE WHEN location_schema.watched THEN location_schema.read_from ELSE greatest(location_schema.read_from, excluded.read_from) END`,
+       registerer = coalesce(excluded.registerer, location_schema.registerer), read_from = greatest(location_schema.read_from, excluded.read_from)
+     RETURNING uid, read_from AS "readFrom"`,
     [chain.slug, JSON.stringify(schemas)],
   )
+  const readFrom = new Map(rows.map((row) => [row.uid, row.readFrom]))
+  return schemas.map((schema) => ({ ...schema, readFrom: readFrom.get(schema.uid)! }))
 }
 
 /**
  * Stores schemas that were found, and marks the schemas in `left` that they replaced. Returns the found ones
  * with `readFrom`. `isIndexer`: this process indexes the schemas from now on. Blocks already indexed after a
- * registration were read without the schema, so the audit reads and proves them again. Schemas that another
- * process finds are new to the indexer at its next start.
+ * registration were read without the schema, unless the indexer watches it already, so the audit reads and
+ * proves them again. Schemas that another process finds are new to the indexer at its next start.
  */
 export function storeSchemas(
   database: Database,
@@ -130,16 +134,18 @@ export function storeSchemas(
 ): Promise<FoundSchema[]> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
-    const [status] = await query<{ copied: number | null; last: number | null }>(
-      'SELECT indexed_height AS copied, greatest(indexed_height, head_height) AS last FROM chain_status WHERE chain = $1',
+    const [status] = await query<{ copied: number | null; last: number | null; indexed: string[] }>(
+      'SELECT indexed_height AS copied, greatest(indexed_height, head_height) AS last, schemas AS indexed FROM chain_status WHERE chain = $1',
       [chain.slug],
     )
     const copied = status?.copied ?? -1
-    const schemas = found.map((schema) => ({
-      ...schema,
-      readFrom: schema.block <= copied ? status!.last! + 1 : schema.block,
-    }))
-    await insertSchemas(query, chain, schemas)
+    const isLate = ({ uid, block }: Pick<FoundSchema, 'uid' | 'block'>) =>
+      block <= copied && !status!.indexed.includes(uid)
+    const schemas = await insertSchemas(
+      query,
+      chain,
+      found.map((schema) => ({ ...schema, readFrom: isLate(schema) ? status!.last! + 1 : schema.block })),
+    )
     if (left.length)
       await query('UPDATE location_schema SET watched = false WHERE chain = $1 AND uid = ANY($2)', [
         chain.slug,
@@ -147,7 +153,7 @@ export function storeSchemas(
       ])
     if (!isIndexer) return schemas
     const watched = schemas.filter((schema) => schema.watched)
-    const late = watched.filter(({ block }) => block <= copied).map(({ block }) => block)
+    const late = watched.filter(isLate).map(({ block }) => block)
     const kept = late.length ? `* int8multirange(int8range(NULL, ${Math.min(...late)}))` : ''
     // A replaced schema counts as new if it returns: the audit then reads its history.
     await query(
