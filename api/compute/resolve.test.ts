@@ -107,7 +107,9 @@ test('the input resolver requires that the history of a schema is read before it
   const resolver = new Resolver({ store, measurer: new Measurer(), ...OPTIONS })
   await expect(resolver.requireFresh(reader, 'read')).resolves.toBeUndefined()
   for (const schema of ['added', undefined])
-    await expect(resolver.requireFresh(reader, schema)).rejects.toThrow(UnavailableError)
+    await expect(resolver.requireFresh(reader, schema)).rejects.toMatchObject({
+      ...{ name: 'UnavailableError', retryAfter: 600 },
+    })
 })
 
 test('the input resolver names another chain that has a UID, but never the requested chain', async () => {

@@ -13,6 +13,8 @@ import { SharedRead } from '../http/shared'
 import { doubtAbout, type IndexState, type InputRow, type Store } from '../store'
 
 const INDEX_STATE_SHARED_MS = 250
+/** Seconds until a retry while the history of a schema is read, which takes minutes to hours. */
+const HISTORY_SECONDS = 600
 
 export interface ResolverOptions extends OffchainOptions {
   store: Store
@@ -172,14 +174,15 @@ export class Resolver {
     const { store, indexMaxAgeSeconds, maxLagSeconds } = this.options
     const state = await this.indexState(chain)
     const isLocal = await reader.isLocal()
-    const doubt =
-      doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, isLocal, chain.blockMs) ??
-      ((await store.readsHistory(chain.slug, schema))
-        ? 'the indexer still reads the history of an added schema'
-        : undefined)
+    const doubt = doubtAbout(state, indexMaxAgeSeconds || maxLagSeconds, isLocal, chain.blockMs)
     if (doubt !== undefined)
       throw new UnavailableError(
         `The indexed attestations of ${chain.slug} may be incomplete: ${doubt}. Name the zones by uids, or retry later.`,
+      )
+    if (await store.readsHistory(chain.slug, schema))
+      throw new UnavailableError(
+        `The indexer still reads the history of a schema on ${chain.slug}, so it may lack attestations. Name the zones by uids, or retry later.`,
+        { retryAfter: HISTORY_SECONDS },
       )
   }
 
