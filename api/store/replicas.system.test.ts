@@ -218,6 +218,9 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`an API with replicas${needs}`, () 
     const store = copy()
     const input = () => store.inputByUid('celo', uidOf(written), false)
     expect(await seen(store)).toBe(written)
+    // Only records of indexed schemas are trusted without the chain.
+    const schemas = 'SELECT chain, array_agg(DISTINCT schema_uid) FROM location_record GROUP BY chain'
+    await rows(primary!.url, `INSERT INTO chain_status (chain, schemas) ${schemas}`)
     expect(await input()).toMatchObject({ revoked: false })
     const [state] = await store.recordStates()
     for (const server of [one!, two!])
