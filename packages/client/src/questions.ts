@@ -26,7 +26,7 @@ export function methodsOf<Methods>(
   ) as Methods
 }
 
-/** Terms that an answer must have: the operation, its inputs and numbers by their names, and more. */
+/** Terms of an answer: the operation, its inputs and numbers by name, the schema and the recipient. */
 export interface Asked extends Partial<Pick<Answer['attestation'], 'schema' | 'recipient'>> {
   operation: OperationName
   [name: string]: unknown

@@ -206,7 +206,7 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
     const asked = askedOf(endpoint, body, answers)
     if (answers.length !== asked.length)
       throw new AlteredAnswerError(
-        `The service returned ${answers.length} answers to ${asked.length} questions. Do not use them.`,
+        `Expected ${asked.length} answers from the service, got ${answers.length}. Do not use them.`,
       )
     for (const [i, answer] of answers.entries()) {
       const { attestation } = answer
