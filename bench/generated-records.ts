@@ -126,7 +126,7 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
     bench.progress('indexes', i + 1, indexes.length)
   }
   await client.query('ALTER TABLE location_record ENABLE TRIGGER USER')
-  await client.query('TRUNCATE record_state, record_hour, record_cell, record_count, record_uncounted')
+  await client.query('TRUNCATE record_state, record_hour, record_cell, record_group, record_uncounted')
   await client.query(
     `INSERT INTO record_state (chain, total, revoked) SELECT chain, count(*), count(*) FILTER (WHERE revoked) FROM location_record GROUP BY chain`,
   )
@@ -142,7 +142,7 @@ export async function fill(bench: Bench, client: Client, from: number, to: numbe
   await client.query(
     `INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state; SELECT count_records(chain, 2000000000) FROM record_state`,
   )
-  await client.query('VACUUM (ANALYZE) location_record, record_cell, record_count')
+  await client.query('VACUUM (ANALYZE) location_record, record_cell, record_group')
 }
 
 /** Positions of the cities, the one with the most records first. */

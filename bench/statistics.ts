@@ -64,5 +64,10 @@ function kindsOf(size: number): Record<string, { query: string; sql: string }> {
       query: `by=geohash:3&fromTimestamp=${from}`,
       sql: grouped('ST_GeoHash(ST_Centroid(geom), 3)', recent),
     },
+    // Plain SQL has no H3 cells.
+    'a time, by H3 cell': {
+      query: `by=h3:9&fromTimestamp=${from}`,
+      sql: grouped('longitude, latitude', recent),
+    },
   }
 }

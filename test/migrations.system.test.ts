@@ -9,6 +9,8 @@ import { project, type ChainEvent } from '../src/indexer/project'
 import { watchedOf } from '../src/indexer/registry'
 import { EventKind } from '../src/model'
 import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, migrate, rows } from './database'
+import { insertRecordsSql } from '../bench/generated-records'
+import { expectCounts } from './invariants'
 import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
 
 /** Migrations from db/migrations/load.js, oldest first. */
@@ -205,6 +207,39 @@ test('DatabaseEpochs and its down preserve the epoch of a database', async () =>
     expect([after.since, after.origin.startsWith(`${before.origin}/`)]).toEqual([before.since, true])
     undoFrom(database.url, 'DatabaseEpochs')
     expect(await epochAfter(database.url, 'undone')).toEqual(before)
+  } finally {
+    await database.drop()
+  }
+})
+test('RecordGroups and its down preserve the counts of groups', async () => {
+  const database = await createDatabase()
+  const counts = () =>
+    rows(
+      database.url,
+      'SELECT * FROM record_count WHERE total <> 0 ORDER BY dimension, chain, value, revoked',
+    )
+  const revoke = () =>
+    rows(database.url, `UPDATE location_record SET revoked = NOT revoked WHERE block_number % 7 = 3`)
+  try {
+    await migrateTo(database.url, indexOf('RecordGroups'))
+    await rows(database.url, insertRecordsSql(), [1, 300])
+    await rows(
+      database.url,
+      `UPDATE location_record SET area_square_centimeters = CASE location_type WHEN 'geojson-polygon' THEN block_number END,
+         length_centimeters = CASE location_type WHEN 'geojson-linestring' THEN block_number END`,
+    )
+    await revoke()
+    const before = await counts()
+    migrate(database.url)
+    expect(await counts()).toEqual(before)
+    await revoke()
+    for (const { slug } of CHAINS) await expectCounts(database.url, slug)
+    const after = await counts()
+    expect(after).not.toEqual(before)
+    undoFrom(database.url, 'RecordGroups')
+    expect(await counts()).toEqual(after)
+    await revoke()
+    expect(await counts()).toEqual(before)
   } finally {
     await database.drop()
   }

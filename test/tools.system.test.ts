@@ -79,7 +79,7 @@ test('replay counts and measures the records of a chain without an indexer, and 
   )
   expect((await command('replay', '--chain', 'celo')).code).toBe(1)
   await sql(`UPDATE location_record SET memo = memo || '!' WHERE chain = 'celo'`)
-  await sql(`DELETE FROM record_count WHERE chain = 'celo'`)
+  await sql(`DELETE FROM record_group WHERE chain = 'celo'`)
   await sql(`INSERT INTO record_uncounted VALUES ('celo', '-infinity')`)
   await sql(`UPDATE chain_status SET reading = 3`)
   const sums = '/api/v0/location-records/stats?by=chain&sum=area&chain=celo'

@@ -427,7 +427,7 @@ describe('groups of records', () => {
     const each: Case = { by: ['prover', 'chain'], top: 100, sum: ['area'], filters: [] }
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     await sql(
-      `DELETE FROM record_count; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state`,
+      `DELETE FROM record_group; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state`,
     )
     expectClose((await ask(queryOf(each))).body, expected(each))
     // Adds and changes records during the count, with times before and after the counted period.
@@ -475,7 +475,7 @@ describe('groups of records', () => {
     const store = new Store(database.url, () => {})
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     const states = [
-      `DELETE FROM record_count; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state ON CONFLICT DO NOTHING`,
+      `DELETE FROM record_group; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state ON CONFLICT DO NOTHING`,
       `SELECT count_records(chain, 10) FROM record_state`,
       `SELECT count_records(chain, 1000000) FROM record_state`,
     ]

@@ -114,7 +114,7 @@ test('the indexer leaves records of its own version unchanged', async () => {
 })
 
 test('the indexer counts older records for statistics, and logs the start and the end', async () => {
-  await sql('DELETE FROM record_count')
+  await sql('DELETE FROM record_group')
   await sql(`INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state`)
   // Records of one second are counted together: the first ones, or all of them.
   const percent = await countRecords(database.query, LOCAL_CHAIN, 1)

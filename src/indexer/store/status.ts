@@ -89,7 +89,7 @@ export async function countRecords(query: Query, chain: Chain, many: number): Pr
   await query('SELECT count_records($1, $2)', [chain.slug, many])
   const [row] = await query<{ percent: number }>(
     `SELECT coalesce(floor(100 * sum(total) / (SELECT nullif(total, 0) FROM record_state WHERE chain = $1)), 100)::int AS percent
-     FROM record_count WHERE chain = $1 AND dimension = 'schema'`,
+     FROM record_group WHERE chain = $1 AND dimension = 'schema'`,
     [chain.slug],
   )
   return row!.percent
