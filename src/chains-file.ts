@@ -9,10 +9,7 @@ import { parseSettingsFile, processEnvironment, schemaProblems } from './config'
  * file is invalid, the process exits with status 2, as for an invalid setting.
  */
 
-/**
- * Schemas of rows for new chains and of rows that override values. TypeBox consists of 250 files, so it is
- * loaded only if CHAINS_FILE is set.
- */
+/** Schemas of rows. TypeBox consists of 250 files, so it is loaded only if CHAINS_FILE is set. */
 function schemas() {
   const { Type } = require('@sinclair/typebox') as typeof import('@sinclair/typebox') // oxlint-disable-line typescript/no-require-imports -- import() would be too late
   const address = Type.String({

@@ -10,10 +10,7 @@ export interface Chain {
   readonly eas: string
   /** Address of the SchemaRegistry contract, lower-case. */
   readonly schemaRegistry: string
-  /**
-   * EIP-712 domain versions that this chain's EAS may use. The one with the matching domain separator is
-   * used.
-   */
+  /** EIP-712 domain versions of this chain's EAS. The one with the matching domain separator is used. */
   readonly domainVersions: readonly string[]
   /** First block of its EAS contract. */
   readonly firstBlock: number
@@ -28,10 +25,7 @@ export interface Chain {
   /** URLs of the explorers of its transactions and of its attestations, without a trailing slash. */
   readonly explorer: string
   readonly attestations: string
-  /**
-   * Number of confirmations, its own block included, that an attestation needs before compute reads it.
-   * Default: 0.
-   */
+  /** Number of confirmations, its own block included, before compute reads an attestation. Default: 0. */
   readonly minConfirmations?: number
   /** Address of the GeoQuorum contract for which answers are signed, lower-case. Default: none. */
   readonly quorum?: string
@@ -125,9 +119,7 @@ export const CHAINS: readonly Chain[] = [
   },
 ]
 
-/**
- * Slugs that the `chain` filter accepts, in the order of messages and statistics (docs/spec/interface.md 5).
- */
+/** Slugs of the `chain` filter, in the order of messages and statistics (docs/spec/interface.md 5). */
 export const ACTIVE_SLUGS: readonly string[] = CHAINS.filter((c) => c.active).map((c) => c.slug)
 
 /** Adds chains, before any other code reads the table. */

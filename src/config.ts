@@ -22,10 +22,7 @@ export {
 } from './settings'
 export type Submission = (typeof SUBMISSIONS)[number]
 
-/**
- * Number of days for which the indexer keeps record changes, for clients that resume a stream and for webhook
- * replays.
- */
+/** Number of days for which record changes are kept, for clients that resume a stream, and for webhooks. */
 export const CHANGES_KEPT_DAYS = 7
 
 /** A configured chain and its endpoints. */
@@ -33,16 +30,10 @@ export interface ConnectedChain {
   readonly chain: Chain
   /** JSON-RPC endpoints in order of preference, at least one. */
   readonly rpcUrls: readonly string[]
-  /**
-   * URL of a Subsquid gateway for history; undefined to read it by filtered eth_getLogs from the RPC
-   * endpoints (history.ts).
-   */
+  /** URL of a Subsquid gateway for history; undefined to read it from the RPC endpoints (history.ts). */
   readonly gatewayUrl: string | undefined
   readonly headPollMs: number
-  /**
-   * Address of EAS's PermissionedEIP712Proxy, which accepts this service's signatures without nonces;
-   * lower-case.
-   */
+  /** Address of EAS's PermissionedEIP712Proxy, which needs no nonces; lower-case. */
   readonly proxy?: string | undefined
 }
 
@@ -86,9 +77,8 @@ export interface Settings extends Omit<Values, 'databaseUrl'> {
   /** Maximum number of bytes of temporary files for the exports of an API process. */
   readonly exportDiskBytes: number
   /**
-   * Limits for requests signed by a wallet: requests per hour of a wallet, requests per hour of a client
-   * address for all its wallets (0 disables the limit), and the tolerated clock skew in seconds. Undefined if
-   * the headers of such requests are ignored.
+   * Limits for requests signed by a wallet: requests per hour of a wallet, and of a client address for all
+   * its wallets (0 disables the limit), and the tolerated clock skew. Undefined if such headers are ignored.
    */
   readonly wallet:
     | { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number }
@@ -97,43 +87,28 @@ export interface Settings extends Omit<Values, 'databaseUrl'> {
   readonly resignMaxAgeSeconds: number
 }
 
-/**
- * The signer: a key in this process, or an external key. Secrets are read when needed, so that no log of the
- * settings contains them.
- */
+/** A key in this process, or an external one. Secrets are read when needed, so that no log contains them. */
 export type SignerSettings =
   | { readonly kind: 'key'; readonly readKey: () => string }
   | (Extract<OutsideKey, { kind: 'pkcs11' }> & { readonly readPin: () => string })
   | Extract<OutsideKey, { kind: 'remote' }>
 
-/**
- * Settings that a process needs at its start. They are checked together, so that one message names all
- * missing ones.
- */
+/** Settings that a process needs at its start. One message names all missing ones. */
 export type Requirement = 'database' | 'chains' | 'signer'
 
-/**
- * Maximum number of API processes by default. A process takes about 150 MB and up to 26 connections to the
- * primary, so larger numbers must be set explicitly.
- */
+/** Maximum number of API processes by default. A process takes 150 MB and up to 26 connections. */
 const MOST_DEFAULT_PROCESSES = 4
 const MEGABYTE = 1_048_576
 const HIGHEST_PORT = 65_535
 const MOST_EXPORT_BYTES = 4096 * MEGABYTE
-/**
- * Factors of the rate limits. A wallet has ten times the limit of an address (1,000 for 100), and two busy
- * wallets may share an address.
- */
+/** Factors of the rate limits: a wallet has ten times that of an address, which two wallets may share. */
 const WALLET_FACTOR = 10
 const WALLETS_OF_ADDRESS = 2
 /** Rate limit from which the limit of wallets is derived if addresses have none. */
 const USUAL_RATE_LIMIT = 100
 const WALLET_MAX_SKEW_SECONDS = 300
 const LEAST_RESIGN_SECONDS = 3600
-/**
- * Minimum of the default for maximum lag. A head that is ten blocks old is late on any chain, but an age
- * below two minutes may be a pause of the endpoint.
- */
+/** Minimum of the maximum lag: a shorter one may be a pause of the endpoint. */
 const LEAST_LAG_SECONDS = 120
 const LATE_BLOCKS = 10
 /** Milliseconds between polls of a local node, which costs nothing to query and may mine blocks on demand. */
@@ -294,10 +269,7 @@ export function isLoopback(url: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(new URL(url).hostname)
 }
 
-/**
- * Reads the settings of this process from the environment and the file .env in the working directory. Warns
- * once of removed settings that are still set.
- */
+/** Reads the settings of this process. Warns once of removed settings that are still set. */
 export function processSettings(...requirements: Requirement[]): Settings {
   const environment = processEnvironment()
   // The primary process of the API warns before it starts the other processes.
@@ -306,10 +278,7 @@ export function processSettings(...requirements: Requirement[]): Settings {
   return readSettings(environment, requirements)
 }
 
-/**
- * Returns the connected chain with this slug or alias; without a slug the only one. Throws a SettingsError if
- * there is none.
- */
+/** Returns the connected chain of this name, or without a name the only one. Throws a SettingsError. */
 export function chosenChain(chains: readonly ConnectedChain[], slug: string | undefined): ConnectedChain {
   const wanted = slug ? chainNamed(slug) : chains.length === 1 ? chains[0]!.chain : undefined
   const found = chains.find((c) => c.chain === wanted)
@@ -321,10 +290,7 @@ export function chosenChain(chains: readonly ConnectedChain[], slug: string | un
   return found
 }
 
-/**
- * Returns the environment of this process, with the variables of the file .env in the working directory that
- * it lacks.
- */
+/** Returns the environment, completed by the file .env in the working directory. */
 export function processEnvironment(): NodeJS.ProcessEnv {
   try {
     process.loadEnvFile()
@@ -339,10 +305,7 @@ export function npmScript(): string {
   return process.env.npm_lifecycle_script ?? ''
 }
 
-/**
- * Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads.
- * @param url with a single host
- */
+/** Sets DB_URL, the only setting that TypeORM's Subsquid configuration reads, to the URL of one host. */
 export function exportDatabaseUrl(url: string): void {
   process.env.DB_URL = url
 }

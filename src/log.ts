@@ -21,10 +21,7 @@ const LEVELS = {
   [LogLevel.FATAL]: 'fatal',
 } as const
 
-/**
- * Makes all loggers of Subsquid, including this project's, write the same lines, by default to standard
- * error. On a terminal they write readable text.
- */
+/** Makes all loggers of Subsquid, and of this project, write these lines; on a terminal readable text. */
 export function unifySubsquidLog(level: string, destination: LogDestination = 2): void {
   if (destination === 2 && process.stderr.isTTY) return
   const log = openLog(level, destination)

@@ -22,9 +22,7 @@ const USAGE = `node lib/migrate.js
 node lib/migrate.js --to <migration>
   Undoes the migrations after this one, such as ChainState, newest first.`
 
-/**
- * Table of the applied migrations, as TypeORM creates it, so that its command line works too.
- */
+/** Table of the applied migrations, as TypeORM creates it, so that its command line works too. */
 const APPLIED = `CREATE TABLE IF NOT EXISTS "migrations" ("id" SERIAL NOT NULL, "timestamp" bigint NOT NULL,
   "name" character varying NOT NULL, CONSTRAINT "PK_8c82d7f526340ab734260ea46be" PRIMARY KEY ("id"))`
 

@@ -5,9 +5,7 @@ import { Client } from 'pg'
 /** Maximum milliseconds until a server reports its role. */
 const PROBE_MS = 5_000
 
-/**
- * Returns one URL per host of a URL in libpq's form, such as postgres://user:password@one:5432,two:5432/name.
- */
+/** Returns one URL per host of a URL in libpq's form: postgres://user:password@one:5432,two:5432/name. */
 export function hostUrls(url: string): string[] {
   const [, head, hosts, tail] = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?@]*)(.*)$/.exec(url)!
   return hosts!.split(',').map((host) => head! + host + tail!)
@@ -18,9 +16,7 @@ export function hostOf(url: string): string {
   return new URL(url).host
 }
 
-/**
- * Returns the timeline on which a server accepts writes; undefined if it accepts none or does not respond.
- */
+/** Returns the timeline on which a server accepts writes; undefined if it does not, or does not respond. */
 async function timelineOf(url: string): Promise<number | undefined> {
   const client = new Client({
     connectionString: url,
@@ -45,20 +41,14 @@ async function timelineOf(url: string): Promise<number | undefined> {
   }
 }
 
-/**
- * Returns the URL of the server that accepts writes; if several do, the one that was promoted last. Undefined
- * if none does.
- */
+/** Returns the URL of the server that accepts writes, the last promoted one; undefined if none does. */
 export async function findPrimary(urls: readonly string[]): Promise<string | undefined> {
   const timelines = await Promise.all(urls.map(timelineOf))
   const newest = Math.max(...timelines.map((timeline) => timeline ?? 0))
   return newest > 0 ? urls[timelines.indexOf(newest)] : undefined
 }
 
-/**
- * Returns the URL of the server that accepts writes, among the hosts of a URL. A single host is not queried.
- * Throws if no host accepts writes.
- */
+/** Like `findPrimary()`, for the hosts of a URL; a single one is not queried. Throws if none is a primary. */
 export async function primaryUrl(url: string): Promise<string> {
   const urls = hostUrls(url)
   const found = urls.length === 1 ? url : await findPrimary(urls)
@@ -80,10 +70,7 @@ export function isUnmigrated(error: unknown): boolean {
   return codeOf(error) === '42P01'
 }
 
-/**
- * Returns the message of a program whose database lacks tables or columns at its start; undefined for other
- * errors.
- */
+/** Returns the message for a database that lacks tables or columns; undefined for other errors. */
 export function unmigrated(error: unknown): string | undefined {
   return ['42P01', '42703'].includes(codeOf(error) ?? '')
     ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'

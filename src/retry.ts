@@ -1,9 +1,6 @@
 import { MONOTONIC, type Clock } from './clock'
 
-/**
- * Calls `work` until it succeeds, at most `attempts` times, and throws its last error. Throws the signal's
- * reason if the signal aborts during a pause.
- */
+/** Calls `work` until it succeeds, at most `attempts` times. Throws its last error or the signal's reason. */
 export async function retry<T>(
   work: () => Promise<T>,
   {

@@ -4,9 +4,8 @@ import { SettingsError, processEnvironment } from './config'
 
 /**
  * Traces the API by OpenTelemetry if OTEL_EXPORTER_OTLP_ENDPOINT names a collector: HTTP requests with their
- * database statements and RPC calls. The programs import this file first, because packages are instrumented
- * when they are loaded. Without the setting, nothing else is loaded. The other OTEL_* settings are the
- * standard ones.
+ * database statements and RPC calls. Programs import this file first, because packages are instrumented when
+ * they are loaded. Without the setting, nothing else is loaded.
  */
 
 const NOT_INSTALLED =

@@ -4,18 +4,12 @@ import { getAddress } from 'ethers/address'
 export const ADDRESS_PATTERN = '^0x[0-9a-fA-F]{40}$'
 const ADDRESS = new RegExp(ADDRESS_PATTERN)
 
-/**
- * Returns the address in lower case without checking its checksum; undefined unless it is 0x and 40 hex
- * digits.
- */
+/** Returns the address in lower case, whatever its checksum; undefined unless it is 0x and 40 hex digits. */
 export function parseAddress(text: unknown): string | undefined {
   return typeof text === 'string' && ADDRESS.test(text) ? text.toLowerCase() : undefined
 }
 
-/**
- * Returns the checksummed address (EIP-55); undefined unless it is 0x and 40 hex digits, in one letter case
- * or with a correct checksum.
- */
+/** Like `parseAddress()` with the checksum (EIP-55); undefined also if a mixed-case one is incorrect. */
 export function parseChecksumAddress(text: unknown): string | undefined {
   const address = parseAddress(text)
   if (address === undefined) return undefined
@@ -30,10 +24,7 @@ const MAX_CHECKSUMS = 50_000
 /** Checksummed addresses by lower-case address. The oldest entry is dropped first. */
 const checksums = new Map<string, string>()
 
-/**
- * Returns the checksummed form (EIP-55) of a lower-case address. Throws a TypeError if the text is not an
- * address.
- */
+/** Returns the checksummed form (EIP-55) of a lower-case address. Throws a TypeError for any other text. */
 export function checksumAddress(address: string): string {
   const known = checksums.get(address)
   if (known !== undefined) return known

@@ -9,10 +9,7 @@ export function expandSignature(signature: string): string {
   return `${signature.slice(0, 66)}${(first & 7).toString(16)}${signature.slice(67)}${first & 8 ? '1c' : '1b'}`
 }
 
-/**
- * Half of the order of the curve. Of the two forms of a signature, only the one with s up to this value is
- * canonical (EIP-2).
- */
+/** Half of the order of the curve. Only the signature with s up to this value is canonical (EIP-2). */
 export const HALF_ORDER = '7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0'
 
 /** True if a signature is 65 bytes in hex with the lower s, and v is 27 or 28. */

@@ -1,10 +1,7 @@
 import { SigningKey } from 'ethers/crypto'
 import { hexlify } from 'ethers/utils'
 
-/**
- * Operations of secp256k1 for signing and recovering. Signatures are r and s, 64 bytes, with the lower s.
- * Public keys are x and y, 64 bytes.
- */
+/** Operations of secp256k1. Signatures are r and the lower s, public keys x and y: 64 bytes each. */
 export interface Curve {
   readonly name: string
   /** Signs deterministically (RFC 6979). Throws if the private key is invalid. */
@@ -14,10 +11,7 @@ export interface Curve {
   publicKey(privateKey: Uint8Array): Uint8Array
 }
 
-/**
- * Implementation of ethers in JavaScript. Compared with the native one, it takes 7 times as long to sign and
- * 29 times as long to recover (bench/compute).
- */
+/** Implementation of ethers: signs 7 times as slowly as the native one, recovers 29 times (bench/compute). */
 export const ETHERS_CURVE: Curve = {
   name: 'ethers',
   sign: (digest, privateKey) => {
@@ -38,10 +32,7 @@ interface Libsecp256k1 {
   publicKeyCreate(privateKey: Uint8Array, compressed: boolean): Uint8Array
 }
 
-/**
- * libsecp256k1; undefined if its binding cannot be loaded. It is prebuilt for Linux x64, macOS arm64 and
- * Windows x64.
- */
+/** libsecp256k1 (prebuilt for Linux x64, macOS arm64, Windows x64); undefined if it cannot be loaded. */
 export const NATIVE_CURVE = loadNative()
 
 /** Fastest implementation available. All return the same bytes (eas.test.ts). */

@@ -4,10 +4,7 @@ export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
-/**
- * Decoded value of a field: an integer, a boolean, a string, an address (lower-case hex), bytes, a list, or a
- * tuple.
- */
+/** Decoded value of a field; addresses are lower-case hex. */
 export type FieldValue = bigint | boolean | string | Uint8Array | FieldValue[] | Tuple
 
 /** Fields of a tuple in order. A field without a name has its position as its name. */
@@ -15,10 +12,7 @@ export class Tuple {
   constructor(readonly entries: readonly (readonly [name: string, value: FieldValue])[]) {}
 }
 
-/**
- * A parsed ABI type. `size` is the number of bytes in the head. If `dynamic` is true, the head contains an
- * offset instead of the value.
- */
+/** A parsed ABI type. `size`: bytes in the head. `dynamic`: the head has an offset instead of the value. */
 export type AbiType = { readonly size: number; readonly dynamic: boolean } & (
   | { readonly kind: 'uint' | 'int'; readonly bits: number }
   | { readonly kind: 'bool' | 'address' | 'string' | 'bytes' }
@@ -47,9 +41,9 @@ const NAME = /^[A-Za-z_$][\w$]{0,63}$/
 const LIST = /\[(\d{0,6})\]$/
 
 /**
- * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`. Each
- * field is an ABI type (Contract ABI Specification, "Types", without fixed) and an optional name. The time is
- * linear in the text. Throws a TypeError that states the rule.
+ * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`: ABI
+ * types (without fixed), each with an optional name. Takes linear time. Throws a TypeError that states the
+ * rule.
  */
 export function parseSchema(schema: string): SchemaField[] {
   if (schema.length > MAX_SCHEMA_LENGTH)
@@ -135,15 +129,15 @@ function excerpt(text: string): string {
 
 /**
  * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding"). Anyone can
- * attest any bytes, so decoding is strict and takes time proportional to the payload: every pointer and
- * length must be within bounds, strings must be valid UTF-8, numbers must fit their types, and fields must
- * not overlap. Throws a PayloadError otherwise.
+ * attest any bytes, so the time is proportional to the payload, and it throws a PayloadError unless every
+ * pointer and length is within bounds, strings are valid UTF-8, numbers fit their types, and no fields
+ * overlap.
  */
 export function decodeFields(fields: readonly SchemaField[], bytes: Uint8Array): FieldValue[] {
   return new Reader(bytes).tuple(fields, 0)
 }
 
-/** Decodes an ABI payload like `decodeFields`, with types as texts. */
+/** Like `decodeFields`, with types as texts. */
 export function decodeBytes(types: readonly string[], bytes: Uint8Array): FieldValue[] {
   return decodeFields(
     types.map((text, i) => ({ name: String(i), type: typeOf(text, 0, { fields: 0 }) })),
@@ -263,10 +257,7 @@ class Reader {
     return Array.from({ length }, (_, i) => this.value(of, base + i * of.size, base))
   }
 
-  /**
-   * Limits the decoded bytes. Pointers may share a string, as contracts allow, but 52 kB must not decode to
-   * 20 MB.
-   */
+  /** Limits the decoded bytes: pointers may share a string, but 52 kB must not decode to 20 MB. */
   private spend(bytes: number): void {
     this.spent += bytes
     if (this.spent > 4 * this.buffer.length + 1_024)
@@ -274,10 +265,7 @@ class Reader {
   }
 }
 
-/**
- * Types of a schema text such as `uint256 result, string units`, in order. Schemas with equal types have
- * equal encodings.
- */
+/** Types of a schema text such as `uint256 result, string units`: schemas of equal types encode equally. */
 export function fieldTypes(schema: string): string[] {
   return schema.split(',').map((field) => field.trim().split(/\s+/)[0]!)
 }

@@ -1,9 +1,6 @@
 import { createKeccak } from 'hash-wasm'
 
-/**
- * Keccak-256 in WebAssembly, twenty times as fast as that of ethers. Every indexed attestation and every
- * answer needs it.
- */
+/** Keccak-256 in WebAssembly, twenty times as fast as that of ethers. */
 export const hasher = createKeccak(256)
 
 /** keccak256 of bytes, of a string in UTF-8, or of several of these concatenated; in hex without 0x. */

@@ -4,10 +4,7 @@
  * fields. offchain-hash.ts computes their UID and digest, and offchain.ts verifies them.
  */
 
-/**
- * Error for an offchain attestation that is rejected: it is malformed (`invalid-input`), or a check fails
- * (`verification-failed`).
- */
+/** Error for an offchain attestation that is malformed (`invalid-input`), or that fails a check. */
 export class OffchainError extends Error {
   override readonly name = 'OffchainError'
 
@@ -83,16 +80,11 @@ export interface Document {
   signer: string
   domain: Domain & { name: string }
   message: Message
-  /**
-   * signature of a key, as its parts or as 64 (EIP-2098) or 65 bytes in hex; or any bytes, for the signer's
-   * contract
-   */
+  /** signature of a key (parts, or 64 or 65 bytes in hex), or any bytes for the signer's contract */
   signature: { r: string; s: string; v: number } | string
 }
 
-/**
- * Maximum number of bytes of an account's signature. A passkey's signature with its factory has about 1,300.
- */
+/** Maximum number of bytes of an account's signature. One of a passkey with its factory has about 1,300. */
 export const MAX_SIGNATURE_BYTES = 4_096
 
 /**
@@ -159,8 +151,8 @@ function readSignature(value: unknown, path: string, ofAccounts: boolean): Docum
 }
 
 /**
- * Version of the message, which is signed from version 1 on. The oldest documents have none. A version
- * outside the message is not signed and must agree with it.
+ * Version of the message, signed from version 1 on; the oldest documents have none. Another one outside the
+ * message is not signed and must agree with it.
  */
 function readVersion(outer: unknown, signed: unknown, path: string): Version {
   const expected = 'expected 0, 1 or 2'
@@ -178,10 +170,7 @@ function readVersion(outer: unknown, signed: unknown, path: string): Version {
   return version
 }
 
-/**
- * Type name, if the document's types are exactly those of the version. With other types, something else was
- * signed.
- */
+/** Type name. Throws unless the types are those of the version: with others, something else was signed. */
 function readType(sig: Record<string, unknown>, version: Version, path: string): string {
   const types = object(sig.types, `${path}types`)
   const primaryType = text(sig.primaryType, `${path}primaryType`)

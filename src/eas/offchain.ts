@@ -5,18 +5,12 @@ import { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'
 import { recoverSigner } from './signature'
 import { uint } from './words'
 
-/**
- * An EAS offchain attestation with a valid UID, and a valid signature unless there is a `claim`. Hex is
- * lower-case, times are Unix seconds.
- */
+/** An EAS offchain attestation with a valid UID, and signature unless it has a `claim`. Hex in lower case. */
 export interface OffchainAttestation {
   uid: string
   /** address recovered from the signature; with a `claim`, the address that the document names */
   signer: string
-  /**
-   * set if the signer's key did not make the signature: it is then valid only if the signer's contract
-   * accepts it
-   */
+  /** set if the signer's key did not make the signature: only its contract may accept it */
   claim?: OffchainClaim
   schema: string
   time: bigint
@@ -44,17 +38,13 @@ export interface OffchainExpectation {
   uid?: string
   /** Unix seconds */
   now: bigint
-  /**
-   * True if a signature that the signer's key did not make is returned as a `claim`, for the caller to check
-   * with the signer's contract. Otherwise it is rejected.
-   */
+  /** True if a signature that the signer's key did not make is returned as a `claim` instead of rejected. */
   accounts?: boolean
 }
 
 /**
- * Versions of EAS contracts that signers write into the domain (1.0.0 is a constant of a client library). No
- * contract checks offchain signatures, so all of them are accepted. Name, chain and contract of the domain
- * bind the signature.
+ * Versions of EAS contracts that signers write into the domain. No contract checks offchain signatures, so
+ * all are accepted: name, chain and contract of the domain bind the signature.
  */
 const DOMAIN_VERSIONS: readonly unknown[] = [
   '0.26',
@@ -72,10 +62,9 @@ const MAX_SKEW_SECONDS = 60n
 /** Last byte of a signature, by v: 0 and 1 mean the same as 27 and 28. */
 const V_BYTES: Readonly<Record<number, string>> = { 0: '1b', 1: '1c', 27: '1b', 28: '1c' }
 /**
- * Verifies a parsed EAS offchain attestation of version 0, 1 or 2: the file `{sig, signer}` of EAS's explorer
- * and library, or the library's own object with an added `signer`. The checks run in this order: version,
- * types, form, domain, UID, signature, times. A fixed number of fields is read, without recursion. Revocation
- * and schema are not checked here. Throws an OffchainError that names the failed check.
+ * Verifies a parsed EAS offchain attestation: the file `{sig, signer}` of EAS's explorer and library, or the
+ * library's own object with an added `signer`. The order: version, types, form, domain, UID, signature,
+ * times. Revocation and schema are not checked. Throws an OffchainError that names the failed check.
  */
 export async function verifyOffchain(
   document: unknown,

@@ -1,10 +1,7 @@
 import { PayloadError, decodeBytes, fieldTypes } from './decode'
 import { hex, padded, uint } from './words'
 
-/**
- * Schema of numeric results (docs/spec/facts.md 2): distance and length in centimetres, area in square
- * centimetres.
- */
+/** Schema of numeric results (docs/spec/facts.md 2): centimetres and square centimetres. */
 export const NUMERIC_RESULT_FIELDS =
   'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation'
 /** Schema of boolean results. */
@@ -19,10 +16,7 @@ export interface ResultContext {
   operation: string
 }
 
-/**
- * ABI encoding of a numeric result: a whole number of `units`, at least 0. Throws a TypeError if a field does
- * not fit its type.
- */
+/** ABI encoding of a numeric result, at least 0. Throws a TypeError if a field does not fit its type. */
 export function encodeNumericResult(
   result: bigint,
   units: string,
@@ -58,10 +52,7 @@ export function payloadBytes(data: string): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-/**
- * Decodes a result that encodeNumericResult or encodeBooleanResult encoded. `units` is set for numeric
- * results only. Undefined for any other bytes.
- */
+/** Decodes the result of encodeNumericResult (with `units`) or encodeBooleanResult; undefined for others. */
 export function decodeResult(
   data: string,
 ): (ResultContext & { result: bigint | boolean; units?: string }) | undefined {

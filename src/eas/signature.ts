@@ -5,16 +5,13 @@ import type { AttestTypedData } from './delegated'
 import { hex } from './words'
 import { keccak256 } from './keccak'
 
-/**
- * Signs delegated attestations. The private key stays in the signer: this process, a token, or another
- * service.
- */
+/** Signs delegated attestations, in this process, a token, or another service. */
 export interface Signer {
   /** lower-case */
   readonly address: string
   /**
-   * Returns 65 bytes r + s + v in hex, with the lower s and v 27 or 28. Throws instead of returning a
-   * signature that is known not to recover to the address.
+   * Returns 65 bytes r + s + v in hex, with the lower s and v 27 or 28. Throws if it is known not to recover
+   * to the address.
    * @param typed typed data of the digest, for signers that compute the digest themselves
    * @param client client whose share of the signer's queue is used; default: the service itself
    */
@@ -23,10 +20,7 @@ export interface Signer {
   notReady(): string | undefined
 }
 
-/**
- * Message authentication code of a text: 16 bytes in base64url. It is not a signature, so no contract accepts
- * it.
- */
+/** Message authentication code of a text, 16 bytes in base64url. No contract accepts it as a signature. */
 export type Seal = (text: string) => string
 
 /** Returns a function that computes seals. The secret, 32 bytes in hex, is required to compute them. */
@@ -88,10 +82,7 @@ async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
 /** Order of the curve. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-/**
- * Address, lower-case, whose key signed this digest; undefined if the signature is not canonical or recovers
- * no key.
- */
+/** Address, lower-case, whose key signed this digest; undefined if there is none, or it is not canonical. */
 export async function recoverSigner(
   digest: string,
   signature: string,
@@ -131,10 +122,7 @@ export async function canonicalSignature(
   return undefined
 }
 
-/**
- * Address, lower-case, of a public key (x and y, 64 bytes): the last 20 bytes of its hash (Yellow Paper,
- * appendix F).
- */
+/** Address, lower-case, of a public key (x and y, 64 bytes) (Yellow Paper, appendix F). */
 export async function addressOf(publicKey: Uint8Array): Promise<string> {
   return `0x${(await keccak256(publicKey)).slice(24)}`
 }

@@ -13,16 +13,10 @@ export interface UidFields {
   data: string
 }
 
-/**
- * Maximum number of attestations of equal content in one block that are distinguished. EAS itself counts up
- * for each of them: the last would cost it 20 million gas of look-ups.
- */
+/** Maximum number of equal attestations in one block: EAS counts up, the last one for 20 million gas. */
 export const MAX_BUMP = 10_000
 
-/**
- * Input of the keccak256 that is the UID, in hex and without the bump at its end (EAS.sol, _getUID). Throws a
- * TypeError if a field does not fit its type.
- */
+/** Input of the UID's keccak256, without the bump (EAS.sol, _getUID). Throws a TypeError for a bad field. */
 export function packUid(fields: UidFields): string {
   return (
     hex(fields.schema, 32) +

@@ -15,8 +15,8 @@ export function parseUid(text: unknown): string | undefined {
 }
 
 /**
- * UID that EAS assigns to an attestation: keccak256 of the packed fields and of `bump`, a counter for equal
- * content within one block (EAS.sol, _getUID). It includes neither the chain nor the contract.
+ * UID of an attestation (EAS.sol, _getUID): hash of the packed fields and of `bump`, a counter for equal
+ * content within one block. It includes neither the chain nor the contract.
  */
 export function attestationUid(fields: UidFields, bump = 0): string {
   return keccak256(`0x${packUid(fields)}${uint(bump, 4)}`)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/**
- * Digits of a hex text without its 0x. Throws a TypeError if the text is not hex, or does not have `bytes`
- * bytes.
- */
+/** Digits of a hex text without 0x. Throws a TypeError if it is not hex, or does not have `bytes` bytes. */
 export function hex(text: string, bytes?: number): string {
   if (text.length % 2 || (bytes !== undefined && text.length !== 2 + 2 * bytes) || !HEX.test(text))
     throw new TypeError(`expected ${bytes ?? 'some'} bytes in hex, got ${text.slice(0, 80)}`)
@@ -10,10 +7,7 @@ export function hex(text: string, bytes?: number): string {
 }
 const HEX = /^0x[0-9a-fA-F]*$/
 
-/**
- * A whole number, at least 0, as hex of `bytes` bytes, big-endian. Throws a TypeError for any other number,
- * and for one that does not fit.
- */
+/** A whole number, at least 0, as hex of `bytes` bytes, big-endian. Throws a TypeError for other numbers. */
 export function uint(value: bigint | number, bytes: number): string {
   const isWhole = typeof value === 'bigint' || Number.isInteger(value)
   const digits = value.toString(16)

@@ -10,10 +10,7 @@ export function parseSettingsFile(text: string): unknown {
   return parseStrictJson(text)
 }
 
-/**
- * Entry of a list in a settings file. `problem`: why the entry has no single meaning, such as a repeated
- * key.
- */
+/** Entry of a list in a settings file. `problem`: why it has no single meaning, such as a repeated key. */
 interface SettingsEntry {
   value: unknown
   problem?: string
@@ -70,10 +67,7 @@ export function schemaProblems(schema: TSchema, value: unknown, whole = 'the fil
     .join('; ')
 }
 
-/**
- * Returns the expectation of a schema for which TypeBox has no clear message: a form (`expected`) or a
- * choice.
- */
+/** Returns what a schema expects, if TypeBox has no clear message: a form (`expected`) or a choice. */
 function expectation({ expected, anyOf }: TSchema): string | undefined {
   if (expected !== undefined) return `expected ${String(expected)}`
   const choices = (anyOf as TSchema[] | undefined)?.map((each) => each.const as unknown)

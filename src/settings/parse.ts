@@ -18,9 +18,7 @@ function sourcesOf({ name, also, secret }: Setting): string[] {
   return secret ? names.flatMap((each) => [each, `${each}_FILE`]) : names
 }
 
-/**
- * Returns every name that is read from the environment, for all chains, and the names of removed settings.
- */
+/** Returns every name that is read from the environment, for all chains, and those of removed settings. */
 export function settingNames(): string[] {
   const names = Object.values(ROWS).flatMap(sourcesOf)
   return [...names.flatMap((name) => (name.includes(CHAIN) ? ofChains(name) : name)), ...Object.keys(REMOVED)]

@@ -12,10 +12,7 @@ import {
 /** Type of a setting: its name in the documents, and its parser. */
 export interface Type<T> {
   readonly name: string
-  /**
-   * Parses a value. Throws an Error that states what is expected. The message never quotes a value that may
-   * be a secret.
-   */
+  /** Parses a value. Throws an Error that states the rule, and never quotes a value that may be a secret. */
   readonly parse: (text: string) => T
 }
 
