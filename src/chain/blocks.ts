@@ -30,10 +30,7 @@ export interface CheckedHeader {
   isValid: boolean
 }
 
-/**
- * Evidence for the logs of a block: `proven` by its bloom filter or its receipts, `agreed` on by two
- * endpoints, or `single` if only one endpoint returned them.
- */
+/** Evidence for the logs of a block: its proof, two endpoints that agree, or a single one. */
 export type Evidence = 'proven' | 'agreed' | 'single'
 
 export interface CheckedLogs {
@@ -58,8 +55,8 @@ const ATTEMPTS = 3
 const BLOCKS_AWAITED = 1_000
 
 /**
- * Reads headers and logs of single blocks, and reports the evidence for them (docs/spec/trust.md 6). Never
- * returns data that it knows to be false.
+ * Reads headers and logs of single blocks with their evidence (docs/spec/trust.md 6). Never returns data that
+ * it knows to be false.
  */
 export class BlockReader {
   private readonly route: Route
@@ -70,8 +67,8 @@ export class BlockReader {
   /** Times since which receipts, or a second endpoint's logs (`<hash> twice`), are missing, by hash. */
   private readonly awaited = new Map<string, number>()
   /**
-   * Hashes of blocks for which an endpoint returned false receipts. Until receipts prove the logs, they stay
-   * contradicted: of several nodes behind one URL, the next one may return no receipts.
+   * Hashes of blocks with false receipts. Until receipts prove the logs, they stay contradicted: of several
+   * nodes behind one URL, the next one may return no receipts.
    */
   private readonly falsified = new Set<string>()
 
@@ -88,23 +85,21 @@ export class BlockReader {
   }
 
   /**
-   * Makes the next endpoint the first, because the last headers were not usable. Repeated calls before
-   * another request for headers have no effect: with two endpoints, a second turn would undo the first.
+   * Makes the next endpoint the first, once until the next request for headers: with two endpoints, a second
+   * turn would undo the first.
    */
   turn(): void {
     if (!this.isTurned) this.route.turn()
     this.isTurned = true
   }
 
-  /** Number of endpoints. */
   get endpoints(): number {
     return this.rpc.size
   }
 
   /**
-   * Returns the hash of the block of this number at each endpoint that responds; null if it has no such
-   * block. Headers that do not hash to their own hash are left out, unless the chain's headers have an
-   * unknown form.
+   * Returns the hash of this block at each endpoint that responds; null if it has no such block. Leaves out
+   * headers that do not hash to their hash, unless their form is unknown.
    */
   async hashesAt(height: number): Promise<(string | null)[]> {
     const hashes: (string | null)[] = []
@@ -121,8 +116,8 @@ export class BlockReader {
 
   /**
    * Returns the headers for these calls of eth_getBlockByNumber and eth_getBlockByHash, in order; null if no
-   * endpoint returns a correct one. A header that does not hash to its own hash is accepted if the chain's
-   * headers have an unknown form, or with `anyForm`, which leaves the decision to the caller.
+   * endpoint returns a correct one. A header that does not hash to its hash is accepted if the form of
+   * headers is unknown, or with `anyForm`.
    */
   async headers(calls: readonly RpcCall[], { anyForm = false } = {}): Promise<(CheckedHeader | null)[]> {
     const found = new Map<RpcCall, CheckedHeader>()
@@ -148,7 +143,7 @@ export class BlockReader {
     return calls.map((call) => found.get(call) ?? null)
   }
 
-  /** Returns the header, or as a string the reason why it is false. */
+  /** Returns the header, or the reason why it is false. */
   private async checked(
     { method, params }: RpcCall,
     header: FullHeader,
@@ -236,9 +231,8 @@ export class BlockReader {
 
   /**
    * Reads the logs by eth_getLogs. Returns those on which two endpoints agree, or else all different
-   * responses. The header in the same request shows that a node has the block: some nodes return no logs for
-   * a block that they do not have, and several nodes may be behind one URL. With a smaller rpcBatchSize, the
-   * calls are several requests, and the header shows nothing about the node that returned the logs.
+   * responses. The header in the same request shows that the node has the block: some nodes return no logs
+   * for others. With a smaller rpcBatchSize, it may come from another node behind the URL.
    */
   private async logsByFilter(header: FullHeader) {
     const answers: Answered<RpcLog[]>[] = []
@@ -266,8 +260,8 @@ export class BlockReader {
   }
 
   /**
-   * Reads receipts of this block. `proven` ones hash to the header's root, `wrong` ones do not. `refused` is
-   * true if an endpoint does not return any.
+   * Reads receipts of this block: `proven` ones hash to the header's root, `wrong` ones do not, and `refused`
+   * is true if an endpoint returns none.
    */
   private async receipts(header: FullHeader, receiptByReceipt: boolean) {
     const wrong: Answered<RpcReceipt[][]>[] = []
@@ -308,8 +302,8 @@ export class BlockReader {
   }
 
   /**
-   * Returns the receipts that hash to the header's root. Some chains append receipts that the root does not
-   * cover, for example that of a state sync on Polygon, whose nodes may list its transaction in the header.
+   * Returns the receipts that hash to the header's root. Some chains append others that it does not cover,
+   * such as that of a state sync on Polygon, whose nodes may list its transaction in the header.
    */
   private async provenOf(header: FullHeader, list: RpcReceipt[]): Promise<RpcReceipt[] | undefined> {
     if (await this.hashToRoot(header, list)) return list
@@ -326,13 +320,9 @@ export class BlockReader {
   }
 
   /**
-   * True if receipts that do not hash to the root of their header are false:
-   *
-   * - Receipts of the chain have hashed to their root within FORM_PATIENCE_MS.
-   * - The header hashes to its own hash, and proof.ts supports the types of the transactions, or the receipts
-   *   lack a log that the header's bloom filter announces.
-   *
-   * Otherwise their form may be unknown.
+   * True if receipts that do not hash to their root are false, because their form is known: others have
+   * hashed to their root lately; or the header is valid, and proof.ts supports their types, or they lack a
+   * log that the bloom filter announces.
    */
   private areFalse(
     { logsBloom }: FullHeader,
@@ -344,7 +334,7 @@ export class BlockReader {
     return wrong.every(({ answer: [list] }) => list!.every(hasKnownType) || lacksLogs(logsBloom, list!))
   }
 
-  /** Records whether the receipts of this block are false (`areFalse`) or of an unknown form. */
+  /** Records whether the receipts of this block are false. */
   private note(hash: string, areFalse: boolean): void {
     this.falsified.delete(hash)
     if (areFalse) this.falsified.add(hash)
@@ -364,9 +354,7 @@ export class BlockReader {
     }
   }
 
-  /**
-   * True if missing data may still arrive, because a node may announce a block before it has all of its data.
-   */
+  /** True if missing data may still arrive: a node may announce a block before it has all of its data. */
   private mayStillCome(what: string): boolean {
     const since = this.awaited.get(what) ?? this.clock.now()
     this.awaited.set(what, since)
@@ -376,8 +364,8 @@ export class BlockReader {
 }
 
 /**
- * Form of a chain's headers or receipts: the hashed fields and their encoding. The form counts as known if
- * some of them have hashed to the expected value within FORM_PATIENCE_MS.
+ * Form of a chain's headers or receipts (fields and encoding), which is known if some of them have hashed to
+ * the expected value within FORM_PATIENCE_MS.
  */
 class Form {
   private since: number

@@ -4,8 +4,8 @@ import { MONOTONIC, type Clock } from '../clock'
 const CONTRADICTION_HOLDS_MS = 15_000
 
 /**
- * The responses of nodes contradict each other or themselves: a node lags, is switching between two forks, or
- * lies. A later request, or a request to another node, may get a correct response.
+ * The responses of nodes contradict each other or themselves: a node lags, switches forks, or lies. A later
+ * request, or one to another node, may get a correct response.
  */
 export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'
@@ -13,17 +13,11 @@ export class ContradictionError extends Error {
 
 const NOTHING = { at: -Infinity, reason: '' }
 
-/**
- * Reasons why the database may not agree with a chain now, collected from all readers of that chain in this
- * process.
- */
+/** Reasons of all readers in this process why the database may not agree with a chain now. */
 export class Doubt {
-  /**
-   * Numbers of the blocks near the head whose logs only one endpoint confirms. At the start, these are the
-   * blocks that an earlier process left without proof.
-   */
+  /** Blocks near the head whose logs only one endpoint confirms, at first those of an earlier process. */
   unprovenAtHead: readonly number[] = []
-  /** Number of ranges of blocks that the audit could not compare with the chain because of contradictions. */
+  /** Number of ranges of blocks that the audit could not compare because of contradictions. */
   repairsPending = 0
   /** True while endpoints have no contract at the address of EAS. */
   lacksContract = false

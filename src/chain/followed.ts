@@ -1,10 +1,7 @@
 import type { CheckedHeader, Evidence } from './blocks'
 import type { RpcHeader, RpcLog } from './logs'
 
-/**
- * Number of blocks below the last final one that are kept for the audit, which proves blocks that have just
- * become final.
- */
+/** Number of final blocks that are kept for the audit, which proves those that have just become final. */
 const BLOCKS_KEPT = 1_000
 
 /** Number and hash of a block, in the notation of evm-processor. */
@@ -22,27 +19,17 @@ export interface HeadBlock {
   version: number
 }
 
-/**
- * A block of the followed chain. `block` is missing if the block was in the database at the start and has not
- * been read.
- */
+/** A block of the followed chain. `block` is missing if it was in the database at the start. */
 export interface Followed extends BlockRef {
   readonly block?: HeadBlock
-  /**
-   * True if the logs may have been confirmed by only one endpoint, because an earlier process read the block.
-   */
+  /** True if only one endpoint may have confirmed the logs, because an earlier process read the block. */
   readonly isUnproven?: boolean
 }
 
-/**
- * The chain that the head reader follows: each block is the parent of the next one. It begins at or below the
- * last final block of the database and ends at the head.
- */
+/** The chain that the head reader follows, from the last final block of the database or below to the head. */
 export class FollowedChain {
   private blocks: Followed[]
-  /**
-   * Numbers of blocks below the first block that became final without proof before an earlier process ended.
-   */
+  /** Blocks below the first one that became final without proof before an earlier process ended. */
   private below: readonly number[]
 
   /**

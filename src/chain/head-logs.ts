@@ -8,8 +8,8 @@ interface Reading {
 }
 
 /**
- * Returns blocks near the head with their logs, up to the first block whose logs are not certain. All logs
- * pass the final version of the selection. Records in the followed chain which version its blocks pass.
+ * Returns blocks near the head with their logs, which pass the final version of the selection, up to the
+ * first block whose logs are not certain. Records in the followed chain which version its blocks pass.
  */
 export async function readLogs(
   path: readonly CheckedHeader[],

@@ -11,21 +11,13 @@ import { LATEST, headerByHash } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
 import { UnwrittenBlocks } from './unwritten'
 
-/**
- * Milliseconds without a new block after which the endpoint may have stopped. It is then queried alternately
- * with the others.
- */
+/** Milliseconds without a new block after which other endpoints are queried alternately. */
 const STALLED_MS = 15_000
 /** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
 const AGAIN_AFTER_MS = 200
-/**
- * Milliseconds after which a block that cannot be read or written counts as a doubt. It may contain
- * revocations, and the next block, which would show the age of the database, may come much later.
- */
+/** Milliseconds after which a block that cannot be read or written, which may revoke, counts as a doubt. */
 const UNWRITTEN_PATIENCE_MS = 5_000
-/**
- * Milliseconds after which the indexer follows a shorter fork that only one of several endpoints can confirm.
- */
+/** Milliseconds after which a shorter fork that only one of several endpoints confirms is followed. */
 const FORK_PATIENCE_MS = 15_000
 
 /** Result of the last poll of the head, and how it compares with a block of the database. */
@@ -35,10 +27,7 @@ export interface HeadReport {
   readonly timestamp: number
   /** Milliseconds since the start of the poll that reported this block. */
   readonly ageMs: number
-  /**
-   * Hash of the block of the database, and milliseconds since the start of the last poll that found it on the
-   * chain; Infinity if none has.
-   */
+  /** Hash of the database's block, and age of the last poll that found it on the chain (or Infinity). */
   readonly tipHash: string | undefined
   readonly agreementAgeMs: number
   /** Reason why the database may not agree with the chain; undefined if there is none. */
@@ -88,10 +77,7 @@ export class HeadReader {
   private chain: FollowedChain | undefined
   /** Last final block in the database. */
   private final: BlockRef = { height: -1, hash: '0x' }
-  /**
-   * Newest block that an endpoint reported: timestamp in Unix seconds, time of the request in milliseconds of
-   * the clock.
-   */
+  /** Newest block that an endpoint reported: Unix seconds, and the clock's time of the request. */
   private seen: { number: number; timestamp: number; askedAt: number } | undefined
   /** Start of the last poll that found the followed head to be the chain's head or an ancestor of it. */
   private agreedAt = -Infinity
@@ -100,10 +86,7 @@ export class HeadReader {
   /** Time at which polls began to report a fork that is not confirmed yet; undefined without such a fork. */
   private forkedAt: number | undefined
   private readonly unwrittenBlocks = new UnwrittenBlocks()
-  /**
-   * Start of the first of the last polls that all found a lower head, while no endpoint had the followed
-   * head; undefined if the last poll found no lower head.
-   */
+  /** Start of the first of the last polls that found a lower head while no endpoint had the followed one. */
   private shorterSince: number | undefined
   /** Block of the followed chain that an unconfirmed fork replaces. */
   private disputed: BlockRef | undefined
@@ -117,10 +100,9 @@ export class HeadReader {
   }
 
   /**
-   * Follows the chain from the blocks that the database holds: the last final one, and those above it. Passes
-   * each change to `write`, one at a time. If that throws a ContradictionError, reads the blocks again. Ends
-   * only with another error: a SettingsError if the chain was replaced, an error of `write`, or the reason of
-   * the signal when it aborts.
+   * Follows the chain from the blocks of the database, the last final one and those above it. Passes each
+   * change to `write`, one at a time, and reads the blocks again if that throws a ContradictionError. Ends
+   * with any other error of `write`, a SettingsError if the chain was replaced, or the reason of the signal.
    */
   async follow(
     stored: readonly [BlockRef, ...BlockRef[]],
@@ -179,8 +161,8 @@ export class HeadReader {
   }
 
   /**
-   * Reports on the last poll, or on a new one if the last is older than 1.5 poll intervals. `readTip` reads
-   * the last block that the database holds. Throws until an endpoint has reported a block.
+   * Reports on the last poll, or on a new one if it is older than 1.5 poll intervals. `readTip` reads the
+   * last block of the database. Throws until an endpoint has reported a block.
    */
   async report(readTip: () => Promise<BlockRef | undefined>): Promise<HeadReport> {
     const { doubt, pollMs } = this.options
@@ -209,10 +191,7 @@ export class HeadReader {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
   }
 
-  /**
-   * Discards the times of earlier polls: more time has passed than the clock has counted, for example while
-   * the machine was suspended.
-   */
+  /** Discards the times of earlier polls, because the clock stood still, as in a suspended machine. */
   forgetLooks(): void {
     this.agreedAt = -Infinity
     this.seen = undefined
@@ -274,10 +253,7 @@ export class HeadReader {
     if (await this.isConfirmed(chain, ref)) await this.extend(chain, latest, askedAt)
   }
 
-  /**
-   * Follows the blocks up to the latest one, at most as many as a poll reads, and abandons followed blocks
-   * that are not their ancestors.
-   */
+  /** Follows the blocks up to the latest one, as many as a poll reads, and abandons others. */
   private async extend(chain: FollowedChain, latest: CheckedHeader, askedAt: number): Promise<void> {
     const { blocks } = this.options
     const { tip } = chain
@@ -300,8 +276,8 @@ export class HeadReader {
   }
 
   /**
-   * Returns these headers, preceded by their ancestors back to a block of the followed chain. Returns an
-   * empty list if an ancestor is missing, or if the endpoint has another final block.
+   * Returns these headers, preceded by their ancestors back to a block of the followed chain; none if an
+   * ancestor is missing, or the endpoint has another final block.
    */
   private async linkedToChain(
     chain: FollowedChain,
@@ -330,7 +306,7 @@ export class HeadReader {
   /**
    * True if the chain has abandoned the followed head for a fork that is not longer: no endpoint has that
    * head, and a second poll reports another unknown block, or a lower followed block while an endpoint still
-   * has the fork. False if a node only lags, or if one of several nodes behind one URL does.
+   * has the fork. False if a node only lags.
    */
   private async isConfirmed(chain: FollowedChain, named: BlockRef): Promise<boolean> {
     const { blocks, doubt } = this.options
@@ -362,10 +338,7 @@ export class HeadReader {
     if (stored) await this.checkFinal(stored, reason)
   }
 
-  /**
-   * Throws a SettingsError once several consecutive polls found that every endpoint has another block instead
-   * of this one.
-   */
+  /** Throws a SettingsError once several polls in a row found another block at every endpoint. */
   private async checkFinal(final: BlockRef, reason: string): Promise<void> {
     const { blocks, doubt, finality } = this.options
     doubt.contradicted(reason)

@@ -17,7 +17,7 @@ import {
 import { SelectionTest, hashesToItself } from './proof'
 import { LOGS_PER_ANSWER, LogRange } from './range'
 
-/** Logs of blocks up to `to`. Contains each block that has logs, and always block `to`. */
+/** Logs of blocks up to `to`: each block that has logs, and always block `to`. */
 export interface LogsAnswer {
   blocks: BlockLogs[]
   /** Hash of the block before the first one. */
@@ -36,27 +36,18 @@ interface RangeLogs {
   version: number
 }
 
-/**
- * Number of failures on every endpoint after which a range counts as too wide. A single call is retried
- * without limit.
- */
+/** Number of failures on every endpoint after which a range counts as too wide. */
 const GET_LOGS_ROUNDS = 2
-/**
- * Number of ranges requested ahead while responses have few logs, because round trips to the provider then
- * dominate.
- */
+/** Number of ranges requested ahead while responses have few logs and round trips dominate. */
 const READ_AHEAD = 4
-/**
- * Maximum number of attempts to read a range. A node that lags or is switching between forks often responds
- * correctly a moment later.
- */
+/** Maximum number of attempts to read a range: a node that lags often responds correctly a moment later. */
 const ATTEMPTS = 4
 const FIRST_PAUSE_MS = 200
 const UNKNOWN_HEIGHT = { height: -1, readAt: -Infinity }
 
 /**
- * Reads history by filtered eth_getLogs, in ranges as wide as the provider allows, so that only matching logs
- * are transferred. Returns final blocks only. One reader serves one pass over the blocks, in order.
+ * Reads final blocks by filtered eth_getLogs, in ranges as wide as the provider allows. One reader serves one
+ * pass over the blocks, in order.
  */
 export class HistoryReader {
   private readonly route: Route
@@ -108,8 +99,8 @@ export class HistoryReader {
 
   /**
    * Reads logs from block `from`, as far as one answer reaches, at most to block `to`. Throws a
-   * NotFinalYetError if `from` is not final, and other errors if the responses contradict each other
-   * repeatedly, or if the block before `from` has another hash than `parent`.
+   * NotFinalYetError if `from` is not final, and other errors if the responses contradict each other, or
+   * `parent`, repeatedly.
    */
   read(from: number, to = Infinity, parent?: string): Promise<LogsAnswer> {
     return retry(
@@ -194,8 +185,8 @@ export class HistoryReader {
   }
 
   /**
-   * Returns the header if it is the requested one. A header that does not hash to its own hash is read again,
-   * from another endpoint if there is one, and must have the same hash. Throws otherwise.
+   * Returns the header if it is the requested one. One that does not hash to its own hash is read again, from
+   * another endpoint if there is one, and must have the same hash.
    */
   private async checked(
     header: RpcHeader | null | undefined,
@@ -220,7 +211,6 @@ export class HistoryReader {
     throw new ContradictionError(falsehood)
   }
 
-  /** Reads logs from block `from`, as far as one call reaches and one answer has room. */
   private async answer(from: number, end: number): Promise<LogsAnswer> {
     const { version } = this.options.selection
     const left = this.left?.from === from && this.left.version === version ? this.left : undefined
@@ -266,9 +256,9 @@ export class HistoryReader {
   }
 
   /**
-   * Reads the logs, and the headers of the first and the last block in the same request if batches are
-   * allowed: a node that returns no logs because it has not reached the block lacks such a header too.
-   * Repeats if the logs have widened the selection.
+   * Reads the logs, and the headers of the first and the last block in the same request: a node that returns
+   * no logs because it has not reached the block lacks such a header too. Repeats if the logs have widened
+   * the selection.
    */
   private async logs(from: number, to: number): Promise<Omit<RangeLogs, 'to'>> {
     const { selection } = this.options
@@ -307,10 +297,7 @@ export class HistoryReader {
     return { logs, header, parentHash: first!.parentHash }
   }
 
-  /**
-   * Groups the logs by block, with the header of each block. Block `to` is included even without logs. `last`
-   * is the header of the last block read, which may be `to`.
-   */
+  /** Groups the logs by block, with the header of each block. Block `to` is included even without logs. */
   private async blocks(logs: RpcLog[], to: number, last: RpcHeader): Promise<BlockLogs[]> {
     const logsOf = byBlock(logs)
     logsOf.set(to, logsOf.get(to) ?? [])
@@ -335,16 +322,10 @@ export class HistoryReader {
 /** The requested block is not final according to the endpoints. */
 export class NotFinalYetError extends Error {}
 
-/**
- * Error for a range whose first block is not a child of the block before: the chain was replaced, or the
- * endpoints are on different forks.
- */
+/** Error for a range that does not follow the block before: the chain was replaced, or endpoints differ. */
 export class BrokenLinkError extends ContradictionError {}
 
-/**
- * Returns the last block that fits into an answer. A block is never split, so an answer of one block may be
- * longer.
- */
+/** Returns the last block that fits into an answer. A single block may be longer. */
 function cutAt(logs: readonly RpcLog[], to: number): number {
   if (logs.length <= LOGS_PER_ANSWER) return to
   const block = Number(logs[LOGS_PER_ANSWER]!.blockNumber)

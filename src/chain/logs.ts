@@ -12,14 +12,13 @@ export interface LogFilter {
   topic3?: string[]
 }
 
-/** Selection of logs. Logs that announce a schema may widen it. */
 export interface LogSelection {
   readonly filters: readonly LogFilter[]
   /** Increases whenever the filters change. Logs read with an earlier version may be incomplete. */
   readonly version: number
   /**
-   * Widens the filters by the announcements in these logs, and returns the number of new versions: 0 if
-   * nothing is new. Logs that pass the new filters follow the announcing log on their chain.
+   * Widens the filters by the announcements in these logs. Returns the number of new versions. Logs that pass
+   * the new filters follow the announcing log on their chain.
    */
   learn(logs: readonly LearnedLog[]): Promise<number>
 }
@@ -53,7 +52,7 @@ export interface BlockLogs {
   logs: RpcLog[]
 }
 
-/** A block as evm-processor passes it to its handler. The timestamp is in Unix milliseconds. */
+/** A block as evm-processor passes it to its handler; the timestamp is in Unix milliseconds. */
 export interface ChainBlock {
   header: { height: number; hash: string; parentHash: string; timestamp: number }
   logs: { address: string; topics: string[]; data: string; logIndex: number; transactionHash: string }[]
@@ -98,9 +97,8 @@ export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter)
 }
 
 /**
- * Returns the logs in chain order without duplicates, because some providers repeat logs. Throws a
- * ContradictionError if one is not a log, or if two different logs of a block have the same index, as from a
- * node that numbers logs per transaction.
+ * Returns the logs in chain order without duplicates, which some providers return. Throws a
+ * ContradictionError for a value that is not a log, and for different logs of a block with one index.
  */
 export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   const seen = new Map<string, RpcLog>()

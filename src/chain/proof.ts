@@ -5,10 +5,7 @@ import { keccak256, payloadBytes } from '../eas'
 import { hexNumber } from '../rpc'
 import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
 
-/**
- * Proofs about the logs of a block by its header: which logs it cannot have (bloom filter), and exactly which
- * logs it has (receipts).
- */
+/** Proofs about the logs of a block by its header: by the bloom filter and by the receipts. */
 
 /** A JSON-RPC header with all hashed fields. Some exist only since the fork that added them. */
 export interface FullHeader extends RpcHeader {
@@ -47,9 +44,8 @@ const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity
   ]
 
 /**
- * True if a header hashes to its own hash, as headers of Ethereum, the OP Stack and Arbitrum do. Then no
- * field was changed or left out. Also false for headers of unsupported forms (Celo before it became a layer
- * 2).
+ * True if a header hashes to its own hash: no field was changed or left out. False also for unsupported
+ * forms, as of Celo before it became a layer 2.
  */
 export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
@@ -93,18 +89,14 @@ const KNOWN_TYPES: ReadonlySet<number> = new Set([
   ...[0x64, 0x65, 0x66, 0x68, 0x69, 0x6a, 0x78],
 ])
 
-/**
- * True if `receiptsRoot` supports the type of the receipt (EIP-2718). Receipts of such types that do not hash
- * to the receiptsRoot of a valid header are false.
- */
+/** True if `receiptsRoot` supports the type of the receipt (EIP-2718). */
 export function hasKnownType({ type }: RpcReceipt): boolean {
   return KNOWN_TYPES.has(Number(type ?? 0))
 }
 
 /**
  * Returns a test that is false if a block with this logsBloom cannot have a log that passes one of the
- * filters (Yellow Paper, 4.3.1: each address and topic sets three of 2,048 bits). True does not prove that it
- * has one. Without a bloom filter the test is true.
+ * filters (Yellow Paper, 4.3.1: each address and topic sets three of 2,048 bits).
  */
 export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
   // Bits of each value that passes, by field of the log.
@@ -160,10 +152,7 @@ export class SelectionTest {
   }
 }
 
-/**
- * True if receipts, of any type, lack a log of a block with this logsBloom: it has a bit that none of their
- * logs sets. False does not prove that they have all logs.
- */
+/** True if receipts lack a log of a block with this logsBloom. False does not prove that they have all. */
 export function lacksLogs(logsBloom: string | undefined, receipts: readonly RpcReceipt[]): boolean {
   if (logsBloom?.length !== 514) return false
   let left = BigInt(logsBloom)
@@ -179,9 +168,8 @@ function bloomBits(value: string): number[] {
 }
 
 /**
- * Computes the root of the trie of a block's receipts (Yellow Paper, 4.3.1; EIP-2718). If it equals the
- * header's receiptsRoot, these are all receipts of the block, unchanged. Supports the receipts of Ethereum,
- * the OP Stack, Celo as a layer 2 and Arbitrum. Genuine receipts of other forms produce another root.
+ * Computes the root of the trie of a block's receipts (Yellow Paper, 4.3.1; EIP-2718), of Ethereum, the OP
+ * Stack, Celo as a layer 2 and Arbitrum. If it is the header's, these are all receipts of the block.
  */
 export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<string> {
   // The module is loaded with the first receipts, because few batches need receipts.
@@ -193,9 +181,8 @@ export async function receiptsRoot(receipts: readonly RpcReceipt[]): Promise<str
 }
 
 /**
- * Extracts the logs of a block from its receipts. The root covers neither the number nor the transaction of a
- * log, so both are derived from its position instead of the node's fields. The root does not cover the case
- * of hex letters either, so they become lower-case.
+ * Extracts the logs of a block from its receipts. The root covers neither the numbers of a log nor the case
+ * of hex, so numbers are derived from positions, and hex becomes lower-case.
  */
 export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
   let logIndex = 0
@@ -235,10 +222,7 @@ function encodedReceipt(receipt: RpcReceipt): Uint8Array {
 const isQuantity = (value: unknown): value is string =>
   typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value)
 
-/**
- * Decodes bytes in JSON-RPC's notation. Throws for any other notation, which RLP would also accept as bytes:
- * the root would then confirm a text that the filters read differently.
- */
+/** Decodes bytes in hex. Throws for text that RLP would also accept but the filters read differently. */
 function bytes(value: unknown): Uint8Array {
   try {
     return payloadBytes(value as string)

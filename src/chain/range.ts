@@ -1,7 +1,6 @@
 /**
- * Maximum number of logs per answer. Longer answers are cut at the end of a block, so that a batch needs
- * little memory. The limit is not lower, because Postgres is idle while a batch is read, decoded and
- * committed.
+ * Maximum number of logs per answer, which limits the memory of a batch. It is not lower, because Postgres is
+ * idle while a batch is read, decoded and committed.
  */
 export const LOGS_PER_ANSWER = 5_000
 /** Width of the first range and of the largest one, in blocks. */
@@ -9,10 +8,7 @@ const FIRST_RANGE = 100
 const LARGEST_RANGE = 1_000_000
 /** Maximum ratio of the next range's width to that of the last range. */
 const LARGEST_GROWTH = 64
-/**
- * Number of answers after a rejection until a wider range is tried: a rejection of a range with many logs
- * need not apply to later ranges.
- */
+/** Number of answers after a rejection, which may concern many logs, until a wider range is tried. */
 const ANSWERS_BEFORE_MORE = 32
 
 /**

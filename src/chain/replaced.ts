@@ -8,9 +8,7 @@ import { LATEST } from './logs'
 
 /** Number of consecutive polls that must find another block before the endpoints are believed. */
 const CONTRADICTIONS = 4
-/**
- * Milliseconds after which an endpoint that lacks a block, or does not respond, no longer delays a verdict.
- */
+/** Milliseconds after which an endpoint that lacks a block or does not respond delays no verdict. */
 const PATIENCE_MS = 60_000
 const ASK_AGAIN_MS = 500
 const WAIT_FOR_BLOCK_MS = 2_000
@@ -22,9 +20,8 @@ export interface Contradiction {
 }
 
 /**
- * Checks that endpoints have a final block of the database. One endpoint may lag, be on its own fork, or lie.
- * A contradiction is therefore believed only after several consecutive polls found that every endpoint has
- * another block.
+ * Checks that endpoints have a final block of the database. Several consecutive polls must find another block
+ * at every endpoint, because one may lag, be on its own fork, or lie.
  */
 export class StoredBlockCheck {
   private since: number | undefined
@@ -60,8 +57,7 @@ export class StoredBlockCheck {
 
 /**
  * Returns a contradiction of a block of the database, or of a lower one, that the endpoints repeat; undefined
- * once an endpoint confirms the block. Waits until an endpoint has a block of its number, and meanwhile
- * reports a doubt.
+ * once one confirms the block. Until an endpoint has a block of its number, waits and reports a doubt.
  */
 export async function contradiction(
   stored: BlockRef,
@@ -102,10 +98,7 @@ export async function contradiction(
   }
 }
 
-/**
- * Returns a block of the database at or below the head of an endpoint; undefined if that head is not lower
- * than `stored`.
- */
+/** Returns a block of the database at or below a head that is lower than `stored`. */
 async function lowerOne(
   blocks: BlockReader,
   stored: BlockRef,

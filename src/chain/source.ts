@@ -44,7 +44,7 @@ export interface SourceOptions<Block> {
   storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
   /**
    * Decodes the logs of a block. Throws a ContradictionError for malformed logs, which are then read again,
-   * except those of a gateway, which end the run.
+   * except those of a gateway.
    */
   decode: (block: ChainBlock) => Block
   /** Called with blocks of history before they are written. */
@@ -54,23 +54,20 @@ export interface SourceOptions<Block> {
 }
 
 /**
- * The last final block has stayed below the one that was reported to the runner: another chain was read
- * before, or the endpoints have lost blocks. The runner cannot follow a shorter chain, but a new run can.
+ * The last final block has stayed below the reported one: another chain was read before, or the endpoints
+ * have lost blocks. The runner cannot follow a shorter chain, but a new run can.
  */
 export class ShorterChainError extends Error {
   override readonly name: string = 'ShorterChainError'
 }
 
 /**
- * The data source from which evm-processor's runner reads a chain: history in wide ranges of filtered logs
- * (history.ts), then the head (head.ts).
+ * The data source of evm-processor's runner: history in wide ranges of filtered logs (history.ts), then the
+ * head (head.ts).
  *
  * evm-processor's own source is not used. It reads every block with every log (270 blocks/s at 100 ms
  * latency, which takes days for Arbitrum), supports only one endpoint, ignores a fork that is not longer, and
  * ends on responses for which this source retries.
- *
- * Each written block follows the stored one by its parent's hash. If the chain was replaced, the run ends
- * with a SettingsError.
  */
 export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements HotDataSource<Block, unknown> {
   private readonly history: HistoryReader
@@ -101,9 +98,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /**
-   * Yields blocks with logs, and the last block of each range, up to the last final block. Unless
-   * `stopOnHead` is true, waits for further blocks. Throws a ShorterChainError if the last final block stays
-   * below the one that was reported to the runner.
+   * Yields blocks with logs, and the last block of each range, up to the last final block, and unless
+   * `stopOnHead` is true, further ones. Throws a ShorterChainError.
    */
   async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<Block>> {
     let { from } = requests[0]!.range
@@ -157,8 +153,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /**
-   * Returns a source that yields the blocks of an external gateway, each batch once an endpoint has its last
-   * block. It ends when the signal aborts, even if the gateway never responds.
+   * Returns a source of the blocks of an external gateway, each batch once an endpoint has its last block. It
+   * ends when the signal aborts, even if the gateway never responds.
    */
   confirmed<Request>(other: DataSource<ChainBlock, Request>): DataSource<Block, Request> {
     const { signal, selection, decode } = this.options
@@ -202,10 +198,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     }
   }
 
-  /**
-   * Reads the next range. Returns undefined if there is none; the promise resolves to undefined if the range
-   * is not final.
-   */
+  /** Reads the next range. The result, or its promise, is undefined if there is none or it is not final. */
   private read(from: number, end: number): Promise<{ blocks: Block[]; to: number } | undefined> | undefined {
     if (from > end) return undefined
     const parent = this.last?.height === from - 1 ? this.last : undefined

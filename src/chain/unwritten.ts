@@ -1,10 +1,7 @@
 /** Maximum number of forks for which the time of an unwritten block is tracked. */
 const FORKS_AWAITED = 100
 
-/**
- * Times at which reading or writing the next block first failed, in milliseconds, by its hash, because a fork
- * may replace it; empty after a success.
- */
+/** Times at which reading or writing the next block first failed, in milliseconds, by its hash. */
 export class UnwrittenBlocks {
   private readonly since = new Map<string, number>()
 

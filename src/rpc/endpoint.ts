@@ -17,8 +17,8 @@ export interface EndpointOptions {
   /** milliseconds after which a call without a response has failed */
   timeoutMs: number
   /**
-   * milliseconds until the chain id of the endpoint is read again; Infinity by default. With Infinity,
-   * another chain id than that of `chain` excludes the endpoint permanently, otherwise for OTHER_CHAIN_MS
+   * milliseconds until the chain id is read again. With Infinity, the default, another id than that of
+   * `chain` excludes the endpoint permanently, otherwise for OTHER_CHAIN_MS
    */
   chainIdValidMs?: number
   log?: Logger
@@ -28,8 +28,8 @@ export interface EndpointOptions {
 }
 
 /**
- * Outcome of a call. A refusal is a JSON-RPC error of a healthy endpoint. `chainId` means that the endpoint
- * is on this other chain, and that the call was not sent. Anything else is a failure.
+ * Outcome of a call: a refusal is a JSON-RPC error of a healthy endpoint, anything else is a failure. With
+ * `chainId`, the endpoint is on this other chain, and the call was not sent.
  */
 export type Outcome<T> = { answer: T } | { refusal: RpcError } | { failure: Error } | { chainId: number }
 
@@ -45,10 +45,7 @@ const CHAIN_ID_PAUSE_MS = 500
 /** Milliseconds after which an endpoint that reported another chain id is queried again. */
 const OTHER_CHAIN_MS = 1_000
 
-/**
- * Error codes of a closed connection. If the connection had been kept alive, the server has not read the
- * call.
- */
+/** Error codes of a closed connection. A server that closes a kept-alive connection has not read the call. */
 export const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** A JSON-RPC endpoint: its health, and the check that it is on the expected chain. */
@@ -61,16 +58,10 @@ export class Endpoint {
   private failures = 0
   /** Time of the clock until which the endpoint is queried only if all others have failed too. */
   restsUntil = -Infinity
-  /**
-   * Time of the clock until which the endpoint is queried after all others, because it returned a response
-   * that cannot be true.
-   */
+  /** Time until which the endpoint is queried last, because a response of it cannot be true. */
   private distrustedUntil = -Infinity
   private chainId: { askedAt: number; answer: Promise<number> } | undefined
-  /**
-   * Chain id that the endpoint reported, if it is not that of `chain`, and the time of the clock until which
-   * the endpoint is excluded.
-   */
+  /** Other chain id that the endpoint reported, and the time until which it is excluded. */
   private otherChain: { id: number; until: number } | undefined
   private readonly clock: Clock
 
@@ -106,10 +97,7 @@ export class Endpoint {
     return this.otherChain && this.otherChain.until > this.clock.now() ? this.otherChain.id : undefined
   }
 
-  /**
-   * Sends calls of these methods once the chain id of the endpoint is known to be that of `chain`. Never
-   * throws.
-   */
+  /** Sends calls of these methods once the endpoint is known to be on `chain`. Never throws. */
   async ask<T>(send: (client: RpcClient) => Promise<T>, methods: readonly string[]): Promise<Outcome<T>> {
     let asked: readonly string[] = []
     try {
@@ -144,10 +132,7 @@ export class Endpoint {
     }
   }
 
-  /**
-   * Returns the chain id that the endpoint reports now. Another one excludes the endpoint for OTHER_CHAIN_MS.
-   * Throws if the response is not a chain id.
-   */
+  /** Returns the chain id now. Another one excludes the endpoint for OTHER_CHAIN_MS. */
   async currentChainId(): Promise<number> {
     const id = await this.readChainId()
     if (this.options.chainIdValidMs !== undefined) this.noteChainId(id, OTHER_CHAIN_MS)
@@ -165,10 +150,7 @@ export class Endpoint {
     return Number(answer)
   }
 
-  /**
-   * Pauses the endpoint after a failure, longer each time. `askedAt` is the clock's time at the start of the
-   * call.
-   */
+  /** Pauses the endpoint after a failure of a call that began at `askedAt`, longer each time. */
   rest(askedAt: number, method: string, reason: Error): void {
     // Concurrent calls that fail together count as one failure.
     if (this.restsUntil <= askedAt) this.failures++
@@ -177,10 +159,7 @@ export class Endpoint {
     this.options.log?.warn({ ...this.about(method, reason.message), restMs }, 'an RPC endpoint failed')
   }
 
-  /**
-   * Records that a response cannot be true: for DISTRUST_MS, all other endpoints are queried first. Logged
-   * once in that time.
-   */
+  /** Records that a response cannot be true: for DISTRUST_MS, all other endpoints are queried first. */
   distrust(method: string, reason: string): void {
     if (this.isTrusted)
       this.options.log?.warn(

@@ -37,9 +37,8 @@ interface Inner {
 
 /**
  * Subsquid's JSON-RPC client (its queue, its limits) over undici. Its own HTTP client, node-fetch, needs
- * three times as much CPU per call, and the API reads the chain for each answer. Its own meter and pauses
- * depend on the system clock, and stop all calls while a clock that was set back catches up. The callers
- * decide about pauses.
+ * three times as much CPU per call. Its own meter and pauses depend on the system clock, and stop all calls
+ * while a clock that was set back catches up.
  */
 export function rpcClient({ rateLimit, ...options }: RpcClientOptions & { url: string }): RpcClient {
   const client = new RpcClient(options)
@@ -63,10 +62,7 @@ const SMALLEST_BATCH = 5
 /** Maximum number of calls whose times a meter keeps. It divides the second for higher limits. */
 const CALLS_COUNTED = 1_000
 
-/**
- * Counts the calls of the last `milliseconds`, up to `limit`. Calls beyond it count as made when their turn
- * would come.
- */
+/** Counts the calls of the last `milliseconds`. Calls beyond `limit` count when their turn would come. */
 class RateMeter {
   /** Milliseconds after which a full meter is read again. */
   readonly slotTime = 10

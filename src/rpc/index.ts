@@ -1,10 +1,9 @@
 /**
- * JSON-RPC: the endpoints of one chain, which replace each other on failure. All calls of RPC endpoints, in
- * the indexer and in the API, use this room.
+ * JSON-RPC: the endpoints of one chain, which replace each other on failure.
  *
  * rpc.ts implements the failover policy: `Rpc` has the endpoints, and each reader queries them through its
  * own `Route`. endpoint.ts is one endpoint with its health and its chain id. refusals.ts is the only file
- * that interprets the text of an endpoint's error. metrics.ts reports the number of calls to Prometheus.
+ * that interprets the text of an endpoint's error.
  */
 
 export { RpcError } from '@subsquid/rpc-client'

@@ -2,9 +2,8 @@ import type { Counter, Registry } from 'prom-client'
 import type { Rpc } from './rpc'
 
 /**
- * Counts JSON-RPC calls for Prometheus. An endpoint's label is its host, because providers put keys into
- * paths and queries. A retried call counts again, as providers bill it. A call that was re-sent because its
- * connection had been closed counts once.
+ * Counts JSON-RPC calls for Prometheus by the endpoint's host, because paths and queries contain keys. A
+ * retried call counts again, as providers bill it.
  * @param prometheus prom-client, which most indexers never load
  */
 export function registerRpcCalls(

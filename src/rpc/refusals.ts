@@ -1,8 +1,8 @@
 import { RpcError, RpcProtocolError } from '@subsquid/rpc-client'
 
 /**
- * Patterns for the meaning of an endpoint's error. Endpoints agree neither on error codes nor on texts, so
- * both are considered. Nothing else in this project depends on the text of an error.
+ * Patterns for the meaning of an endpoint's error: endpoints agree neither on codes nor on texts. Nothing
+ * else in this project depends on the text of an error.
  */
 const WORDS = {
   /** The endpoint may answer the same call later. */
@@ -39,10 +39,7 @@ export function isHttpTooMuch(error: Error): boolean {
   return status === 400 || status === 413 || status === 422
 }
 
-/**
- * True if an endpoint refused calls as a batch and may answer them one by one: it accepts no batches at all,
- * or no batches of this size.
- */
+/** True if an endpoint refused a batch and may answer its calls one by one, or in smaller batches. */
 export function isBatchRefused(error: Error): boolean {
   if (error instanceof RpcError) return !isTemporary(error)
   return error instanceof RpcProtocolError || isHttpTooMuch(error)

@@ -17,27 +17,20 @@ export interface RpcCall {
 }
 
 export interface CallOptions {
-  /**
-   * true if the caller can split the request: a refusal of its size is thrown at once, without querying other
-   * endpoints
-   */
+  /** true if the caller can split the request: a refusal of its size is thrown at once */
   splittable?: boolean
   /** maximum number of failures per endpoint; unlimited by default */
   rounds?: number
   /**
-   * True to query each endpoint at most once, in order of preference whatever the outcome of other calls, and
-   * to wait for none. An endpoint that failed one call stays the first for the next call, because a less
-   * preferred one may be some blocks behind.
+   * True to query each endpoint at most once, in order of preference, and to wait for none. An endpoint that
+   * failed one call stays the first for the next one, because others may be some blocks behind.
    */
   once?: boolean
   /** true if null is not a result, so that the next endpoint is queried */
   required?: boolean
 }
 
-/**
- * A result, and a function by which the caller reports that the result cannot be true. Its endpoint is then
- * queried last for a while.
- */
+/** A result, and a function by which the caller reports that it cannot be true. */
 export interface Answered<T> {
   answer: T
   distrust: (reason: string) => void
@@ -46,18 +39,14 @@ export interface Answered<T> {
 /** Result of one endpoint, or the error with which it refused. */
 export type Opinion<T> = Answered<T> | { refusal: RpcError }
 
-/**
- * Number of times that the EAS contract must be missing before this is believed: an endpoint that is syncing
- * has no code yet.
- */
+/** Number of attempts to find the EAS contract: an endpoint that is syncing has no code yet. */
 const CODE_ATTEMPTS = 4
 const CODE_PAUSE_MS = 500
 
 /**
- * JSON-RPC endpoints of one chain, which replace each other on failure. A call goes to the first healthy
- * endpoint. If that endpoint times out, or returns an HTTP error or an invalid response, the call goes to the
- * next one. After the last endpoint, the first one is tried again, with growing pauses, until there is a
- * result. No result of an endpoint is used before the endpoint has proved that it is on the expected chain.
+ * JSON-RPC endpoints of one chain. A call goes to the first healthy one, after a timeout, an HTTP error or an
+ * invalid response to the next one. After the last endpoint, the first one is tried again, with growing
+ * pauses. No result is used before its endpoint has proved that it is on the expected chain.
  */
 export class Rpc {
   private readonly endpoints: readonly Endpoint[]
@@ -100,10 +89,7 @@ export class Rpc {
     return false
   }
 
-  /**
-   * Throws a SettingsError if no endpoint is on this chain, or none has the EAS contract. Waits for a
-   * response.
-   */
+  /** Throws a SettingsError if no endpoint is on this chain, or none has the EAS contract. */
   async check(): Promise<void> {
     const { chain } = this.options
     if (await this.hasContract()) return
@@ -166,9 +152,9 @@ export class Rpc {
   }
 
   /**
-   * Results or refusals of each endpoint that is healthy and on this chain. If there are none, those of the
-   * paused ones: a call that always times out pauses an endpoint that answers all others. Only routes call
-   * this method. Throws a SettingsError if the only endpoint is on another chain.
+   * Results or refusals of each healthy endpoint on this chain. If there are none, those of the paused ones:
+   * a call that always times out pauses an endpoint that answers all others. Throws a SettingsError if the
+   * only endpoint is on another chain.
    */
   async *each<T>(order: readonly number[], calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     const methods = calls.map(({ method }) => method)
@@ -197,10 +183,7 @@ export class Rpc {
     return [...all.filter(({ isTrusted }) => isTrusted), ...all.filter(({ isTrusted }) => !isTrusted)]
   }
 
-  /**
-   * First healthy endpoint. If all are paused, waits for the one whose pause ends first. Undefined if all are
-   * excluded.
-   */
+  /** First healthy endpoint; if all are paused, the first whose pause ends. Undefined if all are excluded. */
   private async next(
     order: readonly number[],
     excluded: ReadonlySet<Endpoint>,
@@ -226,10 +209,7 @@ export class Rpc {
   }
 }
 
-/**
- * Order in which one reader queries the endpoints: it begins with one of them and continues with the others
- * on failure. A reader that cannot use a result calls `turn`, so that the next endpoint comes first.
- */
+/** Order in which one reader queries the endpoints. A reader that cannot use a result calls `turn`. */
 export class Route {
   /** @param order indices of the endpoints, in the order in which they are queried */
   constructor(
@@ -237,27 +217,18 @@ export class Route {
     private order: readonly number[],
   ) {}
 
-  /**
-   * Moves the first endpoint to the end for further calls. After `size` turns, each endpoint has been the
-   * first.
-   */
+  /** Moves the first endpoint to the end. */
   turn(): void {
     const [first, ...others] = this.order
     this.order = [...others, first!]
   }
 
-  /**
-   * Route in the opposite order, for a second opinion: it starts with another endpoint even if some are
-   * unavailable.
-   */
+  /** Route in the opposite order, for a second opinion from another endpoint. */
   get opposite(): Route {
     return new Route(this.rpc, this.order.toReversed())
   }
 
-  /**
-   * Routes for repeated queries: each is turned once more than the previous one. Attempts are numbered from
-   * 0.
-   */
+  /** Routes for repeated queries, each turned once more than the previous one, and their numbers from 0. */
   *turning(times: number): Generator<[attempt: number, route: Route]> {
     const route = new Route(this.rpc, this.order)
     for (let i = 0; i < times; i++, route.turn()) yield [i, route]
@@ -265,16 +236,14 @@ export class Route {
 
   /**
    * Result of one call. If no endpoint has one, throws the RpcError of one that refuses the call, or a
-   * SettingsError if no endpoint is on the chain. It throws other errors only after `rounds`, or with `once`.
+   * SettingsError if none is on the chain; other errors only after `rounds`, or with `once`.
    */
   async call<T>(method: string, params: unknown[] = [], options?: CallOptions): Promise<T> {
     const send = (client: RpcClient) => client.call<T>(method, params)
     return (await this.rpc.ask(this.order, send, [method], options)).answer
   }
 
-  /**
-   * Results of calls, in order, from one endpoint in as few HTTP requests as it allows. Throws like `call`.
-   */
+  /** Results of calls, in order, from one endpoint in few HTTP requests. Throws like `call`. */
   async batchCall<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<T[]> {
     return (await this.batch<T>(calls, options)).answer
   }
@@ -286,11 +255,7 @@ export class Route {
     return this.rpc.ask(this.order, (client) => client.batchCall<T>([...calls]), methods, options)
   }
 
-  /**
-   * Results of each endpoint for these calls, each endpoint queried once, to compare them. Endpoints that
-   * fail or are on another chain are left out, so there may be no results. Paused ones are queried only if
-   * no other endpoint responds.
-   */
+  /** Results of each endpoint, to compare them. Those that fail or are on another chain are left out. */
   each<T>(calls: readonly RpcCall[]): AsyncGenerator<Opinion<T[]>> {
     return this.rpc.each<T>(this.order, calls)
   }
