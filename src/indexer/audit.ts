@@ -26,10 +26,7 @@ export interface Findings {
   events: number
   /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
-  /**
-   * Number of blocks that were compared, but not proven, because their header or receipts have an unknown
-   * form.
-   */
+  /** Number of blocks that were compared, but not proven: their header or receipts have an unknown form. */
   unproven: number
   /** Number of the unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: number
@@ -37,7 +34,7 @@ export interface Findings {
   calls: number
 }
 
-/** Returns the findings as text, and true if the log and the receipts of the endpoints were correct. */
+/** Returns the findings as text, and true if log and receipts were correct. */
 export function auditOutcome(findings: Pick<Findings, 'events' | 'repaired' | 'unproven' | 'contradicted'>) {
   const { events, repaired, contradicted } = findings
   const unknown = findings.unproven - contradicted
@@ -61,8 +58,8 @@ export function auditOutcome(findings: Pick<Findings, 'events' | 'repaired' | 'u
 /** Maximum number of blocks proven in one step. */
 const BLOCKS_AT_ONCE = 100
 /**
- * Minimum number of new final blocks in a range that is reread. Proofs come first, and blocks that they cover
- * need no rereading. The history of a schema is also reread in shorter ranges, because answers depend on it.
+ * Minimum number of blocks in a range that is reread: blocks that are proven first need no rereading. The
+ * history of a schema is also reread in shorter ranges, because answers depend on it.
  */
 const REREAD_AT_LEAST = 2_000
 /** Number of JSON-RPC calls for rereading after which the audit checks its budget again. */
@@ -73,15 +70,9 @@ const LOOK_MS = 1_000
 /** Maximum number of calls per second at which the audit spends the calls that its budget has saved. */
 const HIGHEST_RATE = 20
 const DAY_SECONDS = 86_400
-/**
- * Share of a day's calls that is reserved for new blocks, blocks that could not be proven, and the history of
- * schemas. Other history gets the remaining calls.
- */
+/** Share of a day's calls for new blocks, blocks that could not be proven, and the history of schemas. */
 const KEPT_SHARE = 0.5
-/**
- * Number of calls by which blocks in doubt and the history of schemas, which cannot wait, may exceed the
- * budget.
- */
+/** Number of calls by which blocks in doubt and the history of schemas may exceed the budget. */
 const RESERVE = 2_000
 /** Maximum distance of a new block from the last final block, in blocks. */
 const NEW_BLOCKS = 5_000
@@ -119,10 +110,7 @@ export class Auditor {
     })
   }
 
-  /**
-   * Audits final blocks until the signal aborts. `callsPerSecond` is an average; 0 disables proofs. Never
-   * throws.
-   */
+  /** Audits final blocks until the signal aborts. Never throws. `callsPerSecond`: average; 0 for no proofs. */
   follow(callsPerSecond: number, signal?: AbortSignal): Promise<void> {
     let next = 0
     return repeat(
@@ -140,7 +128,7 @@ export class Auditor {
     )
   }
 
-  /** Proves at most 100 blocks, like `RangeAuditor.prove()`, and postpones those that it cannot prove. */
+  /** Proves at most 100 blocks, and postpones those that it cannot prove. */
   async prove(from: number, end: number, head?: HeadReader): Promise<Findings> {
     const { chain, database, log } = this.options
     const range = { from, to: Math.min(end, from + BLOCKS_AT_ONCE - 1) }
@@ -169,7 +157,6 @@ export class Auditor {
     return this.ranges.reread(range, progress)
   }
 
-  /** Executes the next step of the audit. Returns the pause after it in milliseconds. */
   private async step(callsPerSecond: number): Promise<number> {
     const { chain, database } = this.options
     const final = await finalBlock(database.query, chain)
@@ -179,10 +166,7 @@ export class Auditor {
     return proofs ?? (await this.rereadNext(final.height, callsPerSecond)) ?? IDLE_MS
   }
 
-  /**
-   * Proves the newest unproven blocks and returns the pause in milliseconds; undefined if there are none, or
-   * no calls left for them.
-   */
+  /** Proves the newest unproven blocks. Returns the pause in milliseconds; undefined if it proved none. */
   private async proveNext(final: BlockRef, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database, head } = this.options
     const gaps = await unaudited(database.query, chain, 'proven', final.height, this.postponed.waiting())
@@ -199,7 +183,7 @@ export class Auditor {
     return undefined
   }
 
-  /** Returns the next part of a gap to be proven, at the end of the gap. */
+  /** Returns the last part of a gap, which is proven next. */
   private nextRange(gap: BlockRange, trusted: HeadReader | undefined) {
     const from = Math.max(gap.from, gap.to - BLOCKS_AT_ONCE + 1)
     let known = gap.to
@@ -214,7 +198,7 @@ export class Auditor {
     return { range, isFree, failed }
   }
 
-  /** Returns the number of calls that must be left for a proof to begin; -Infinity if it needs none. */
+  /** Returns the number of calls that must be left for a proof; -Infinity if it needs none. */
   private callsNeeded(
     { range, isFree, failed }: ReturnType<Auditor['nextRange']>,
     finalHeight: number,
@@ -257,10 +241,7 @@ export class Auditor {
     }
   }
 
-  /**
-   * Rereads the next blocks and returns the pause in milliseconds; undefined if there are none, or no calls
-   * left for them.
-   */
+  /** Rereads the next blocks. Returns the pause in milliseconds; undefined if it read none. */
   private async rereadNext(finalHeight: number, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database } = this.options
     const late = await unreadHistoryEnd(database.query, chain, finalHeight)

@@ -3,17 +3,14 @@ import { hashesToUid, type UidFields } from '../eas'
 import { retry } from '../retry'
 import { RpcError, type Route, type Rpc } from '../rpc'
 
-/** An attestation as EAS stores it, hex in lower case, without its revocation, which can change later. */
+/** An attestation as EAS stores it, in lower case, without its revocation, which can change later. */
 export interface AttestationBody extends Omit<UidFields, 'data'> {
   uid: string
   /** The payload, which may be a view of a larger response. */
   data: Buffer
 }
 
-/**
- * Number of bodies per eth_call. 100 bodies of usual size stay well below the response limits of public
- * nodes.
- */
+/** Number of bodies per eth_call, well below the response limits of public nodes. */
 const PAGE_SIZE = 100
 /** Maximum number of bodies that are read ahead. */
 const PREFETCHED = 10_000
@@ -31,10 +28,7 @@ const AGGREGATE3 = '82ad56cb'
 const WORD = 32
 /** Number of words of the struct Attestation (EAS, Common.sol). The last word is the offset of `data`. */
 const FIELDS = 10
-/**
- * Number of words per call of aggregate3: address, allowFailure, offset, and length and 36 bytes of the call
- * data.
- */
+/** Words per call of aggregate3: address, allowFailure, offset, length, and 36 bytes of call data. */
 const CALL_WORDS = 6
 
 /**
@@ -43,10 +37,7 @@ const CALL_WORDS = 6
  */
 export class MissingBodyError extends DataConsistencyError {}
 
-/**
- * A node returned an attestation that does not match its UID or its block. The whole batch fails and the
- * process exits, so that its supervisor restarts it.
- */
+/** A node returned an attestation that does not match its UID or its block: the whole batch fails. */
 export class FalseBodyError extends Error {
   override readonly name = 'FalseBodyError'
 }
@@ -103,8 +94,8 @@ export class BodyReader {
   }
 
   /**
-   * Reads a page. If the endpoint lacks or refuses bodies, or returns ones that do not match, reads it again
-   * from each of the others. A single endpoint is queried twice, because several nodes may be behind its URL.
+   * Reads a page, from each other endpoint too if one refuses bodies or returns false ones. A single endpoint
+   * is queried twice, because several nodes may be behind its URL.
    */
   private async readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
     let failure: unknown
@@ -132,10 +123,7 @@ export class BodyReader {
     return bodies
   }
 
-  /**
-   * Reads a page. If the node rejects it, because it limits gas or response size, reads it in halves, down to
-   * single bodies.
-   */
+  /** Reads a page; if the node rejects its gas or size, in halves, down to single bodies. */
   private async readSplit(uids: string[], route: Route): Promise<AttestationBody[]> {
     try {
       return await this.readPage(uids, route)
@@ -212,10 +200,7 @@ export function attestationCall(uid: string): string {
   return `0x${GET_ATTESTATION}${uid.slice(2)}`
 }
 
-/**
- * Returns the call data of an aggregate3 that calls getAttestation for each UID and reverts if one of the
- * calls fails.
- */
+/** Returns the call data of an aggregate3 of getAttestation for each UID. It reverts if a call fails. */
 export function multicall(eas: string, uids: readonly string[]): string {
   const start = `${eas.slice(2).padStart(64, '0')}${word(0)}${word(3 * WORD)}${word(36)}${GET_ATTESTATION}`
   return [
@@ -232,7 +217,7 @@ export class CountError extends RangeError {
 
 /**
  * Returns the result of each call of an aggregate3. Throws a RangeError for a response of another form, and a
- * CountError, before any result is read, for a different number of results.
+ * CountError, before any result is read, for a different number.
  */
 export function multicallAnswers(answer: string, calls: number): Buffer[] {
   const bytes = bytesOf(answer)
@@ -248,8 +233,8 @@ export function multicallAnswers(answer: string, calls: number): Buffer[] {
 }
 
 /**
- * Decodes the result of getAttestation, of every version of EAS. Checks only bounds, because the UID proves
- * the content. Throws a RangeError for a result of another form.
+ * Decodes the result of getAttestation, of every version of EAS. The UID proves the content, so only bounds
+ * are checked. Throws a RangeError.
  */
 export function decodeAttestation(answer: Buffer): AttestationBody {
   const at = place(answer, 0)
@@ -280,10 +265,7 @@ function word(value: number): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/**
- * Reads a length or an offset at `at`. Throws a RangeError if the word does not lie within the bytes, or if
- * its value exceeds their length.
- */
+/** Reads a length or an offset. Throws a RangeError if it, or its value, is beyond the bytes. */
 function place(bytes: Buffer, at: number): number {
   let high = 0
   for (let i = 0; i < WORD - 4; i += 4) high |= bytes.readUInt32BE(at + i)

@@ -121,7 +121,7 @@ async function replay(
   return differing ? 1 : 0
 }
 
-/** Adds records that are older than the counts by group to these counts, as a running indexer would. */
+/** Counts older records for statistics, as a running indexer would. */
 async function countOlder(database: Database, chain: Chain): Promise<void> {
   let percent = 0
   while (await hasUncounted(database.query, chain)) {
@@ -130,10 +130,7 @@ async function countOlder(database: Database, chain: Chain): Promise<void> {
   }
 }
 
-/**
- * Reads bodies that could not be stored from the chain again. A replay then processes those that this version
- * can store.
- */
+/** Reads bodies that could not be stored again, for a replay by a version that can store them. */
 async function readBodiless(
   database: Database,
   settings: Settings,

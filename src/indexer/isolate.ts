@@ -15,12 +15,10 @@ export class ContentError extends Error {
  * Runs `work` on all items. If their content makes it fail, runs it on halves of them, in order.
  *
  * A single item that fails is passed to `withhold`, which writes it without its content. If the database
- * accepts that, the database works: the write is undone and the item is tried once more. It is withheld
- * permanently only if it fails again. If `withhold` fails too, the content is not the cause, and the error is
- * thrown.
+ * accepts that, it works: the write is undone and the item tried once more, and only then withheld. If
+ * `withhold` fails too, the content is not the cause, and the error is thrown.
  *
- * Returns the withheld items with the reasons. Must run within a transaction, because savepoints undo failed
- * steps.
+ * Returns the withheld items with the reasons. Must run within a transaction, for its savepoints.
  */
 export async function isolate<T>(
   query: Query,
@@ -47,10 +45,7 @@ export async function isolate<T>(
   return [[item, again]]
 }
 
-/**
- * Runs `work` in a savepoint. If its content makes it fail, undoes it and returns the error. Throws any other
- * error.
- */
+/** Runs `work` in a savepoint. If its content makes it fail, undoes it and returns the error. */
 export async function attempt(query: Query, work: () => Promise<void>): Promise<Error | undefined> {
   await query('SAVEPOINT content')
   try {

@@ -23,10 +23,7 @@ const LOOK_EVERY_MS = 500
 const SAY_EVERY_MS = 60_000
 const RELEASE_PATIENCE_MS = 1_000
 
-/**
- * Identifies the machine since its boot, and the container: among writers with an equal PLACE, a process id
- * identifies one process.
- */
+/** Identifies the machine since its boot, and the container, within which a process id is unique. */
 const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)]
   .join(' ')
   .replaceAll('/', '')
@@ -37,16 +34,15 @@ export class LeaseLostError extends Error {
 }
 
 /**
- * The right to write a chain's rows, held by one process at a time: a row in the database that its holder
- * renews.
+ * The right to write a chain's rows: a row in the database that its holder renews.
  *
  * A second indexer waits. It takes over when the holder releases the lease, has not renewed it for 6 s, or is
  * known to be dead (a process of this machine that has ended). Each batch checks the lease in its own
  * transaction and locks it until the end, so that a process that lost it unnoticed, for example while
  * suspended, writes nothing more. The new holder terminates the session of a batch that is still open.
  *
- * The lease is not an advisory lock of the session, because PgBouncer in transaction mode and the embedded
- * database share sessions between clients.
+ * It is not an advisory lock of the session, because PgBouncer in transaction mode and the embedded database
+ * share sessions between clients.
  */
 export class Lease implements Transactions {
   private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}/reading-${READING}`
@@ -58,10 +54,7 @@ export class Lease implements Transactions {
     private readonly log: Logger,
   ) {}
 
-  /**
-   * Waits until this process has the lease, then renews it. Calls `onLost` if another process has taken it.
-   * Rejects if the signal aborts first.
-   */
+  /** Waits for the lease, then renews it. Calls `onLost` if another process has taken it. */
   async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
     for (let loggedAt = -Infinity; ;) {
       const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) =>
@@ -91,10 +84,7 @@ export class Lease implements Transactions {
     }, RENEW_EVERY_MS)
   }
 
-  /**
-   * Runs work in a transaction, of this database or another, that commits only if this process holds the
-   * lease.
-   */
+  /** Runs work in a transaction, of this database or another, that commits only with the lease. */
   transaction<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
     return database.transaction(async (query, copy) => {
       await this.check(query)
@@ -102,14 +92,12 @@ export class Lease implements Transactions {
     })
   }
 
-  /**
-   * Throws a LeaseLostError unless this process has the lease. Otherwise keeps it until the transaction ends.
-   */
+  /** Throws a LeaseLostError without the lease, which is otherwise kept until the transaction ends. */
   private async check(query: Query): Promise<void> {
     if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
   }
 
-  /** Releases the lease, so that the next process need not wait. Never throws. Takes at most one second. */
+  /** Releases the lease. Never throws. Takes at most one second. */
   async release(): Promise<void> {
     clearInterval(this.timer)
     const released = releaseWriter(this.database.query, this.chain, this.writer).catch(() => {})

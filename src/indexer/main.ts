@@ -45,8 +45,7 @@ function main(slugs: readonly string[]): void {
 }
 
 /**
- * True if the settings exclude this chain. squid.yaml starts an indexer for each chain, and treats an exit as
- * a failure.
+ * True if the settings exclude this chain. squid.yaml starts all indexers, and treats an exit as a failure.
  */
 function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
   const known = slug === undefined ? undefined : chainNamed(slug)

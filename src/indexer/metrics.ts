@@ -26,9 +26,8 @@ const RUNNER_FIGURES: readonly [name: string, help: string, of: (metrics: Runner
 ]
 
 /**
- * Serves the metrics of the runner, the process and the endpoints for Prometheus (GET /metrics) at an
- * address, or not at all without one. evm-processor's own server is not used, because it opens a random port
- * on all interfaces.
+ * Serves the metrics of runner, process and endpoints for Prometheus (GET /metrics), if there is an address.
+ * evm-processor's own server opens a random port on all interfaces.
  */
 export class IndexerMetrics extends PrometheusServer {
   private runner: RunnerMetrics | undefined
@@ -50,8 +49,8 @@ export class IndexerMetrics extends PrometheusServer {
   }
 
   /**
-   * Opens the port. While another process uses it, such as a predecessor, tries again until the signal
-   * aborts: the chain is indexed without metrics. Throws a SettingsError if it cannot be opened at all.
+   * Opens the port. While another process uses it, such as a predecessor, tries again. Throws a SettingsError
+   * if it cannot be opened at all.
    */
   async open(rpc: Rpc, log: Logger, signal: AbortSignal): Promise<void> {
     const { address } = this

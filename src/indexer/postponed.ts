@@ -4,10 +4,7 @@ import type { BlockRange } from './range-auditor'
 /** Milliseconds until a range that could not be compared is retried. The pause doubles with each retry. */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 600_000
-/**
- * Maximum milliseconds between retries of the newest postponed range, whose retry shows when the endpoint is
- * honest again.
- */
+/** Maximum pause before the newest postponed range, whose retry shows when the endpoint is honest again. */
 const LONGEST_NEWEST_RETRY_MS = 10_000
 /** Number of retries of the newest range at this interval, about ten minutes. */
 const OFTEN_TRIES = 60
@@ -25,9 +22,7 @@ interface Postponed extends BlockRange {
   failed: boolean
 }
 
-/**
- * Returns the pause after a failure in milliseconds, which grows with each failure. `failures` counts from 0.
- */
+/** Returns the pause in milliseconds after a failure. `failures` counts from 0. */
 export function pauseAfter(failures: number): number {
   return Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_NEWEST_RETRY_MS)
 }

@@ -27,10 +27,7 @@ export interface EventBlock extends Pick<ChainBlock, 'header'> {
   readonly events: readonly ChainEvent[]
 }
 
-/**
- * Decodes the events of one block, in order, without duplicates. Skips other logs. Throws a
- * ContradictionError for a malformed log.
- */
+/** Decodes the events of one block, in order, without duplicates. Throws a ContradictionError. */
 export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainEvent[] {
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
@@ -68,7 +65,7 @@ function addressIn(topic: string): string {
   return `0x${topic.slice(-40).toLowerCase()}`
 }
 
-/** Maps the UIDs that these events attest to the Unix seconds of their blocks, as BodyReader expects them. */
+/** Maps the UIDs that these events attest to the Unix seconds of their blocks. */
 export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigint> {
   return new Map(
     events
@@ -92,9 +89,8 @@ export interface Processing {
 }
 
 /**
- * Runs evm-processor's runner in this process. EvmBatchProcessor.run of 1.27.3 is not used, because it ends
- * the process and has its own source for the head. Resolves when there is nothing left to read. Rejects with
- * the error that ends the run.
+ * Runs evm-processor's runner. EvmBatchProcessor.run of 1.27.3 ends the process and has its own source for
+ * the head. Resolves when there is nothing left to read.
  */
 export function runProcessor(parts: Processing): Promise<void> {
   const { chain, gatewayUrl, source, database, metrics } = parts
@@ -133,10 +129,7 @@ export function gatewayLog(log: Logger): Logger {
   }, 'sqd:processor')
 }
 
-/**
- * Reads bodies, and projects and writes the blocks of one transaction, which is written completely or not at
- * all.
- */
+/** Projects and writes the blocks of one transaction, which is written completely or not at all. */
 async function processBatch(
   { chain, bodies, doubt, head, log }: Processing,
   writer: BatchWriter,

@@ -15,8 +15,8 @@ import {
 import { EventKind } from '../model/generated/_eventKind'
 
 /**
- * Version of the projection. Increase it with each change that makes a record differ from the record that
- * earlier versions produced. The indexers then replay their records (reading.ts).
+ * Version of the projection. Increase it with each change that makes a record differ from that of earlier
+ * versions: the indexers then replay their records (reading.ts).
  */
 export const READING = 8
 
@@ -35,9 +35,7 @@ export interface ChainEvent {
   logIndex: number
 }
 
-/**
- * A row of the event log, with the names of its columns. Large numbers are texts, as Postgres writes them.
- */
+/** A row of the event log. Large numbers are texts, as Postgres writes them. */
 export interface EventRow {
   id: string
   chain: string
@@ -79,8 +77,7 @@ interface AttestationColumns {
 export interface RecordRow extends RecordFields, AttestationColumns, Measures {
   geometry: string | null
   /**
-   * The geometry for bbox queries: EWKB in hex. The entity has no such column, because Subsquid's schema has
-   * no PostGIS type.
+   * The geometry for bbox queries: EWKB in hex. The entity has none, because Subsquid has no PostGIS type.
    */
   geom: string | null
   /** JSON of the record as the API returns it (src/location/line.ts) */
@@ -117,15 +114,12 @@ export function eventId(chain: string, block: number, logIndex: number): string 
   return `${chain}-${String(block).padStart(12, '0')}-${String(logIndex).padStart(6, '0')}`
 }
 
-/** Returns the key of a record or an answer. It contains the chain, because a UID does not identify one. */
+/** Returns the key of a record or an answer, with the chain, because a UID does not identify one. */
 export function recordId(chain: string, uid: string): string {
   return `${chain}-${uid}`
 }
 
-/**
- * Throws unless every attestation announced by these events has a body, of the schema that its log names. A
- * missing body means that a node lies, or that the caller has a bug.
- */
+/** Throws unless every attestation announced by these events has a body, of the schema that its log names. */
 export function requireBodies(
   events: readonly ChainEvent[],
   bodies: ReadonlyMap<string, AttestationBody>,
@@ -142,8 +136,8 @@ export function requireBodies(
 }
 
 /**
- * Projects events, in chain order, into rows. It is a pure function: `bodies` holds every attestation that
- * the events announce (requireBodies), `now` is the time of writing.
+ * Projects events, in chain order, into rows: a pure function of them, of the bodies that they announce
+ * (requireBodies), and of the time of writing.
  *
  * An attestation of another schema than the location schemas comes from an attester of this service and is
  * read as an answer. A payload that cannot be read stays in the event log with its problem and produces no
@@ -234,10 +228,7 @@ export function eventRow(
   }
 }
 
-/**
- * Replaces the characters in a message that Postgres rejects: NUL, and half a surrogate pair that truncation
- * left over. The message may quote an attested text.
- */
+/** Replaces what Postgres rejects in a message that quotes any text: NUL, and half a surrogate pair. */
 function storable(message: string): string {
   return message.replace(/\p{Surrogate}|\0/gu, '\ufffd')
 }

@@ -32,10 +32,7 @@ export interface AuditOptions {
   bodies: BodyReader
   database: Database
   log: Logger
-  /**
-   * Head reader of the indexer in whose process the audit runs. Blocks that it has proven need no further
-   * proof.
-   */
+  /** Head reader of this process. Blocks that it has proven need no further proof. */
   head?: HeadReader
   doubt?: Doubt
 }
@@ -52,10 +49,7 @@ export interface RangeProof {
   events: number
   /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
-  /**
-   * Blocks that were compared, but not proven, because their header or receipts do not hash to the expected
-   * value.
-   */
+  /** Blocks that were compared, but not proven: their header or receipts do not hash as expected. */
   unproven: number[]
   /** The unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: Set<number>
@@ -92,8 +86,8 @@ export class RangeAuditor {
 
   /**
    * Reads the logs of these blocks again, from the least preferred endpoint first, and inserts events that
-   * the event log lacks. Stops early if `goesOn`, called with the number of JSON-RPC calls after each
-   * response, returns false.
+   * the log lacks. Stops early if `goesOn`, called with the number of calls after each response, returns
+   * false.
    */
   async reread(
     { from, to }: BlockRange,
@@ -130,9 +124,9 @@ export class RangeAuditor {
   }
 
   /**
-   * Proves the logs of these blocks, inserts events that the event log lacks, and deletes events that the
+   * Proves the logs of these blocks, inserts events that the event log lacks, and deletes those that the
    * chain does not have. `head` vouches for the blocks that it has proven. Throws a ContradictionError if the
-   * blocks cannot be read with certainty, and an OrphanedLogError.
+   * blocks are uncertain, and an OrphanedLogError.
    */
   async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
     const { chain, database, registry } = this.options
@@ -148,9 +142,7 @@ export class RangeAuditor {
     }
   }
 
-  /**
-   * Compares the range on the chain with the event log. Repeats if a block of the range registered a schema.
-   */
+  /** Compares the range with the event log, again if a block of the range registered a schema. */
   private async compare(range: BlockRange, head?: HeadReader): ReturnType<RangeAuditor['compareNow']> {
     const { registry } = this.options
     for (;;) {
@@ -211,10 +203,7 @@ export class RangeAuditor {
       )
   }
 
-  /**
-   * Returns the headers of these blocks, in order, and a function per block that reads its logs. Blocks
-   * proven at the head cost no call.
-   */
+  /** Returns these headers, and functions that read the logs. Blocks proven at the head cost no call. */
   private async headers(numbers: readonly number[], head?: HeadReader) {
     const proven = (number: number) => {
       const block = head?.known(number)
@@ -247,10 +236,7 @@ export class RangeAuditor {
     return new ContradictionError(reason)
   }
 
-  /**
-   * Inserts the chain's events that are not stored, and deletes `surplus`. Returns the number of changed
-   * events.
-   */
+  /** Inserts events that are not stored, and deletes `surplus`. Returns the number of changed events. */
   private async repair(
     events: readonly ChainEvent[],
     surplus: readonly StoredEvent[],
@@ -294,10 +280,7 @@ export class RangeAuditor {
     return repaired
   }
 
-  /**
-   * Returns the stored events of watched schemas and attesters. Events of a schema that is no longer watched
-   * are not compared.
-   */
+  /** Returns the stored events of schemas and attesters that are still watched. Others are not compared. */
   private stored({ from, to }: BlockRange): Promise<Map<string, StoredEvent>> {
     const { chain, database } = this.options
     return storedEvents(database.query, chain, from, to, watchedOf(chain))

@@ -21,21 +21,14 @@ import {
 const UIDS_AT_ONCE = 500
 /** Number of older records that are counted in one transaction, which takes about 0.3 s. */
 export const COUNTED_AT_ONCE = 20_000
-/**
- * Milliseconds between retries of attestations that are not final yet, and before a retry after a failure.
- */
+/** Milliseconds between retries of attestations that are not final, and before a retry after a failure. */
 const LOOK_MS = 10_000
 const FAILED_MS = 60_000
 
-/**
- * Number of log entries about the progress of a replay or a count. UIDs are hashes, so the last replayed UID
- * shows the share that is done.
- */
+/** Number of log entries about the progress. UIDs are hashes, so each shows the share that is done. */
 const PARTS = 20
 
-/**
- * Replay of the records of a chain in the order of their UIDs. It resumes where an earlier process stopped.
- */
+/** Replay of the records of a chain by UID, which resumes where an earlier process stopped. */
 class Replay {
   /** Last replayed UID; undefined after the last page. */
   private after: string | undefined = ''
@@ -65,8 +58,8 @@ class Replay {
   }
 
   /**
-   * Replays the next page, or, after the last one, the attestations that were not final. Returns the pause
-   * before the next step in milliseconds; undefined when all are replayed.
+   * Replays the next page, at last the attestations that were not final. Returns the pause in milliseconds;
+   * undefined at the end.
    */
   async step(lookMs: number): Promise<number | undefined> {
     const { chain, lease } = this
@@ -116,10 +109,8 @@ class Replay {
 
 /**
  * Replays the records of a chain once if an older version of the projection produced them, so that they equal
- * those of a database that is indexed from the beginning, and fills the lines that a version without them
- * left out. Before that, it counts the records that are older than the counts by group. It holds the chain's
- * lock for at most half of the time. Attestations that are not final yet are replayed once they are. Never
- * throws.
+ * those of a new database. Before that, counts the records that are older than the counts by group. Holds the
+ * chain's lock for at most half of the time. Replays attestations once they are final. Never throws.
  * @param isEmpty true if nothing of the chain is stored yet
  * @param lookMs milliseconds between retries of attestations that are not final yet
  */

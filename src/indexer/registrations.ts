@@ -37,10 +37,7 @@ export interface RegisteredSchema {
   revocable: boolean
 }
 
-/**
- * Returns the schemas of these registrations, in order: from the log, or from the registry if the log lacks
- * it.
- */
+/** Returns the schemas of these registrations, in order: from the log, or from the registry. */
 export async function registeredSchemas(
   chain: Chain,
   route: Route,

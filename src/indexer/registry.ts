@@ -49,12 +49,9 @@ import {
  * The API may add attesters at any time, and the audit then reads the earlier blocks.
  */
 
-/**
- * Maximum number of schemas per filter. Further schemas go into further filters, because providers limit the
- * size of one.
- */
+/** Maximum number of schemas per filter, because providers limit its size. */
 const TOPICS_IN_FILTER = 200
-/** Maximum number of schemas of a chain that are found and watched, in addition to those that are listed. */
+/** Maximum number of found and watched schemas of a chain, in addition to those that are listed. */
 const MOST_FOUND = 1_000
 /** Item in the list of watched schemas and attesters (noteSchemas): the indexer reads registrations too. */
 const REGISTRATIONS = 'registrations'
@@ -101,10 +98,7 @@ export class Registry implements LogSelection {
     await this.takeNoted()
   }
 
-  /**
-   * Loads the schemas and attesters that the chain's indexer has added since `watched`. Throws an Error if
-   * the indexer watches more than the settings of this process permit.
-   */
+  /** Loads what the chain's indexer watches since `watched`. Throws if the settings do not permit that. */
   async catchUp(watched: readonly string[]): Promise<void> {
     await this.learning
     await this.takeKnown()
@@ -145,8 +139,8 @@ export class Registry implements LogSelection {
   }
 
   /**
-   * Assigns places to schemas that the settings or the limit excluded before, those with more attesters
-   * first. A schema without attestations does not replace another one. The audit reads their history.
+   * Assigns places to schemas that were left out before, those with more attesters first. One without
+   * attestations replaces no other. The audit reads their history.
    */
   private takeLeftOut(): void {
     const leftOut = [...this.found.values()]
@@ -161,10 +155,7 @@ export class Registry implements LogSelection {
     }
   }
 
-  /**
-   * Items that are watched now: UIDs of schemas, addresses of attesters, and REGISTRATIONS if registrations
-   * are read.
-   */
+  /** Watched items: UIDs of schemas, addresses of attesters, and REGISTRATIONS if those are read. */
   get watched(): readonly string[] {
     const { schemas, attesters } = watchedOf(this.options.chain)
     return [...schemas, ...attesters, ...(this.follows ? [REGISTRATIONS] : [])]
@@ -189,10 +180,7 @@ export class Registry implements LogSelection {
     this.version++
   }
 
-  /**
-   * Stores what is watched from now on. `fresh`: nothing is indexed yet. Returns the new items, whose history
-   * the audit reads.
-   */
+  /** Stores what is watched from now on. `fresh`: nothing is indexed yet. Returns the new items. */
   async note(fresh: boolean): Promise<string[]> {
     const { chain, database } = this.options
     return database.transaction(async (query) => {
@@ -207,10 +195,7 @@ export class Registry implements LogSelection {
     })
   }
 
-  /**
-   * Returns the schemas known from the start among those that were added. The first block of the chain stands
-   * for that of their registration until it is read.
-   */
+  /** Returns the added schemas that are known from the start, as if registered in the chain's first block. */
   private unregistered(added: readonly string[]): FoundSchema[] {
     const { firstBlock } = this.options.chain
     return added
@@ -299,10 +284,7 @@ export class Registry implements LogSelection {
     return learned
   }
 
-  /**
-   * Assigns places to found schemas and stores which ones have a place. Returns the number of newly watched
-   * schemas, and the UIDs of those that were replaced.
-   */
+  /** Assigns places to found schemas. Returns the number of newly watched ones, and UIDs of replaced ones. */
   private async enter(
     schemas: Omit<FoundSchema, 'readFrom'>[],
   ): Promise<{ watched: number; left: readonly string[] }> {
@@ -337,10 +319,7 @@ export class Registry implements LogSelection {
     return { watched, left: [...left] }
   }
 
-  /**
-   * True if this event happened before its schema or attester was known: no node is to blame if the event log
-   * lacks it.
-   */
+  /** True if this event happened before its schema or attester was known, so that no node is to blame. */
   isHistory({
     schemaUid: uid,
     attester,
@@ -355,9 +334,7 @@ export class Registry implements LogSelection {
     return known !== undefined && blockNumber < known.readFrom
   }
 
-  /**
-   * True if a schema does not count towards the limit: it is known from the start, or listed in the settings.
-   */
+  /** True if a schema takes no place: it is known from the start, or listed in the settings. */
   private isOnTop(uid: string): boolean {
     return this.own.has(uid) || this.options.policy.listed.has(uid)
   }

@@ -38,10 +38,7 @@ import { Registry } from './registry'
 const log = createLogger('indexer')
 const FORGET_EVERY_MS = 3_600_000
 const NOTE_EVERY_MS = 1_000
-/**
- * Milliseconds by which the database's clock must advance more than the local one to show that this machine
- * was suspended.
- */
+/** Milliseconds that the database's clock gains on the local one if this machine was suspended. */
 const SUSPENDED_MS = 3_000
 const CHECK_CONTRACT_EVERY_MS = 15_000
 
@@ -50,10 +47,7 @@ export interface Indexer {
   readonly state: State
   /** Resolves when the indexer has been stopped. Rejects with the reason why it cannot continue. */
   readonly ended: Promise<void>
-  /**
-   * Stops all work, releases the lease and closes all connections. Resolves when the indexer has ended
-   * completely. A batch is one transaction: it is written completely or not at all.
-   */
+  /** Stops all work, releases the lease and closes all connections. No batch is written in part. */
   stop(): Promise<void>
 }
 
@@ -110,10 +104,7 @@ class ChainIndexer implements Indexer {
   private readonly rpc: Rpc
   private readonly stopping = new AbortController()
   private readonly signal = this.stopping.signal
-  /**
-   * Tasks that run until the signal aborts, and functions that close the parts, in the order in which they
-   * were opened.
-   */
+  /** Tasks until the signal aborts, and functions that close the parts, in the order of opening. */
   private readonly running: Promise<unknown>[] = []
   private readonly closing: (() => unknown)[] = []
   private work!: Promise<void>
@@ -148,10 +139,7 @@ class ChainIndexer implements Indexer {
     log.debug({ chain: this.chain.slug, state }, 'the state of the indexer changed')
   }
 
-  /**
-   * `stop()` releases the lease before all other work has ended, so a lost lease is not a failure after the
-   * abort.
-   */
+  /** `stop()` releases the lease before other work has ended, so a lost lease is then not a failure. */
   private readonly fail = (error: Error): void => {
     if (this.signal.aborted || this.state === 'failed') return
     this.enter('failed')
@@ -236,10 +224,9 @@ class ChainIndexer implements Indexer {
   }
 
   /**
-   * Returns the last final block in the database once the endpoints confirm it. Runs before anything is
-   * written. If only that block is false, for example because a node lied about it, and the earlier event log
-   * is that of the chain, the position is reset to the last correct block. Throws a SettingsError if the
-   * database has indexed another chain.
+   * Returns the last final block in the database once the endpoints confirm it. If only that block is false,
+   * because a node lied, and the earlier event log is that of the chain, the position is reset to the last
+   * correct block. Throws a SettingsError if the database has indexed another chain.
    */
   private async checkSameChain(
     stored: BlockRef,
@@ -338,9 +325,7 @@ class ChainIndexer implements Indexer {
   }
 }
 
-/**
- * Reports a doubt while the endpoints have no EAS contract, as after a reset of a local node. Never throws.
- */
+/** Reports a doubt while endpoints lack the EAS contract, as after a reset of a node. Never throws. */
 function watchContract(rpc: Rpc, doubt: Doubt, signal: AbortSignal): Promise<void> {
   return repeat(
     signal,

@@ -7,18 +7,14 @@ export interface Tenant {
   block: number
 }
 
-/**
- * Maximum number of attesters counted per schema. A schema with this many counts towards no account's share.
- */
+/** Maximum number of attesters counted per schema. One with this many counts towards no account's share. */
 export const SEVERAL = 2
 
 /**
- * The found schemas of a chain that are indexed, at most `most`.
- *
- * Anyone may register schemas, so places are assigned by use, not by order of registration. If no place is
- * free, a new schema replaces one without attestations, which loses no data. A schema with attestations keeps
- * its place, because its revocations must be read. An account has `share` places for schemas that fewer than
- * two accounts attest by.
+ * The found schemas of a chain that are indexed, at most `most`. Anyone may register schemas, so places are
+ * assigned by use. If no place is free, a new schema replaces one without attestations. A schema with
+ * attestations keeps its place, because its revocations must be read. An account has `share` places for
+ * schemas that fewer than two accounts attest by.
  */
 export class SchemaRoom {
   private readonly share: number
@@ -79,9 +75,8 @@ export class SchemaRoom {
   }
 
   /**
-   * Assigns a schema a place and returns the schema that it replaced, if any. `entered` is false if the
-   * schema itself would be replaced, because no older schema is unused. The order in which registrations are
-   * read therefore makes no difference.
+   * Assigns a schema a place. `left` is the schema that it replaced. `entered` is false if that would be
+   * itself, because no older one is unused: the order in which registrations are read makes no difference.
    */
   enter(tenant: Tenant): { entered: boolean; left?: Tenant } {
     if (this.enterFree(tenant)) return { entered: true }

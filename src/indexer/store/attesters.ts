@@ -22,9 +22,8 @@ export function takenAttesters(query: Query, chain: Chain): Promise<AnswerAttest
 }
 
 /**
- * Marks the attesters that the API has added as indexed, and returns them: this process, the chain's indexer,
- * indexes them from now on. Blocks already indexed in which they may have attested were read without them, so
- * the audit reads and proves those blocks again.
+ * Marks the attesters that the API has added as indexed from now on, and returns them. Blocks already indexed
+ * in which they may have attested are read and proven again.
  */
 export async function takeAttesters(database: Database, chain: Chain): Promise<AnswerAttester[]> {
   const noted = await database.query(

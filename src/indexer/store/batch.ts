@@ -40,9 +40,9 @@ export interface BatchTarget {
 }
 
 /**
- * Writes events, and the records and answers projected from them, in parts: while Postgres writes one part,
- * the next one is projected. Each table's rows are sent by one COPY, which is many times as fast as TypeORM's
- * inserts. Attestations that cannot be stored are isolated (isolate.ts) and withheld.
+ * Writes events, and the records and answers projected from them, in parts: while Postgres writes one, the
+ * next one is projected. COPY is many times as fast as TypeORM's inserts. Attestations that cannot be stored
+ * are isolated (isolate.ts) and withheld.
  */
 export class BatchWriter {
   /** Numbers of rows written and withheld so far, and milliseconds spent on projection. */
@@ -61,10 +61,7 @@ export class BatchWriter {
     return this.target.hotHeight === undefined
   }
 
-  /**
-   * Accepts events in chain order. Resolves when all earlier events have been written and the write of these
-   * events has begun.
-   */
+  /** Accepts events in chain order. Resolves when earlier ones are written and this write has begun. */
   async write(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Promise<void> {
     requireBodies(events, bodies)
     let ready: Prepared | ContentError | undefined = this.prepare(events, bodies)
@@ -104,10 +101,7 @@ export class BatchWriter {
     await noteIndexed(this.target.query, this.chain, last)
   }
 
-  /**
-   * Acquires the chain's lock before the first write, as all other transactions do, so that two transactions
-   * cannot deadlock.
-   */
+  /** Acquires the chain's lock before the first write, as all transactions do, so that none deadlock. */
   private async lock(): Promise<void> {
     if (this.locked) return
     this.locked = true
@@ -196,7 +190,7 @@ const PROBLEM_CHARACTERS = 300
 
 /**
  * Inserts an Attested event without a record: with its body if Postgres accepts it, otherwise without. Throws
- * if the insert without a body fails too, because then the content is not the cause.
+ * if that fails too: the content is then not the cause.
  */
 export async function insertWithheld(
   query: Query,
@@ -225,10 +219,7 @@ export function withheldProblem(reason: Error): string {
 // Rows in the text format of COPY (PostgreSQL, "COPY"). It costs Postgres and this process less than half the
 // work of an INSERT from JSON.
 
-/**
- * Approximate number of characters per text. The maximum length of a JavaScript string is about half a
- * billion.
- */
+/** Approximate number of characters per text, far below JavaScript's limit of half a billion. */
 const TEXT_LENGTH = 1_000_000
 
 /** Encodes these columns of the rows as texts, each of which consists of whole lines. */

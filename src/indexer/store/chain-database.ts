@@ -45,10 +45,7 @@ export class ChainDatabase implements HotDatabase<BatchWriter> {
     })
   }
 
-  /**
-   * Replaces the blocks above `baseHead`. One BatchWriter writes all final blocks, and another one each hot
-   * block.
-   */
+  /** Replaces the blocks above `baseHead`. One BatchWriter writes all final blocks, others each hot one. */
   transactHot2(
     { baseHead, newBlocks, finalizedHead }: HotTxInfo,
     write: (writer: BatchWriter, from: number, to: number) => Promise<void>,

@@ -7,10 +7,7 @@ import type { Chain } from '../../chains'
 /** Executes one statement and returns its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
 
-/**
- * Writes rows, encoded by `copyTexts`, into columns of a table. Throws the error of Postgres if it rejects a
- * row.
- */
+/** Writes rows, encoded by `copyTexts`, into columns of a table. Throws if Postgres rejects one. */
 export type Copy = (table: string, columns: readonly string[], texts: readonly string[]) => Promise<void>
 
 /** Runs work in transactions: a Database, or a Lease, which also checks that it is held. */
@@ -18,23 +15,16 @@ export interface Transactions {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
 }
 
-/**
- * Maximum number of connections. It is low because all connections to an embedded database share one session.
- */
+/** Maximum number of connections, low because all those to an embedded database share one session. */
 const MAX_CONNECTIONS = 2
 /**
- * Limits of each statement. Only the content of a write can make it exceed STATEMENT_SECONDS: Postgres then
- * cancels it with 57014, which isolate.ts attributes to the content. A statement that waits for a lock fails
- * earlier with 55P03, which isolate.ts does not attribute to the content, because another process holds the
- * lock.
+ * Limits of each statement. Only the content of a write can make it exceed STATEMENT_SECONDS (57014), while
+ * another process causes a wait for a lock (55P03), which isolate.ts does not attribute to the content.
  */
 const STATEMENT_SECONDS = 30
 const LOCK_SECONDS = 10
 
-/**
- * A pool of connections. The batches have a Database of their own, so that they never wait for the audit or
- * the lease.
- */
+/** A pool of connections. The batches have their own, so that they wait for neither audit nor lease. */
 export class Database {
   private readonly pool: Pool
 

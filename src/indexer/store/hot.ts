@@ -114,9 +114,8 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
 }
 
 /**
- * Resets the last final block to an earlier block of the chain, or to none, from which the indexer then
- * resumes. Returns false, and changes nothing, if the database holds hot blocks: they build on the current
- * final block.
+ * Resets the last final block to an earlier one, or to none. Returns false, and changes nothing, if the
+ * database holds hot blocks: they build on the current one.
  */
 export function rewindFinal(
   database: Transactions,

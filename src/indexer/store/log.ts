@@ -97,10 +97,7 @@ export function withheldAttestations(query: Query, chain: Chain): Promise<Withhe
   )
 }
 
-/**
- * Returns final events of attestations whose body could not be stored, with the fields that their logs
- * contain.
- */
+/** Returns final events of attestations whose body could not be stored, with the fields of their logs. */
 export async function bodilessEvents(query: Query, chain: Chain, finalHeight: number): Promise<ChainEvent[]> {
   const rows = await query<EventRow>(
     `SELECT * FROM attestation_event
@@ -115,10 +112,7 @@ export function isBodiless({ kind, data }: EventRow): boolean {
   return kind === EventKind.ATTESTED && data === null
 }
 
-/**
- * Stores a body that was read again in the event log. Returns true if Postgres accepted it: a replay then
- * creates its record.
- */
+/** Stores a body that was read again. Returns true if Postgres accepted it. A replay then projects it. */
 export function storeBody(
   database: Database,
   chain: Chain,

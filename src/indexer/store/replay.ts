@@ -29,10 +29,7 @@ import {
 import { bodyOf, eventOf, insertSql, isBodiless, type StoredEvent, type Watched } from './log'
 import { noteRepaired } from './status'
 
-/**
- * Replays of records and answers from the event log, and repairs of the log, which replay the affected
- * attestations.
- */
+/** Replays of records and answers from the event log, and repairs of the log with such replays. */
 
 /** Result of a replay: rows that differ from the projection of the event log. A repair has corrected them. */
 export interface Replayed {
@@ -63,10 +60,9 @@ export class NotFinalError extends Error {
 }
 
 /**
- * Inserts final events that the event log lacks, deletes those that the chain's receipts disprove, and
- * replays the affected attestations. Returns the number of corrected events. Throws a NotFinalError, without
- * writing anything, if one of the attestations has an event in a hot block: a rollback of that block would
- * restore the record's old state.
+ * Inserts final events that the event log lacks, deletes disproved ones, and replays their attestations.
+ * Returns the number of corrected events. Throws a NotFinalError, without writing anything, if one of the
+ * attestations has an event in a hot block, whose rollback would restore the old state.
  */
 export function repairLog(database: Database, chain: Chain, repair: LogRepair): Promise<number> {
   const { events, bodies, surplus, finalHeight } = repair
@@ -116,8 +112,7 @@ async function insertMissing(
 
 /**
  * Projects the next page of watched attestations, in order of UIDs after `after`, from the event log alone,
- * and compares the result with the stored records and answers. `repair` corrects them. Returns the last UID
- * of the page; undefined at the end.
+ * and compares the result with the stored records and answers. Returns the last UID; undefined at the end.
  */
 export function replayPage(
   database: Transactions,
@@ -248,10 +243,7 @@ const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; vers
 /** Columns that EQUAL compares. */
 const APART = ['geom', 'line', 'line_version', ...MEASURES]
 
-/**
- * `line`: only the line or the measures differ. `unwritten`: no indexer of this version has written the line
- * yet.
- */
+/** `line`: only line or measures differ. `unwritten`: no indexer of this version has written the line. */
 interface Difference {
   id: string
   what: Replayed['differing'][number]['what'] | 'revocation' | 'line' | 'unwritten'

@@ -3,10 +3,7 @@ import { lockChain, type Database, type Query } from './connection'
 
 /** Location schemas found in a chain's SchemaRegistry: the table location_schema. */
 
-/**
- * A registered schema, hex in lower case. `fields` is its text. The UID is the hash of this text, the
- * resolver and the revocability.
- */
+/** A registered schema, hex in lower case, whose UID is the hash of `fields`, resolver and revocability. */
 export interface FoundSchema {
   uid: string
   fields: string
@@ -18,10 +15,7 @@ export interface FoundSchema {
   block: number
   /** True if its attestations are indexed. */
   watched: boolean
-  /**
-   * First block that was indexed with this schema. The audit finds its attestations in earlier blocks, and
-   * then sets this to `block` (noteHistoryRead).
-   */
+  /** First block indexed with this schema; `block` once the audit has read its history (noteHistoryRead). */
   readFrom: number
 }
 
@@ -53,9 +47,8 @@ export function schemaUses(
 }
 
 /**
- * Stores which of the found schemas are watched from now on, and returns those that the indexer did not watch
- * before: those of `added`, which another process may have found. Blocks indexed so far were read without
- * them, so the audit must find their attestations there.
+ * Stores which found schemas are watched from now on, and returns the new ones, including `added`, which
+ * another process may have found: the audit must find their attestations in the blocks indexed so far.
  */
 export function noteWatched(
   query: Query,
@@ -74,8 +67,7 @@ export function noteWatched(
 }
 
 /**
- * Records the schemas whose history the audit has read completely by setting `read_from` to the block of
- * their registration. Until then, a record may lack a revocation.
+ * Sets `read_from` of schemas whose history the audit has read. A record may lack a revocation until then.
  */
 export async function noteHistoryRead(query: Query, chain: Chain): Promise<void> {
   await query(
@@ -87,8 +79,8 @@ export async function noteHistoryRead(query: Query, chain: Chain): Promise<void>
 }
 
 /**
- * Returns the block before which the audit must cover all blocks, because the history of a schema is unread
- * although its last block is final; 0 if there is no such schema.
+ * Returns the block before which the audit must cover all blocks to read the history of a schema whose last
+ * block is final; 0 without such a schema.
  */
 export async function unreadHistoryEnd(query: Query, chain: Chain, finalHeight: number): Promise<number> {
   const [late] = await query<{ end: number | null }>(
@@ -120,10 +112,9 @@ export async function insertSchemas(
 }
 
 /**
- * Stores schemas that were found, and marks the schemas in `left` that they replaced. Returns the found ones
- * with `readFrom`. `isIndexer`: this process indexes the schemas from now on. Blocks already indexed after a
- * registration were read without the schema, unless the indexer watches it already, so the audit reads and
- * proves them again. Schemas that another process finds are new to the indexer at its next start.
+ * Stores found schemas, and marks those in `left`, which they replaced. Returns the found ones. `isIndexer`:
+ * this process indexes them from now on, and blocks already indexed without a schema are read and proven
+ * again. Schemas found by another process are new to the indexer at its next start.
  */
 export function storeSchemas(
   database: Database,

@@ -4,9 +4,7 @@ import { eventId, READING } from '../project'
 import { insertSql } from './log'
 import { finalBlock } from './hot'
 
-/**
- * Statements that read a snapshot from a database, and restore one into an empty database (../snapshot.ts).
- */
+/** Statements that read a snapshot, and restore one into an empty database (../snapshot.ts). */
 
 /** Target number of characters of events per statement, and the first and the largest number of events. */
 const PAGE_CHARACTERS = 8_000_000

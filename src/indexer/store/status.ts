@@ -19,16 +19,13 @@ export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
 export interface ReplayPosition {
   /** last replayed UID */
   after: string
-  /**
-   * UIDs up to `after` that were not final in their page. A reorg may since have removed the events that
-   * made them so.
-   */
+  /** UIDs up to `after` that were not final in their page, for events that a reorg may have removed since. */
   late: readonly string[]
 }
 
 /**
- * Returns the version of the projection that produced all records of a chain, 0 if it is unknown, and the
- * position at which the replay by this version stopped, undefined if it has not begun.
+ * Returns the version of the projection that produced all records of a chain (0: unknown), and the position
+ * at which the replay by this version stopped.
  */
 export async function readingOf(
   query: Query,
@@ -55,8 +52,7 @@ export async function noteReading(query: Query, chain: Chain): Promise<void> {
 }
 
 /**
- * Stores after a replay by a command that the current version of the projection produced all records of a
- * chain. Stores nothing while an indexer is running: it may be of another version, and replays by itself.
+ * Like `noteReading()`, for a command. Does nothing while an indexer runs, which may be of another version.
  */
 export function noteReadingAlone(database: Database, chain: Chain): Promise<void> {
   return database.transaction(async (query) => {
@@ -81,10 +77,7 @@ export async function hasUncounted(query: Query, chain: Chain): Promise<boolean>
   return (await query('SELECT FROM record_uncounted WHERE chain = $1', [chain.slug])).length > 0
 }
 
-/**
- * Counts at least `many` older records of a chain (migration Counts), or all that are left. Returns the
- * percentage of its records that is counted.
- */
+/** Counts at least `many` older records (migration Counts). Returns the percentage of counted ones. */
 export async function countRecords(query: Query, chain: Chain, many: number): Promise<number> {
   await query('SELECT count_records($1, $2)', [chain.slug, many])
   const [row] = await query<{ percent: number }>(
@@ -101,10 +94,7 @@ export interface IndexedBlock {
   readonly hash: string
   /** Time of the block in Unix milliseconds. */
   readonly timestamp: number
-  /**
-   * Milliseconds since the start of the last poll of the head that found this block on the chain; Infinity if
-   * none has.
-   */
+  /** Milliseconds since the start of the last poll that found this block on the chain, or Infinity. */
   readonly agreementAgeMs: number
   /** Numbers of the blocks up to this one whose logs only one endpoint vouches for. */
   readonly unproven: readonly number[]
@@ -114,9 +104,8 @@ export interface IndexedBlock {
 const NOTED_WITHIN_SECONDS = 5
 
 /**
- * Stores the last block of a batch. It also becomes the head if the last poll of the head reported an older
- * block. The time of its agreement is not much later than the last noted poll: after a suspension of the
- * machine, a local clock may have stood still.
+ * Stores the last block of a batch, which also becomes the head if the last poll reported an older one. Its
+ * agreement is not much later than the last noted poll: the local clock of a suspended machine stands still.
  */
 export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
   await query(
@@ -139,10 +128,7 @@ export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock
   )
 }
 
-/**
- * Reads the numbers of the blocks for which only one endpoint vouched when they were written, and which have
- * not been proven since.
- */
+/** Reads the blocks that only one endpoint vouched for when they were written, and that are not proven. */
 export async function unprovenBlocks(query: Query, chain: Chain): Promise<number[]> {
   const rows = await query<{ block: number }>(
     `SELECT block::float8 AS block FROM chain_status, unnest(unproven_at_head - proven) AS r, generate_series(lower(r), upper(r) - 1) AS block
@@ -171,9 +157,9 @@ export async function indexedTip(
 }
 
 /**
- * Stores the chain's head as an endpoint reported it. Ages are converted to times of the database's clock
- * before the row is locked, so that a wait for the lock does not make them appear more recent. A batch
- * written in the meantime may end with a newer block than the endpoint reported.
+ * Stores the chain's head as an endpoint reported it. Ages become times of the database's clock before the
+ * row is locked, so that a wait for the lock does not make them more recent. A batch written in the meantime
+ * may end with a newer block.
  */
 export async function noteHead(query: Query, chain: Chain, note: HeadReport): Promise<void> {
   await query(
@@ -226,10 +212,9 @@ const OLDER = `reading = CASE
   ELSE least(chain_status.reading, $4) END`
 
 /**
- * Stores what is watched from now on (Registry.watched) and returns the new items. Their history is not in
- * the event log yet, so the audit reads all blocks again. Rows from an earlier period in which they were
- * watched may come from any older version, so all records are replayed. `fresh`: nothing is indexed yet, so
- * no item counts as new.
+ * Stores what is watched from now on (Registry.watched) and returns the new items, none if nothing is indexed
+ * yet (`fresh`). For new items, the audit reads all blocks again, and all records are replayed: rows from an
+ * earlier period may come from any older version.
  */
 export async function noteSchemas(
   query: Query,
@@ -251,9 +236,8 @@ export async function noteSchemas(
 }
 
 /**
- * Spends calls of the audit's budget, which grows by `perSecond` each second, up to the calls of one day. A
- * clock of the database that is set back takes nothing from it.
- * Returns the remaining calls, which may be negative.
+ * Spends calls of the audit's budget, which grows by `perSecond` each second, up to one day's, and never
+ * shrinks with the database's clock. Returns the remaining calls, which may be negative.
  */
 export async function spendAuditCalls(
   query: Query,
@@ -297,8 +281,8 @@ export async function unaudited(
 }
 
 /**
- * Stores that the blocks of a range, except those of `but`, were reread or proven with this list of watched
- * schemas and attesters. Returns false, and stores nothing, if the chain's indexer watches more by now.
+ * Stores that the blocks of a range, except those of `but`, were reread or proven with these watched items.
+ * Returns false, and stores nothing, if the chain's indexer watches more by now.
  */
 export async function noteAudited(
   query: Query,
@@ -341,7 +325,7 @@ function multirange(ranges: readonly Range[]): string {
 
 /**
  * Deletes changes of the chain's records that are older than this many days, at most 10,000, and returns
- * their number. A client that has not read the deleted changes gets an error from the API and must restart.
+ * their number. Clients that have not read them get an error and must restart.
  */
 export async function forgetChanges(query: Query, chain: Chain, days: number): Promise<number> {
   // Scans in order of ids, so that it reads only the deleted rows and the first remaining row.

@@ -9,23 +9,19 @@ import type { Database, Query } from './connection'
  */
 const versionOf = (writer: string) => Number(/\/reading-(\d+)$/.exec(writer)?.[1] ?? 0)
 
-/**
- * Name of a writer's session while it writes, as pg_stat_activity shows it. It contains a hash of the writer,
- * and has at most 63 bytes, because Postgres truncates names to this length.
- */
+/** Name of a writer's session in pg_stat_activity. Postgres truncates names to 63 bytes. */
 export function sessionName(chain: Pick<Chain, 'slug'>, writer: string): string {
   const hash = createHash('sha256').update(writer).digest('hex').slice(0, 16)
   return `indexer of ${chain.slug.slice(0, 35)} ${hash}`
 }
 
 /**
- * Makes this process the writer of a chain and returns undefined; returns the name of the current writer if
- * there is one.
+ * Makes this process the writer of a chain and returns undefined; returns the current writer if there is one.
  *
  * A writer is replaced if its lease has expired or `isGone` reports that its process has ended. The session
- * in which the old writer may still be writing is terminated: otherwise a process that is frozen or
- * disconnected keeps the locks of its transaction. After a writer with another version of the projection, all
- * records count as produced by that version, or by the one before this version if that is lower.
+ * in which it may still be writing is terminated: a process that is frozen or disconnected keeps its locks.
+ * After a writer with another version of the projection, all records count as produced by that version, or by
+ * the one before this version if that is lower.
  */
 export async function takeWriter(
   database: Database,
@@ -74,9 +70,7 @@ export async function takeWriter(
   })
 }
 
-/**
- * Returns true if this process is still the writer, and then extends its lease to this many seconds from now.
- */
+/** Returns true if this process is still the writer, for this many seconds from now. */
 export async function renewWriter(
   query: Query,
   chain: Chain,
@@ -91,10 +85,7 @@ export async function renewWriter(
   return renewed.length > 0
 }
 
-/**
- * Returns true if this process is the writer. In this case it stays the writer until the transaction ends:
- * the lock permits renewals, but no other writer. Until then, the session has the writer's name.
- */
+/** Returns true if this process is the writer, which it stays until the transaction ends. */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
   const held = await query(
     `SELECT set_config('application_name', $3, true) FROM chain_writer WHERE chain = $1 AND writer = $2
