@@ -42,8 +42,7 @@ const LIST = /\[(\d{0,6})\]$/
 
 /**
  * Parses the text of an EAS schema, such as `uint256 result, (address owner, bytes4[] ids)[] parts`: ABI
- * types (without fixed), each with an optional name. Takes linear time. Throws a TypeError that states the
- * rule.
+ * types (without fixed) with optional names. Takes linear time. Throws a TypeError that states the rule.
  */
 export function parseSchema(schema: string): SchemaField[] {
   if (schema.length > MAX_SCHEMA_LENGTH)
@@ -128,10 +127,9 @@ function excerpt(text: string): string {
 }
 
 /**
- * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding"). Anyone can
- * attest any bytes, so the time is proportional to the payload, and it throws a PayloadError unless every
- * pointer and length is within bounds, strings are valid UTF-8, numbers fit their types, and no fields
- * overlap.
+ * Decodes an ABI payload (Contract ABI Specification, "Formal Specification of the Encoding") in linear time.
+ * Throws a PayloadError unless every pointer and length is within bounds, strings are valid UTF-8, numbers
+ * fit their types, and no fields overlap: anyone can attest any bytes.
  */
 export function decodeFields(fields: readonly SchemaField[], bytes: Uint8Array): FieldValue[] {
   return new Reader(bytes).tuple(fields, 0)
@@ -188,9 +186,13 @@ class Reader {
     }
   }
 
-  private uint(at: number, bits = 256): bigint {
+  private requireWord(at: number): void {
     if (at + WORD > this.buffer.length)
       throw new PayloadError(`payload of ${this.buffer.length} bytes ends within the field at byte ${at}`)
+  }
+
+  private uint(at: number, bits = 256): bigint {
+    this.requireWord(at)
     let value = 0n
     for (let i = at; i < at + WORD; i += 4)
       value =
@@ -215,8 +217,7 @@ class Reader {
   }
 
   private word(at: number, length: number): Uint8Array {
-    if (at + WORD > this.buffer.length)
-      throw new PayloadError(`payload of ${this.buffer.length} bytes ends within the field at byte ${at}`)
+    this.requireWord(at)
     if (this.buffer.subarray(at + length, at + WORD).some(Boolean))
       throw new PayloadError(`the value at byte ${at} has more than ${length} bytes`)
     return this.buffer.subarray(at, at + length)

@@ -4,7 +4,7 @@ import { isCanonicalSignature } from './compact'
 import { hasher } from './keccak'
 import { ATTEST_FIELDS, type AttestLayout } from './layouts'
 import { payloadBytes } from './payload'
-import { hex, padded, uint } from './words'
+import { addressWord, hex, padded, uint } from './words'
 
 /** EIP-712 domain of a contract that accepts delegated attestations. */
 export interface AttestDomain {
@@ -226,9 +226,9 @@ export function attestCalldata(
     word(signature.v, 1),
     hex(signature.r, 32),
     hex(signature.s, 32),
-    address(attester),
+    addressWord(attester),
     enforced ? word(deadline, 8) : '',
-    address(data.recipient),
+    addressWord(data.recipient),
     word(data.expirationTime, 8),
     word(data.revocable ? 1 : 0, 1),
     hex(data.refUID, 32),
@@ -253,10 +253,6 @@ export function multiAttestCalldata(
 export function delegationError(layout: AttestLayout, revertData: string): string | undefined {
   // Reads the selector only: a resolver may revert with a well-known error and malformed values.
   return revertData.length < 10 ? undefined : INTERFACES[layout].getError(revertData.slice(0, 10))?.name
-}
-
-function address(text: string): string {
-  return hex(text, 20).padStart(64, '0')
 }
 
 /** A number of at most `bytes` bytes as a word of 32 bytes. */

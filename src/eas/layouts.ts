@@ -13,7 +13,7 @@ export type AttestLayout = 'legacy' | 'v1' | 'v2' | 'proxy'
 export const LONGEST_DEADLINE_SECONDS = 7 * 86_400
 
 /** Field of EIP-712 typed data. */
-interface Field {
+export interface Field {
   name: string
   type: string
 }

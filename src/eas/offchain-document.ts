@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+import type { Field } from './layouts'
+
 /**
  * Form of offchain attestations: parses the documents that EAS's explorer and library write into typed
  * fields. offchain-hash.ts computes their UID and digest, and offchain.ts verifies them.
@@ -20,10 +22,6 @@ export class OffchainError extends Error {
 const MAX_DATA_BYTES = 262_144
 const MAX_UINT64 = 2n ** 64n - 1n
 
-interface Field {
-  name: string
-  type: string
-}
 const COMMON_FIELDS: readonly Field[] = [
   { name: 'schema', type: 'bytes32' },
   { name: 'recipient', type: 'address' },
@@ -69,16 +67,10 @@ export interface Message {
   salt: string | undefined
 }
 
-interface Domain {
-  version: string
-  chainId: bigint
-  contract: string
-}
-
 export interface Document {
   uid: string
   signer: string
-  domain: Domain & { name: string }
+  domain: { name: string; version: string; chainId: bigint; contract: string }
   message: Message
   /** signature of a key (parts, or 64 or 65 bytes in hex), or any bytes for the signer's contract */
   signature: { r: string; s: string; v: number } | string
@@ -206,20 +198,23 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Error for a value that is missing or not the expected one. */
+function unexpected(value: unknown, path: string, expected: string): OffchainError {
+  return malformed(path, `${value === undefined ? 'missing; ' : ''}expected ${expected}`)
+}
+
 function object(value: unknown, path: string): Record<string, unknown> {
-  if (!isObject(value)) throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected an object`)
+  if (!isObject(value)) throw unexpected(value, path, 'an object')
   return value
 }
 
 function text(value: unknown, path: string): string {
-  if (typeof value !== 'string')
-    throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected a string`)
+  if (typeof value !== 'string') throw unexpected(value, path, 'a string')
   return value
 }
 
 function boolean(value: unknown, path: string): boolean {
-  if (typeof value !== 'boolean')
-    throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected true or false`)
+  if (typeof value !== 'boolean') throw unexpected(value, path, 'true or false')
   return value
 }
 
@@ -231,16 +226,13 @@ function integer(value: unknown, path: string): bigint {
       : typeof value === 'string' && value.length <= 20 && /^(0|[1-9]\d*)$/.test(value)
   const number = whole ? BigInt(value as number | string) : undefined
   if (number === undefined || number > MAX_UINT64)
-    throw malformed(
-      path,
-      `${value === undefined ? 'missing; ' : ''}expected a whole number of at most 64 bits, as a string if beyond 2^53`,
-    )
+    throw unexpected(value, path, 'a whole number of at most 64 bits, as a string if beyond 2^53')
   return number
 }
 
 function hex(value: unknown, bytes: number, path: string): string {
   if (typeof value !== 'string' || value.length !== 2 + 2 * bytes || !/^0x[0-9a-fA-F]*$/.test(value))
-    throw malformed(path, `${value === undefined ? 'missing; ' : ''}expected 0x and ${2 * bytes} hex digits`)
+    throw unexpected(value, path, `0x and ${2 * bytes} hex digits`)
   return value.toLowerCase()
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { FIELDS, type Document, type Message } from './offchain-document'
-import { uint } from './words'
+import { addressWord, hex, uint } from './words'
 
 /** keccak256 of bytes; argument and result are hex without 0x. */
 export type Keccak = (digits: string) => string
@@ -17,14 +17,14 @@ export function offchainUid(message: Message, keccak: Keccak): string {
   const packed =
     (version === 0 ? '' : uint(version, 2)) +
     textHex(schema) +
-    digits(recipient) +
+    hex(recipient) +
     '0'.repeat(40) +
     uint(time, 8) +
     uint(expirationTime, 8) +
     (revocable ? '01' : '00') +
-    digits(refUID) +
-    digits(data) +
-    (salt === undefined ? '' : digits(salt)) +
+    hex(refUID) +
+    hex(data) +
+    (salt === undefined ? '' : hex(salt)) +
     uint(0, 4)
   return `0x${keccak(packed)}`
 }
@@ -36,7 +36,7 @@ export function offchainDigest({ domain, message }: Document, keccak: Keccak): s
       textHash(DOMAIN_NAME, keccak) +
       keccak(textHex(domain.version)) +
       uint(domain.chainId, 32) +
-      word(domain.contract),
+      addressWord(domain.contract),
   )
   return `0x${keccak(`1901${separator}${keccak(structWords(message, keccak))}`)}`
 }
@@ -48,14 +48,14 @@ function structWords(message: Message, keccak: Keccak): string {
   return (
     textHash(`${type}(${fields})`, keccak) +
     (version === 0 ? '' : uint(version, 32)) +
-    digits(schema) +
-    word(recipient) +
+    hex(schema) +
+    addressWord(recipient) +
     uint(time, 32) +
     uint(expirationTime, 32) +
     uint(revocable ? 1 : 0, 32) +
-    digits(refUID) +
-    keccak(digits(data)) +
-    (salt === undefined ? '' : digits(salt))
+    hex(refUID) +
+    keccak(hex(data)) +
+    (salt === undefined ? '' : hex(salt))
   )
 }
 
@@ -66,16 +66,6 @@ function textHash(text: string, keccak: Keccak): string {
   let hash = textHashes.get(text)
   if (hash === undefined) textHashes.set(text, (hash = keccak(textHex(text))))
   return hash
-}
-
-/** Hex without 0x. */
-function digits(prefixed: string): string {
-  return prefixed.slice(2)
-}
-
-/** An address as a word of 32 bytes. */
-function word(prefixed: string): string {
-  return digits(prefixed).padStart(64, '0')
 }
 
 function textHex(text: string): string {

@@ -1,16 +1,14 @@
 import { TypedDataEncoder } from 'ethers/hash'
-import type { AttestDomain, AttestTypedData } from './delegated'
+import type { AttestDomain, AttestMessage, AttestTypedData } from './delegated'
 import { QUORUM_FIELDS } from './layouts'
 
 /** Content of an attestation that the operators of a quorum sign (GeoQuorum.sol, struct Answer). */
-export interface QuorumAnswer {
-  schema: string
-  recipient: string
+export interface QuorumAnswer extends Pick<
+  AttestMessage,
+  'schema' | 'recipient' | 'revocable' | 'refUID' | 'data'
+> {
   /** Unix seconds; 0 means never */
   expirationTime: number
-  revocable: boolean
-  refUID: string
-  data: string
   /** Unix seconds; the last time at which the contract accepts the answer */
   deadline: number
   /** Sequence number of the epoch, which identifies the operator set. */

@@ -18,6 +18,11 @@ export function uint(value: bigint | number, bytes: number): string {
 }
 const ZEROS = '0'.repeat(64)
 
+/** An address as a word of 32 bytes. Throws a TypeError for any other text. */
+export function addressWord(text: string): string {
+  return hex(text, 20).padStart(64, '0')
+}
+
 /** Hex padded with zeros to whole words, as the ABI encodes the content of `bytes` and `string`. */
 export function padded(digits: string): string {
   return digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
