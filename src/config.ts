@@ -10,7 +10,6 @@ import {
   type SUBMISSIONS,
   type Values,
 } from './settings'
-import type { LocationSchema, SchemaPolicy } from './location'
 
 export {
   parseSettingsFile,
@@ -35,56 +34,6 @@ export interface ConnectedChain {
   readonly headPollMs: number
   /** Address of EAS's PermissionedEIP712Proxy, which needs no nonces; lower-case. */
   readonly proxy?: string | undefined
-}
-
-/** Values of the table of settings (src/settings/table.ts), and values derived from them. */
-export interface Settings extends Omit<Values, 'databaseUrl'> {
-  /** URL that may list several hosts (src/postgres.ts). */
-  readonly databaseUrl: string
-  /** Number of API processes that share the port. */
-  readonly apiProcesses: number
-  /** Public URL without a trailing slash. */
-  readonly publicBaseUrl: string
-  /** Chains that have an endpoint. */
-  readonly chains: readonly ConnectedChain[]
-  /** Chains in CHAINS, by default all known chains, for programs that need no endpoint. */
-  readonly namedChains: readonly Chain[]
-  /** Location schemas in addition to the built-in ones (src/location). */
-  readonly locationSchemas: readonly LocationSchema[]
-  /** Rule that selects further schemas of the registries. */
-  readonly schemaPolicy: SchemaPolicy
-  /** Maximum lag in seconds. A chain with a longer lag is not ready. */
-  readonly maxLagSeconds: number
-  readonly signer: SignerSettings | undefined
-  readonly attesterAddress: string | undefined
-  /** Further attesters of this service's answers, from before or after a change of the key; lower-case. */
-  readonly otherAttesters: readonly string[]
-  readonly defaultSchemas: { readonly number: string; readonly boolean: string }
-  /** Settings of webhooks; undefined if they are disabled. */
-  readonly webhooks:
-    | {
-        readonly file: string | undefined
-        /** Hosts that may have private addresses and may be reached by HTTP without TLS. */
-        readonly privateHosts: readonly string[]
-        /** Reads the key of the admin API; undefined if there is no key. */
-        readonly readAdminKey: (() => string) | undefined
-      }
-    | undefined
-  /** Maximum number of bytes of vector tiles that an API process caches; 0 disables the cache. */
-  readonly tileCacheBytes: number
-  /** Maximum number of bytes of record responses that an API process caches; 0 disables the cache. */
-  readonly pageCacheBytes: number
-  /** Maximum number of bytes of temporary files for the exports of an API process. */
-  readonly exportDiskBytes: number
-  /**
-   * Limits for requests signed by a wallet: requests per hour of a wallet, and of a client address for all
-   * its wallets (0 disables the limit), and the tolerated clock skew. Undefined if such headers are ignored.
-   */
-  readonly wallet:
-    | { readonly perHour: number; readonly perHourByAddress: number; readonly maxSkewSeconds: number }
-    | undefined
-  /** Maximum age in seconds, since the computation, of a result that is re-signed. */
-  readonly resignMaxAgeSeconds: number
 }
 
 /** A key in this process, or an external one. Secrets are read when needed, so that no log contains them. */
@@ -118,7 +67,7 @@ const LOCAL_HEAD_POLL_MS = 300
  * Reads the settings from an environment (docs/reference/settings.md). Throws a SettingsError that names all
  * missing and invalid settings.
  */
-export function readSettings(environment: NodeJS.ProcessEnv, requirements: readonly Requirement[]): Settings {
+export function readSettings(environment: NodeJS.ProcessEnv, requirements: readonly Requirement[]) {
   const problems: string[] = []
   const values = parseSettings(environment, problems)
   const { host, port, schemas } = values
@@ -140,31 +89,45 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
   const cacheThird = (values.cacheMegabytes * MEGABYTE) / 3
   return Object.freeze({
     ...values,
+    /** URL that may list several hosts (src/postgres.ts). */
     databaseUrl: values.databaseUrl ?? '',
+    /** Number of API processes that share the port. */
     apiProcesses,
+    /** Public URL without a trailing slash. */
     publicBaseUrl: (values.publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`).replace(
       /\/+$/,
       '',
     ),
+    /** Chains that have an endpoint. */
     chains,
+    /** Chains in CHAINS, by default all known chains, for programs that need no endpoint. */
     namedChains: values.chainsWanted ?? CHAINS,
+    /** Location schemas in addition to the built-in ones (src/location). */
     locationSchemas: schemas.texts,
     schemaPolicy: schemas.policy,
+    /** Maximum lag in seconds. A chain with a longer lag is not ready. */
     maxLagSeconds: Math.max(
       LEAST_LAG_SECONDS,
       ...chains.map(({ chain }) => Math.ceil((LATE_BLOCKS * chain.blockMs) / 1000)),
     ),
     signer,
     attesterAddress: attesters[0],
+    /** Further attesters of this service's answers, from before or after a change of the key; lower-case. */
     otherAttesters: attesters.slice(1),
     defaultSchemas: { number: values.numericSchema, boolean: values.booleanSchema },
+    /** Settings of webhooks; undefined if they are disabled. */
     webhooks:
       webhooksFile === undefined && readAdminKey === undefined
         ? undefined
         : { file: webhooksFile, privateHosts: values.webhookPrivateHosts, readAdminKey },
+    /** Limits of an API process in bytes: cached tiles and record responses (0: none), exports on disk. */
     tileCacheBytes: Math.floor(2 * cacheThird),
     pageCacheBytes: Math.floor(cacheThird),
     exportDiskBytes: Math.min(MOST_EXPORT_BYTES, Math.floor(freeBytes(tmpdir()) / 2 / apiProcesses)),
+    /**
+     * Limits for requests signed by a wallet: requests per hour of a wallet, and of a client address for all
+     * its wallets (0: no limit), and the tolerated clock skew. Undefined if such headers are ignored.
+     */
     wallet: values.walletAuth
       ? {
           perHour: walletsPerHour,
@@ -172,9 +135,13 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
           maxSkewSeconds: WALLET_MAX_SKEW_SECONDS,
         }
       : undefined,
+    /** Maximum age in seconds, since the computation, of a result that is re-signed. */
     resignMaxAgeSeconds: Math.max(LEAST_RESIGN_SECONDS, values.deadlineSeconds),
   })
 }
+
+/** Values of the table of settings (src/settings/table.ts), and values derived from them. */
+export type Settings = ReturnType<typeof readSettings>
 
 function connectedChains(
   { chainsWanted, rpcUrls, gatewayUrls, proxies }: Values,

@@ -1,5 +1,5 @@
 import { LogLevel, setLogLevelCallback, setRootSink } from '@subsquid/logger'
-import pino, { type Logger } from 'pino'
+import pino, { type Level, type Logger } from 'pino'
 
 /** Destination of a log: 1 for standard output, 2 for standard error, or the path of a file. */
 type LogDestination = 1 | 2 | string
@@ -12,21 +12,12 @@ export function openLog(level: string, destination: LogDestination = 1): Logger 
   )
 }
 
-const LEVELS = {
-  [LogLevel.TRACE]: 'trace',
-  [LogLevel.DEBUG]: 'debug',
-  [LogLevel.INFO]: 'info',
-  [LogLevel.WARN]: 'warn',
-  [LogLevel.ERROR]: 'error',
-  [LogLevel.FATAL]: 'fatal',
-} as const
-
 /** Makes all loggers of Subsquid, and of this project, write these lines; on a terminal readable text. */
 export function unifySubsquidLog(level: string, destination: LogDestination = 2): void {
   if (destination === 2 && process.stderr.isTTY) return
   const log = openLog(level, destination)
   // pino writes the time itself.
-  setRootSink(({ level, msg, time: _, ...rest }) => log[LEVELS[level]](rest, msg))
+  setRootSink(({ level, msg, time: _, ...rest }) => log[LogLevel[level].toLowerCase() as Level](rest, msg))
   // For other levels, Subsquid's own settings decide what is logged.
   const finer = { debug: LogLevel.DEBUG, trace: LogLevel.TRACE }[level]
   if (finer !== undefined) setLogLevelCallback(() => finer)

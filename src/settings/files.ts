@@ -54,8 +54,7 @@ export function schemaProblems(schema: TSchema, value: unknown, whole = 'the fil
   const { Value } = require('@sinclair/typebox/value') as typeof import('@sinclair/typebox/value') // oxlint-disable-line typescript/no-require-imports -- 150 files, which few processes need
   const problems = new Map<string, string>()
   for (const { path, message, schema: part, value: found } of Value.Errors(schema, value)) {
-    // TypeBox reports a missing value twice, first as missing and then by its expected type. The second
-    // report wins.
+    // TypeBox reports a missing value first as missing and then by its expected type. The second one wins.
     if (found !== undefined && problems.has(path)) continue
     const wanted = expectation(part) ?? message.toLowerCase()
     problems.set(path, found === undefined ? `missing; ${wanted}` : wanted)

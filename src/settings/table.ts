@@ -254,17 +254,13 @@ export const SETTINGS = {
       'DEFAULT_NUMERIC_SCHEMA',
       types.UID,
       'Schema of numeric results if the request names no schema',
-      {
-        default: NUMERIC_RESULT_SCHEMA_UID,
-      },
+      { default: NUMERIC_RESULT_SCHEMA_UID },
     ),
     booleanSchema: setting(
       'DEFAULT_BOOLEAN_SCHEMA',
       types.UID,
       'Schema of boolean results if the request names no schema',
-      {
-        default: BOOLEAN_RESULT_SCHEMA_UID,
-      },
+      { default: BOOLEAN_RESULT_SCHEMA_UID },
     ),
     defaultSubmission: setting(
       'DEFAULT_SUBMISSION',
@@ -321,9 +317,7 @@ export const SETTINGS = {
       'LOCAL_CHAIN_PORT',
       types.PORT,
       'Port of the first local chain of `npm start`; the others follow',
-      {
-        default: 8545,
-      },
+      { default: 8545 },
     ),
     localDbPort: setting('LOCAL_DB_PORT', types.PORT, 'Port of the embedded database of `npm start`', {
       default: 5433,

@@ -148,7 +148,7 @@ export const REDIS_URL = type('redis URL', (text) => {
 })
 
 const HEX_32 = matching('32 bytes in hex', /^(0x)?[0-9a-fA-F]{64}$/, '32 bytes in hex')
-export const PRIVATE_KEY = type(HEX_32.name, (text) => withPrefix(HEX_32.parse(text)))
+export const PRIVATE_KEY = type(HEX_32.name, (text) => HEX_32.parse(text).replace(/^(?!0x)/, '0x'))
 /** One or more secrets, each on its own line. */
 export const SEALS = { ...listOf(PRIVATE_KEY, /\s+/), name: 'lines of 32 bytes in hex' }
 export const ADMIN_KEY = matching(
@@ -168,10 +168,6 @@ export const LOG_KEY = matching(
 export const LOG = type('on, off, path', (text): boolean | string =>
   ['on', 'off'].includes(text) ? text === 'on' : text,
 )
-
-function withPrefix(digits: string): string {
-  return digits.startsWith('0x') ? digits : `0x${digits}`
-}
 
 const ADDRESS = matching('address', new RegExp(ADDRESS_PATTERN), 'an address: 0x and 40 hex digits')
 /** Address in lower case. */
