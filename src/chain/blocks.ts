@@ -2,6 +2,7 @@ import { RpcError } from '@subsquid/rpc-client'
 import { MONOTONIC, type Clock } from '../clock'
 import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '../rpc'
 import { ContradictionError, type Doubt } from './doubt'
+import { FirstTimes } from './first-times'
 import {
   headerByHash,
   headerCall,
@@ -18,7 +19,7 @@ import {
   lacksLogs,
   logsOf,
   receiptsRoot,
-  SelectionTest,
+  selectionTests,
   type FullHeader,
   type RpcReceipt,
 } from './proof'
@@ -51,8 +52,8 @@ const FORM_PATIENCE_MS = 300_000
 const PATIENCE_MS = 15_000
 /** Minimum number of requests for a header while responses are false or contain other blocks. */
 const ATTEMPTS = 3
-/** Maximum number of blocks for which missing data is tracked. */
-const BLOCKS_AWAITED = 1_000
+/** Maximum number of blocks with false receipts that are kept. */
+const MOST_FALSIFIED = 1_000
 
 /**
  * Reads headers and logs of single blocks with their evidence (docs/spec/trust.md 6). Never returns data that
@@ -61,11 +62,11 @@ const BLOCKS_AWAITED = 1_000
 export class BlockReader {
   private readonly route: Route
   private isTurned = false
-  private readonly test: SelectionTest
+  private readonly tests: ReturnType<typeof selectionTests>
   private readonly headerForm: Form
   private readonly receiptsForm: Form
   /** Times since which receipts, or a second endpoint's logs (`<hash> twice`), are missing, by hash. */
-  private readonly awaited = new Map<string, number>()
+  private readonly awaited = new FirstTimes()
   /**
    * Hashes of blocks with false receipts. Until receipts prove the logs, they stay contradicted: of several
    * nodes behind one URL, the next one may return no receipts.
@@ -79,7 +80,7 @@ export class BlockReader {
     private readonly clock: Clock = MONOTONIC,
   ) {
     this.route = rpc.route()
-    this.test = new SelectionTest(selection)
+    this.tests = selectionTests(selection)
     this.headerForm = new Form(clock)
     this.receiptsForm = new Form(clock)
   }
@@ -194,7 +195,7 @@ export class BlockReader {
     { header, isValid }: CheckedHeader,
     receiptByReceipt: boolean,
   ): Promise<Omit<CheckedLogs, 'version' | 'learned'> | null> {
-    if (isValid && !this.test.mayHold(header.logsBloom))
+    if (isValid && !this.tests().mayHold(header.logsBloom))
       return { logs: [], evidence: 'proven', contradicted: false, calls: 0 }
     const receipts = await this.receipts(header, receiptByReceipt)
     const { proven, wrong } = receipts
@@ -202,7 +203,7 @@ export class BlockReader {
     const distrustWrong = () => wrong.forEach(({ distrust }) => distrust(reason))
     if (proven && isValid) {
       distrustWrong()
-      this.awaited.delete(header.hash)
+      this.awaited.forget(header.hash)
       this.falsified.delete(header.hash)
       const logs = this.ours(header, proven)
       return { logs, evidence: 'proven', contradicted: false, calls: receipts.calls }
@@ -338,16 +339,16 @@ export class BlockReader {
   private note(hash: string, areFalse: boolean): void {
     this.falsified.delete(hash)
     if (areFalse) this.falsified.add(hash)
-    if (this.falsified.size > BLOCKS_AWAITED) this.falsified.delete(this.falsified.values().next().value!)
+    if (this.falsified.size > MOST_FALSIFIED) this.falsified.delete(this.falsified.values().next().value!)
   }
 
   private ours(header: FullHeader, receipts: readonly RpcReceipt[]): RpcLog[] {
-    return logsOf(header, receipts).filter(this.test.isOurs)
+    return logsOf(header, receipts).filter(this.tests().isOurs)
   }
 
   private ofThisBlock(logs: RpcLog[], header: FullHeader): RpcLog[] | undefined {
     try {
-      return ofBlock(uniqueLogs(logs), header).filter(this.test.isOurs)
+      return ofBlock(uniqueLogs(logs), header).filter(this.tests().isOurs)
     } catch (error) {
       if (error instanceof ContradictionError) return undefined
       throw error
@@ -356,10 +357,7 @@ export class BlockReader {
 
   /** True if missing data may still arrive: a node may announce a block before it has all of its data. */
   private mayStillCome(what: string): boolean {
-    const since = this.awaited.get(what) ?? this.clock.now()
-    this.awaited.set(what, since)
-    if (this.awaited.size > BLOCKS_AWAITED) this.awaited.delete(this.awaited.keys().next().value!)
-    return this.clock.now() - since < PATIENCE_MS
+    return this.awaited.failed(what, this.clock.now()) < PATIENCE_MS
   }
 }
 

@@ -98,8 +98,3 @@ function followed(block: HeadBlock): Followed {
 export function refOf({ header }: CheckedHeader): BlockRef {
   return { height: Number(header.number), hash: header.hash }
 }
-
-/** Hash of the parent of a block that was read. */
-export function parentOf({ header }: CheckedHeader): string {
-  return header.parentHash
-}

@@ -1,5 +1,5 @@
 import type { BlockReader, CheckedHeader } from './blocks'
-import { parentOf, refOf } from './followed'
+import { refOf } from './followed'
 import { headerCall } from './logs'
 
 /** Maximum number of blocks per poll and of headers per request: some endpoints fail on large batches. */
@@ -25,6 +25,8 @@ export async function headersAbove(
     requests.push(blocks.headers(missing.slice(i, i + HEADERS_AT_ONCE).map(headerCall)))
   const read = (await Promise.all(requests)).flat()
   if (height <= tip + missing.length + 1) read.push(latest)
-  const broken = read.findIndex((each, i) => !each || (i > 0 && parentOf(each) !== read[i - 1]!.header.hash))
+  const broken = read.findIndex(
+    (each, i) => !each || (i > 0 && each.header.parentHash !== read[i - 1]!.header.hash),
+  )
   return { linked: (broken < 0 ? read : read.slice(0, broken)) as CheckedHeader[], isBroken: broken >= 0 }
 }

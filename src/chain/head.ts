@@ -4,12 +4,12 @@ import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import type { BlockReader, CheckedHeader } from './blocks'
 import { ContradictionError, type Doubt } from './doubt'
-import { FollowedChain, parentOf, refOf, type BlockRef, type HeadBlock } from './followed'
+import { FirstTimes } from './first-times'
+import { FollowedChain, refOf, type BlockRef, type HeadBlock } from './followed'
 import { readLogs } from './head-logs'
 import { headersAbove, LONGEST_STEP } from './head-path'
 import { LATEST, headerByHash } from './logs'
 import { StoredBlockCheck, otherChain } from './replaced'
-import { UnwrittenBlocks } from './unwritten'
 
 /** Milliseconds without a new block after which other endpoints are queried alternately. */
 const STALLED_MS = 15_000
@@ -85,7 +85,8 @@ export class HeadReader {
   private movedAt = -Infinity
   /** Time at which polls began to report a fork that is not confirmed yet; undefined without such a fork. */
   private forkedAt: number | undefined
-  private readonly unwrittenBlocks = new UnwrittenBlocks()
+  /** Failures to read or write the next block, which a fork may replace; empty after a success. */
+  private readonly unwrittenBlocks = new FirstTimes()
   /** Start of the first of the last polls that found a lower head while no endpoint had the followed one. */
   private shorterSince: number | undefined
   /** Block of the followed chain that an unconfirmed fork replaces. */
@@ -125,8 +126,8 @@ export class HeadReader {
       const shared = written.findLastIndex((block) => chain.has(block))
       const base = written[shared]!
       const blocks = chain.above(base.height)
-      // Empty if two forks during one write both end below the last written block. The next block then
-      // replaces it.
+      // Empty if two forks during one write both end below the last written block, which the next one
+      // replaces.
       if (blocks.length === 0) {
         await this.clock.pause(pollMs, signal)
         continue
@@ -141,8 +142,7 @@ export class HeadReader {
       } catch (error) {
         if (!(error instanceof ContradictionError || isDataConsistencyError(error))) throw error
         const { message } = error
-        // Nothing was written: no endpoint has the state of a block yet, a fork has replaced the block, or a
-        // log of it is malformed.
+        // Nothing was written: its state is not available yet, a fork has replaced it, or a log is malformed.
         log.info({ reason: message.slice(0, 300) }, 'a batch is incomplete; retrying')
         this.final = before
         if (error instanceof ContradictionError) await this.discardAbove(chain, base.height, message)
@@ -272,7 +272,7 @@ export class HeadReader {
       this.unwritten(refOf(path[complete.length]!), 'has missing or uncertain logs')
     // Blocks whose logs are not known yet are nevertheless ancestors of the latest one.
     const isLinked = path.length > 0 && path[path.length - 1] === latest
-    if (isLinked && (complete.length > 0 || parentOf(path[0]!) === tip.hash)) this.agreed(askedAt)
+    if (isLinked && (complete.length > 0 || path[0]!.header.parentHash === tip.hash)) this.agreed(askedAt)
   }
 
   /**
@@ -286,7 +286,7 @@ export class HeadReader {
     const path = [...headers]
     while (path.length > 0) {
       const [first] = path as [CheckedHeader]
-      const parent = { height: refOf(first).height - 1, hash: parentOf(first) }
+      const parent = { height: refOf(first).height - 1, hash: first.header.parentHash }
       const { height } = this.final
       if (parent.height >= height && chain.has(parent)) return path
       if (parent.height <= height) {
@@ -352,8 +352,7 @@ export class HeadReader {
     const now = this.clock.now()
     const { seen, shorterSince } = this
     const isAbove = shorterSince !== undefined && seen !== undefined && height > seen.number
-    // The chain no longer has this block, or one node that lags behind others at its URL does not have it
-    // yet.
+    // The chain no longer has this block, or one node behind the URL does not have it yet.
     if (isAbove && now - shorterSince > FORK_PATIENCE_MS) return this.unwrittenBlocks.forget(hash)
     const failedMs = this.unwrittenBlocks.failed(hash, now)
     if (!isAbove && failedMs > UNWRITTEN_PATIENCE_MS)

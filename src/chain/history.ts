@@ -14,12 +14,13 @@ import {
   type RpcHeader,
   type RpcLog,
 } from './logs'
-import { SelectionTest, hashesToItself } from './proof'
+import { hashesToItself, selectionTests } from './proof'
 import { LOGS_PER_ANSWER, LogRange } from './range'
 
-/** Logs of blocks up to `to`: each block that has logs, and always block `to`. */
-export interface LogsAnswer {
-  blocks: BlockLogs[]
+/** Logs of a range, before they are grouped by block, and the header of its last block. */
+interface RangeLogs {
+  logs: RpcLog[]
+  header: RpcHeader
   /** Hash of the block before the first one. */
   parentHash: string
   to: number
@@ -27,13 +28,9 @@ export interface LogsAnswer {
   version: number
 }
 
-/** Logs of a range, before they are grouped by block, and the header of its last block. */
-interface RangeLogs {
-  logs: RpcLog[]
-  header: RpcHeader
-  parentHash: string
-  to: number
-  version: number
+/** Logs of blocks up to `to`: each block that has logs, and always block `to`. */
+export interface LogsAnswer extends Omit<RangeLogs, 'logs' | 'header'> {
+  blocks: BlockLogs[]
 }
 
 /** Number of failures on every endpoint after which a range counts as too wide. */
@@ -58,7 +55,7 @@ export class HistoryReader {
   private left: (Omit<RangeLogs, 'parentHash'> & { from: number }) | undefined
   private final = UNKNOWN_HEIGHT
   private readonly clock: Clock
-  private readonly test: SelectionTest
+  private readonly tests: ReturnType<typeof selectionTests>
   /** Headers that hash to their own hash. */
   private readonly proven = new WeakSet<RpcHeader>()
   /** Number of JSON-RPC calls made so far. */
@@ -78,15 +75,14 @@ export class HistoryReader {
     },
   ) {
     this.clock = options.clock ?? MONOTONIC
-    this.test = new SelectionTest(options.selection)
+    this.tests = selectionTests(options.selection)
     this.route = rpc.route(options.start)
   }
 
   /** Returns the last final block at present. */
   async height(): Promise<number> {
     this.calls += 2
-    // Uses the lower head of two endpoints, if there are two: one response may come from another network, and
-    // returned blocks count as final.
+    // Uses the lower of two heads: one may be of another network, and returned blocks count as final.
     const heads = await Promise.all(
       [this.route, this.route.opposite].map((route) => route.call<string>('eth_blockNumber')),
     )
@@ -242,8 +238,8 @@ export class HistoryReader {
         this.range.answered(asked, read.logs.length)
         return { ...read, to }
       } catch (error) {
-        // Providers reject ranges in many ways: JSON-RPC errors, HTTP 400 or 413, timeouts. All of them
-        // narrow the range.
+        // Providers reject ranges in many ways, all of which narrow it: JSON-RPC errors, HTTP 400 or 413,
+        // timeouts.
         if (to === from || error instanceof ContradictionError) throw error
         this.range.refused(asked, allowedRange(error as Error))
         this.options.log.info(
@@ -256,9 +252,8 @@ export class HistoryReader {
   }
 
   /**
-   * Reads the logs, and the headers of the first and the last block in the same request: a node that returns
-   * no logs because it has not reached the block lacks such a header too. Repeats if the logs have widened
-   * the selection.
+   * Reads the logs, and in the same request the headers of the first and the last block: a node that has not
+   * reached the block returns no logs, but lacks this header too. Repeats for a wider selection.
    */
   private async logs(from: number, to: number): Promise<Omit<RangeLogs, 'to'>> {
     const { selection } = this.options
@@ -310,7 +305,7 @@ export class HistoryReader {
     return numbers.map((number) => {
       const header = headers.get(number)!
       const own = ofBlock(logsOf.get(number)!, header)
-      if (own.length && this.proven.has(header) && !this.test.mayHold(header.logsBloom))
+      if (own.length && this.proven.has(header) && !this.tests().mayHold(header.logsBloom))
         throw new ContradictionError(
           `the RPC endpoint returned logs of block ${number} that its bloom filter excludes`,
         )

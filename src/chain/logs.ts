@@ -7,7 +7,6 @@ import { ContradictionError } from './doubt'
 export interface LogFilter {
   address?: string[]
   topic0?: string[]
-  topic1?: string[]
   topic2?: string[]
   topic3?: string[]
 }
@@ -86,12 +85,15 @@ export function headerByHash(hash: string): RpcCall {
   return { method: 'eth_getBlockByHash', params: [hash, false] }
 }
 
+/** Returns the values that pass a filter, by place: the address, then the topics. */
+export function placesOf({ address, topic0, topic2, topic3 }: LogFilter): (string[] | undefined)[] {
+  return [address, topic0, undefined, topic2, topic3]
+}
+
 /** Converts a filter to the form that eth_getLogs accepts. */
-export function logQuery({ address, topic0, topic1, topic2, topic3 }: LogFilter): {
-  address?: string[]
-  topics: (string[] | null)[]
-} {
-  const topics = [topic0, topic1, topic2, topic3].map((list) => (list?.length ? list : null))
+export function logQuery(filter: LogFilter): { address?: string[]; topics: (string[] | null)[] } {
+  const [address, ...lists] = placesOf(filter)
+  const topics = lists.map((list) => (list?.length ? list : null))
   while (topics.length && topics[topics.length - 1] === null) topics.pop()
   return { ...(address?.length && { address }), topics }
 }

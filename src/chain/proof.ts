@@ -3,7 +3,7 @@ import { keccak256 as keccakOfHex } from 'ethers/crypto'
 import { getBytes, hexlify, toBeArray } from 'ethers/utils'
 import { keccak256, payloadBytes } from '../eas'
 import { hexNumber } from '../rpc'
-import type { LogFilter, LogSelection, RpcHeader, RpcLog } from './logs'
+import { placesOf, type LogFilter, type LogSelection, type RpcHeader, type RpcLog } from './logs'
 
 /** Proofs about the logs of a block by its header: by the bloom filter and by the receipts. */
 
@@ -18,30 +18,19 @@ export interface FullHeader extends RpcHeader {
  * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). Fields of
  * kind `quantity` are hashed without leading zeros.
  */
-const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity', optional?: 'optional'])[] =
-  [
-    ...(
-      [
-        'parentHash',
-        'sha3Uncles',
-        'miner',
-        'stateRoot',
-        'transactionsRoot',
-        'receiptsRoot',
-        'logsBloom',
-      ] as const
-    ).map((name) => [name, 'bytes'] as const),
-    ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const).map(
-      (name) => [name, 'quantity'] as const,
-    ),
-    ...(['extraData', 'mixHash', 'nonce'] as const).map((name) => [name, 'bytes'] as const),
-    ['baseFeePerGas', 'quantity', 'optional'],
-    ['withdrawalsRoot', 'bytes', 'optional'],
-    ['blobGasUsed', 'quantity', 'optional'],
-    ['excessBlobGas', 'quantity', 'optional'],
-    ['parentBeaconBlockRoot', 'bytes', 'optional'],
-    ['requestsHash', 'bytes', 'optional'],
-  ]
+const HEADER_FIELDS = [
+  ...['parentHash', 'sha3Uncles', 'miner', 'stateRoot', 'transactionsRoot', 'receiptsRoot', 'logsBloom'],
+  ...['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp', 'extraData', 'mixHash', 'nonce'],
+]
+/** Fields that later forks added. */
+const LATER_FIELDS = [
+  ...['baseFeePerGas', 'withdrawalsRoot', 'blobGasUsed', 'excessBlobGas', 'parentBeaconBlockRoot'],
+  'requestsHash',
+]
+const QUANTITIES = new Set([
+  ...['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'],
+  ...['baseFeePerGas', 'blobGasUsed', 'excessBlobGas'],
+])
 
 /**
  * True if a header hashes to its own hash: no field was changed or left out. False also for unsupported
@@ -50,10 +39,10 @@ const HEADER_FIELDS: readonly (readonly [name: string, kind: 'bytes' | 'quantity
 export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
   try {
-    for (const [name, kind, optional] of HEADER_FIELDS) {
+    for (const name of [...HEADER_FIELDS, ...LATER_FIELDS]) {
       const value = (header as unknown as Record<string, unknown>)[name]
-      if (optional && (value === undefined || value === null)) continue
-      if (kind === 'bytes') fields.push(bytes(value))
+      if (LATER_FIELDS.includes(name) && (value === undefined || value === null)) continue
+      if (!QUANTITIES.has(name)) fields.push(bytes(value))
       else if (isQuantity(value)) fields.push(quantity(value))
       else return false
     }
@@ -100,10 +89,8 @@ export function hasKnownType({ type }: RpcReceipt): boolean {
  */
 export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
   // Bits of each value that passes, by field of the log.
-  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
-    [address, topic0, topic1, topic2, topic3].flatMap((values) =>
-      values?.length ? [values.map(bloomBits)] : [],
-    ),
+  const wanted = filters.map((filter) =>
+    placesOf(filter).flatMap((values) => (values?.length ? [values.map(bloomBits)] : [])),
   )
   return (logsBloom) => {
     if (logsBloom?.length !== 514) return true
@@ -114,8 +101,8 @@ export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | u
 
 /** Returns a test that is true if a log passes one of the filters. */
 export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
-  const wanted = filters.map(({ address, topic0, topic1, topic2, topic3 }) =>
-    [address, topic0, topic1, topic2, topic3].map((values) => (values?.length ? new Set(values) : undefined)),
+  const wanted = filters.map((filter) =>
+    placesOf(filter).map((values) => (values?.length ? new Set(values) : undefined)),
   )
   return ({ address, topics }) => {
     const places = [address.toLowerCase(), ...topics]
@@ -123,33 +110,13 @@ export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean
   }
 }
 
-/** Tests by the filters of a selection, which are rebuilt only when the selection has changed. */
-export class SelectionTest {
-  private made: { version: number; mayHold: ReturnType<typeof bloomTest>; isOurs: ReturnType<typeof logTest> }
-
-  constructor(private readonly selection: LogSelection) {
-    this.made = this.make()
-  }
-
-  /** Test of bloomTest(). */
-  get mayHold() {
-    return this.current.mayHold
-  }
-
-  /** Test of logTest(). */
-  get isOurs() {
-    return this.current.isOurs
-  }
-
-  private get current() {
-    if (this.made.version !== this.selection.version) this.made = this.make()
-    return this.made
-  }
-
-  private make() {
-    const { filters, version } = this.selection
-    return { version, mayHold: bloomTest(filters), isOurs: logTest(filters) }
-  }
+/** Returns `bloomTest()` and `logTest()` of a selection, which are rebuilt only when it has changed. */
+export function selectionTests(selection: LogSelection) {
+  const make = ({ filters, version }: LogSelection) => ({
+    ...{ version, mayHold: bloomTest(filters), isOurs: logTest(filters) },
+  })
+  let made = make(selection)
+  return () => (made.version === selection.version ? made : (made = make(selection)))
 }
 
 /** True if receipts lack a log of a block with this logsBloom. False does not prove that they have all. */

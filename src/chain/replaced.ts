@@ -13,6 +13,17 @@ const PATIENCE_MS = 60_000
 const ASK_AGAIN_MS = 500
 const WAIT_FOR_BLOCK_MS = 2_000
 
+export interface ComparisonOptions {
+  /** Reads single blocks, independently of the head reader. */
+  blocks: BlockReader
+  doubt: Doubt
+  log: Logger
+  signal?: AbortSignal
+  /** Returns the newest final block at or below this number whose hash the database holds. */
+  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
+  clock?: Clock
+}
+
 /** A block of the database, and the hash that the endpoints report instead. */
 export interface Contradiction {
   readonly block: BlockRef
@@ -61,21 +72,7 @@ export class StoredBlockCheck {
  */
 export async function contradiction(
   stored: BlockRef,
-  {
-    blocks,
-    doubt,
-    log,
-    signal,
-    storedAtOrBelow,
-    clock = MONOTONIC,
-  }: {
-    blocks: BlockReader
-    doubt: Doubt
-    log: Logger
-    signal?: AbortSignal
-    storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
-    clock?: Clock
-  },
+  { blocks, doubt, log, signal, storedAtOrBelow, clock = MONOTONIC }: ComparisonOptions,
 ): Promise<Contradiction | undefined> {
   const check = new StoredBlockCheck(blocks, clock)
   for (;;) {
@@ -86,8 +83,13 @@ export async function contradiction(
         ? `no RPC endpoint has block ${stored.height}`
         : `RPC endpoints do not have block ${stored.height} with the hash ${stored.hash}`,
     )
-    const lower = found === 'absent' ? await lowerOne(blocks, stored, storedAtOrBelow) : undefined
-    if (lower) found = await check.look(lower)
+    if (found === 'absent') {
+      // An endpoint whose head is lower may have another block than the database there.
+      const [latest] = await blocks.headers([LATEST])
+      const height = latest ? Number(latest.header.number) : Infinity
+      const lower = height < stored.height ? await storedAtOrBelow(height) : undefined
+      if (lower) found = await check.look(lower)
+    }
     if (typeof found === 'object') return found
     if (found !== 'doubted')
       log.warn(
@@ -96,17 +98,6 @@ export async function contradiction(
       )
     await clock.pause(found === 'doubted' ? ASK_AGAIN_MS : WAIT_FOR_BLOCK_MS, signal)
   }
-}
-
-/** Returns a block of the database at or below a head that is lower than `stored`. */
-async function lowerOne(
-  blocks: BlockReader,
-  stored: BlockRef,
-  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>,
-): Promise<BlockRef | undefined> {
-  const [latest] = await blocks.headers([LATEST])
-  const height = latest && Number(latest.header.number)
-  return height != null && height < stored.height ? storedAtOrBelow(height) : undefined
 }
 
 /** Error for a gateway that has another block than the endpoints. */

@@ -1,4 +1,3 @@
-import type { Logger } from '@subsquid/logger'
 import type {
   Batch,
   DataSource,
@@ -11,13 +10,17 @@ import { SettingsError } from '../config'
 import { withoutUrls } from '../log'
 import { retry } from '../retry'
 import type { Rpc } from '../rpc'
-import type { BlockReader } from './blocks'
-import type { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
 import { BrokenLinkError, HistoryReader, NotFinalYetError } from './history'
 import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
-import { contradiction, otherChain, otherGateway, type Contradiction } from './replaced'
+import {
+  contradiction,
+  otherChain,
+  otherGateway,
+  type ComparisonOptions,
+  type Contradiction,
+} from './replaced'
 
 type Requests = Parameters<DataSource<unknown, unknown>['getFinalizedBlocks']>[0]
 
@@ -28,29 +31,22 @@ const WAIT_FOR_BLOCK_MS = 2_000
 /** Milliseconds until history ends with an error because the chain is shorter than it was. */
 const SHORTER_PATIENCE_MS = 60_000
 
-export interface SourceOptions<Block> {
+export interface SourceOptions<Block> extends ComparisonOptions {
   rpc: Rpc
   head: HeadReader
-  /** Reads single blocks, independently of the head reader. */
-  blocks: BlockReader
-  doubt: Doubt
   /** Selection of the logs that are read. */
   selection: LogSelection
   finality: number
-  log: Logger
   /** Last final block in the database, already confirmed by the endpoints; undefined before the first one. */
   stored: BlockRef | undefined
-  /** Returns the newest final block at or below this number whose hash the database holds. */
-  storedAtOrBelow: (height: number) => Promise<BlockRef | undefined>
   /**
-   * Decodes the logs of a block. Throws a ContradictionError for malformed logs, which are then read again,
-   * except those of a gateway.
+   * Decodes the logs of a block. Malformed ones throw a ContradictionError and, except a gateway's, are
+   * reread.
    */
   decode: (block: ChainBlock) => Block
   /** Called with blocks of history before they are written. */
   onHistory?: (blocks: readonly Block[]) => void
   signal: AbortSignal
-  clock?: Clock
 }
 
 /**
@@ -106,8 +102,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     let shorterSince: number | undefined
     for (;;) {
       const end = await this.persist(() => this.history.height())
-      // The check runs at once, because the runner queries the height of a growing chain again while ranges
-      // are read.
+      // Checked at once: the runner queries the height of a growing chain again while ranges are read.
       const isShorter = stopOnHead && end < this.announced
       shorterSince = isShorter ? (shorterSince ?? this.clock.now()) : undefined
       let reading = this.read(from, end)

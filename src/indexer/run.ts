@@ -43,13 +43,7 @@ const SUSPENDED_MS = 3_000
 const CHECK_CONTRACT_EVERY_MS = 15_000
 
 /** An indexer that runs in this process. */
-export interface Indexer {
-  readonly state: State
-  /** Resolves when the indexer has been stopped. Rejects with the reason why it cannot continue. */
-  readonly ended: Promise<void>
-  /** Stops all work, releases the lease and closes all connections. No batch is written in part. */
-  stop(): Promise<void>
-}
+export type Indexer = Pick<ChainIndexer, 'state' | 'ended' | 'stop'>
 
 /** The settings that an indexer reads. */
 export type IndexerSettings = Pick<
@@ -97,8 +91,9 @@ type State = keyof typeof NEXT
 /** Parts of an indexer that has the lease. */
 type Parts = ReturnType<ChainIndexer['partsOf']>
 
-class ChainIndexer implements Indexer {
+class ChainIndexer {
   state: State = 'connecting'
+  /** Resolves when the indexer has been stopped. Rejects with the reason why it cannot continue. */
   readonly ended: Promise<void>
   private readonly chain: Chain
   private readonly rpc: Rpc
@@ -128,6 +123,7 @@ class ChainIndexer implements Indexer {
     })
   }
 
+  /** Stops all work, releases the lease and closes all connections. No batch is written in part. */
   stop(): Promise<void> {
     return (this.stopped ??= this.close())
   }
@@ -220,7 +216,8 @@ class ChainIndexer implements Indexer {
       ...{ blocks: newReader(), storedAtOrBelow },
     })
     const bodies = new BodyReader(rpc, chain.eas)
-    return { database, lease, bodies, doubt, registry, head, blocks: newReader(), storedAtOrBelow }
+    const compared = { blocks: newReader(), doubt, log, signal: this.signal, storedAtOrBelow }
+    return { database, lease, bodies, registry, head, ...compared }
   }
 
   /**
@@ -228,13 +225,11 @@ class ChainIndexer implements Indexer {
    * because a node lied, and the earlier event log is that of the chain, the position is reset to the last
    * correct block. Throws a SettingsError if the database has indexed another chain.
    */
-  private async checkSameChain(
-    stored: BlockRef,
-    { lease, blocks, doubt, storedAtOrBelow }: Parts,
-  ): Promise<BlockRef | undefined> {
-    const { chain, signal } = this
+  private async checkSameChain(stored: BlockRef, parts: Parts): Promise<BlockRef | undefined> {
+    const { chain } = this
+    const { lease, blocks, storedAtOrBelow } = parts
     const { height, hash } = stored
-    const other = await contradiction(stored, { blocks, doubt, log, signal, storedAtOrBelow })
+    const other = await contradiction(stored, parts)
     if (other === undefined) return stored
     const last = await storedAtOrBelow(height)
     const isTrue = !last || (last.height < height && (await blocks.hashesAt(last.height)).includes(last.hash))
@@ -253,9 +248,9 @@ class ChainIndexer implements Indexer {
   /** Runs evm-processor's runner. Resolves only if there is nothing left to read. */
   private async process(parts: Parts, stored: BlockRef | undefined, batches: Database): Promise<void> {
     const { chain, rpc, signal, clock } = this
-    const { bodies, doubt, head, blocks, registry, lease, storedAtOrBelow } = parts
+    const { bodies, doubt, head, registry, lease } = parts
     const source = new ChainSource<EventBlock>({
-      ...{ rpc, head, blocks, doubt, log, stored, storedAtOrBelow, signal, clock, selection: registry },
+      ...{ ...parts, rpc, stored, clock, selection: registry },
       finality: chain.finality,
       decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
       onHistory: (read) => bodies.prefetch(announcedTimes(read.flatMap(({ events }) => events))),
@@ -276,11 +271,10 @@ class ChainIndexer implements Indexer {
   }
 
   /** Throws a SettingsError if the endpoints have another block instead of the last final one. */
-  private async requireSameChain({ database, blocks, doubt, storedAtOrBelow }: Parts): Promise<void> {
-    const { chain, signal } = this
-    const final = await finalBlock(database.query, chain)
-    const other = final && (await contradiction(final, { blocks, doubt, log, signal, storedAtOrBelow }))
-    if (other) throw otherChain(chain.finality, other)
+  private async requireSameChain(parts: Parts): Promise<void> {
+    const final = await finalBlock(parts.database.query, this.chain)
+    const other = final && (await contradiction(final, parts))
+    if (other) throw otherChain(this.chain.finality, other)
   }
 
   /** Starts the tasks that run next to the batches until the signal aborts. */
@@ -291,7 +285,7 @@ class ChainIndexer implements Indexer {
       ...(isFresh ? [this.followHead(parts)] : []),
       watchContract(rpc, parts.doubt, signal),
       forgetOldChanges(database, chain, signal),
-      new Auditor({ chain, rpc, log, ...parts }).follow(this.settings.auditCallsPerSecond, signal),
+      new Auditor({ chain, rpc, ...parts }).follow(this.settings.auditCallsPerSecond, signal),
       followReading(database, chain, lease, log, isFresh, signal),
     ]
   }

@@ -8,10 +8,8 @@ const unzipped = promisify(gunzip)
 /** Maximum number of bytes of a decompressed response: Node's maximum string length. */
 const LONGEST = 2 ** 29 - 24
 
-interface Request {
-  id: number
-}
-interface Response {
+/** A request or a response. */
+interface Message {
   id: number
 }
 
@@ -114,19 +112,19 @@ class HttpConnection {
     void this.agent.destroy()
   }
 
-  async call(request: Request, timeoutMs = 0): Promise<Response> {
-    const answer = (await this.post(request, timeoutMs)) as Response
+  async call(request: Message, timeoutMs = 0): Promise<Message> {
+    const answer = (await this.post(request, timeoutMs)) as Message
     if (answer.id !== request.id) throw protocolError('the response belongs to another request')
     return answer
   }
 
   /** Returns responses in the order of the requests. */
-  async batchCall(batch: Request[], timeoutMs = 0): Promise<Response[]> {
+  async batchCall(batch: Message[], timeoutMs = 0): Promise<Message[]> {
     const answers = await this.post(batch, timeoutMs)
     if (!Array.isArray(answers)) throw protocolError('the response to a batch is not an array')
     if (answers.length !== batch.length)
       throw protocolError('the response to a batch has a different number of elements')
-    const byId = new Map((answers as Response[]).map((answer) => [answer.id, answer]))
+    const byId = new Map((answers as Message[]).map((answer) => [answer.id, answer]))
     return batch.map(({ id }) => {
       const answer = byId.get(id)
       if (!answer) throw protocolError('the response to a batch lacks one of its requests')

@@ -132,8 +132,7 @@ export class Rpc {
         excluded.add(endpoint)
         refusal = new Error(`${method} has no result`)
       } else if ('refusal' in outcome) {
-        // This endpoint is healthy but refuses. Another one may accept, because it prunes less or has a
-        // higher limit.
+        // This endpoint is healthy but refuses. Another one may prune less or have a higher limit.
         if (splittable && isTooMuch(outcome.refusal)) throw outcome.refusal
         excluded.add(endpoint)
         refusal = outcome.refusal
