@@ -8,30 +8,17 @@ import {
   spendAuditCalls,
   unaudited,
   unreadHistoryEnd,
+  type BlockRange,
 } from './store'
 import { PostponedRanges, pauseAfter } from './postponed'
-import {
-  OrphanedLogError,
-  RangeAuditor,
-  type AuditOptions,
-  type BlockRange,
-  type Reread,
-} from './range-auditor'
+import { OrphanedLogError, RangeAuditor, type AuditOptions, type Reread } from './range-auditor'
 
 /** Result of proving some blocks. */
-export interface Findings {
-  /** Last block that was audited. */
-  to: number
-  /** Number of events on the chain, in these blocks, of the watched schemas and attesters. */
-  events: number
-  /** Number of events that were inserted into the event log or deleted from it. */
-  repaired: number
+export interface Findings extends Reread {
   /** Number of blocks that were compared, but not proven: their header or receipts have an unknown form. */
   unproven: number
   /** Number of the unproven blocks whose receipts have a known form but another root: an endpoint lies. */
   contradicted: number
-  /** Number of JSON-RPC calls made. */
-  calls: number
 }
 
 /** Returns the findings as text, and true if log and receipts were correct. */
@@ -110,7 +97,7 @@ export class Auditor {
     })
   }
 
-  /** Audits final blocks until the signal aborts. Never throws. `callsPerSecond`: average; 0 for no proofs. */
+  /** Audits final blocks until the signal aborts. Never throws. `callsPerSecond`: average; 0: no proofs. */
   follow(callsPerSecond: number, signal?: AbortSignal): Promise<void> {
     let next = 0
     return repeat(
@@ -150,11 +137,6 @@ export class Auditor {
     )
     await noteUnproven(database.query, chain, this.postponed.blocks)
     return { ...proof, to: range.to, unproven: unproven.length, contradicted: contradicted.size }
-  }
-
-  /** Reads the logs of these blocks again, like `RangeAuditor.reread()`. */
-  reread(range: BlockRange, progress: (blocksDone: number) => void): Promise<Reread> {
-    return this.ranges.reread(range, progress)
   }
 
   private async step(callsPerSecond: number): Promise<number> {
@@ -254,11 +236,7 @@ export class Auditor {
       return undefined
     const { to } = this.rereading
     let spent = 0
-    const read = await this.ranges.reread(
-      this.rereading,
-      undefined,
-      (calls) => (spent += calls) < READS_AT_ONCE,
-    )
+    const read = await this.ranges.reread(this.rereading, (_, calls) => (spent += calls) < READS_AT_ONCE)
     if (callsPerSecond > 0) await spendAuditCalls(database.query, chain, read.calls, callsPerSecond)
     this.rereading = read.to < to ? { from: read.to + 1, to } : undefined
     return 0

@@ -138,24 +138,20 @@ export class BodyReader {
   }
 
   private async readPage(uids: string[], route: Route): Promise<AttestationBody[]> {
-    // A failed page is split after a few attempts. A page with a single body cannot be split, so it is
-    // retried until each endpoint was asked and one of them refuses it.
+    // A failed page is split after a few attempts. A single body is retried until an endpoint refuses it.
     const options = uids.length > 1 ? { splittable: true, rounds: PAGE_ROUNDS } : {}
     // A single body is read from EAS directly, because Multicall3 would copy it in memory, which costs gas.
     const byMulticall = uids.length > 1 && (await this.hasMulticall())
     const call = (to: string, data: string) => ({ method: 'eth_call', params: [{ to, data }, 'latest'] })
-    const paged = byMulticall ? call(MULTICALL3, multicall(this.easAddress, uids)) : undefined
-    const answers = paged
-      ? [await route.call<string>(paged.method, paged.params, options)]
-      : await route.batchCall<string>(
-          uids.map((uid) => call(this.easAddress, attestationCall(uid))),
-          options,
-        )
+    const calls = byMulticall
+      ? [call(MULTICALL3, multicall(this.easAddress, uids))]
+      : uids.map((uid) => call(this.easAddress, attestationCall(uid)))
+    const answers = await route.batchCall<string>(calls, options)
     try {
-      const each = paged ? multicallAnswers(answers[0]!, uids.length) : answers.map(bytesOf)
+      const each = byMulticall ? multicallAnswers(answers[0]!, uids.length) : answers.map(bytesOf)
       return each.map(decodeAttestation)
     } catch (error) {
-      if (error instanceof CountError) throw new FalseBodyError(error.message)
+      if (error instanceof FalseBodyError) throw error
       // Some nodes return 0x when a call runs out of gas. A smaller page may succeed.
       const message = `the response of the RPC endpoint is not an attestation: ${(error as Error).message}`
       throw uids.length > 1 ? new Error(message) : new FalseBodyError(message)
@@ -210,14 +206,9 @@ export function multicall(eas: string, uids: readonly string[]): string {
   ].join('')
 }
 
-/** A node returned a different number of results than calls were requested. */
-export class CountError extends RangeError {
-  override readonly name = 'CountError'
-}
-
 /**
  * Returns the result of each call of an aggregate3. Throws a RangeError for a response of another form, and a
- * CountError, before any result is read, for a different number.
+ * FalseBodyError, before any result is read, for a different number.
  */
 export function multicallAnswers(answer: string, calls: number): Buffer[] {
   const bytes = bytesOf(answer)
@@ -225,7 +216,7 @@ export function multicallAnswers(answer: string, calls: number): Buffer[] {
   const start = list + WORD
   const count = place(bytes, list)
   if (count !== calls)
-    throw new CountError(`requested ${calls} attestations, the RPC endpoint returned ${count}`)
+    throw new FalseBodyError(`requested ${calls} attestations, the RPC endpoint returned ${count}`)
   return Array.from({ length: count }, (_, i) => {
     const result = start + place(bytes, start + WORD * i)
     return bytesAt(bytes, result + place(bytes, result + WORD))

@@ -1,7 +1,7 @@
 import '../chains-file'
 import path from 'node:path'
 import { createLogger } from '@subsquid/logger'
-import { Auditor, auditOutcome, type Findings } from './audit'
+import { Auditor, auditOutcome } from './audit'
 import { BodyReader } from './bodies'
 import { parseCommand } from './command-line'
 import { chainNamed, rpcLimits, settingSuffix, type Chain } from '../chains'
@@ -29,6 +29,7 @@ import { primaryUrl, unmigrated } from '../postgres'
 import { onStop } from '../process'
 import { announcedTimes } from './processor'
 import { COUNTED_AT_ONCE } from './reading'
+import { RangeAuditor } from './range-auditor'
 import { Registry, watchedOf } from './registry'
 import { Rpc } from '../rpc'
 import { restoreSnapshot, takeSnapshot } from './snapshot'
@@ -188,30 +189,28 @@ async function audit(
   const log = createLogger('audit')
   const rpc = new Rpc({ chain, urls: rpcUrls, ...rpcLimits(chain), log })
   await rpc.check()
-  const registry = new Registry({
-    chain,
-    rpc,
-    database,
-    policy: settings.schemaPolicy,
-    log,
-    isIndexer: false,
-  })
+  const { schemaPolicy: policy } = settings
+  const registry = new Registry({ chain, rpc, database, policy, log, isIndexer: false })
   await registry.load()
-  const bodies = new BodyReader(rpc, chain.eas)
-  const auditor = new Auditor({ chain, rpc, registry, bodies, database, log })
-  const show = (done: number, { events, repaired }: Pick<Findings, 'events' | 'repaired'>) =>
+  const options = { chain, rpc, registry, bodies: new BodyReader(rpc, chain.eas), database, log }
+  const total = { events: 0, repaired: 0, unproven: 0, contradicted: 0 }
+  const show = (done: number) => {
+    const { events, repaired } = total
     progress.show(
       `${chain.slug}: ${done} of ${to - from + 1} blocks audited, ${events} events, ${repaired} repaired`,
     )
-  const total = { events: 0, repaired: 0, unproven: 0, contradicted: 0 }
-  if (asked.quick) Object.assign(total, await auditor.reread({ from, to }, (done) => show(done, total)))
-  else
+    return true
+  }
+  if (asked.quick) Object.assign(total, await new RangeAuditor(options).reread({ from, to }, show))
+  else {
+    const auditor = new Auditor(options)
     for (let next = from; next <= to;) {
       const found = await auditor.prove(next, to)
       for (const key of ['events', 'repaired', 'unproven', 'contradicted'] as const) total[key] += found[key]
       next = found.to + 1
-      show(next - from, total)
+      show(next - from)
     }
+  }
   const { text, isCorrect } = auditOutcome(total)
   progress.line(`${chain.slug}, blocks ${from} to ${to}: ${text}`)
   return (await sayWithheld(database, chain)) || !isCorrect ? 1 : 0

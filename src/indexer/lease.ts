@@ -87,14 +87,10 @@ export class Lease implements Transactions {
   /** Runs work in a transaction, of this database or another, that commits only with the lease. */
   transaction<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
     return database.transaction(async (query, copy) => {
-      await this.check(query)
+      // Keeps the lease until the transaction ends.
+      if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
       return work(query, copy)
     })
-  }
-
-  /** Throws a LeaseLostError without the lease, which is otherwise kept until the transaction ends. */
-  private async check(query: Query): Promise<void> {
-    if (!(await holdWriter(query, this.chain, this.writer))) throw this.lost()
   }
 
   /** Releases the lease. Never throws. Takes at most one second. */

@@ -44,9 +44,7 @@ function main(slugs: readonly string[]): void {
   }
 }
 
-/**
- * True if the settings exclude this chain. squid.yaml starts all indexers, and treats an exit as a failure.
- */
+/** True if the settings exclude this chain, whose indexer squid.yaml starts nevertheless and must not end. */
 function isLeftOut({ chains }: Settings, slug: string | undefined): boolean {
   const known = slug === undefined ? undefined : chainNamed(slug)
   if (!known || chains.some(({ chain }) => chain === known)) return false

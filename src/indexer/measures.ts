@@ -4,13 +4,10 @@ import { OPERATIONS, rowOf } from '../operations'
 
 /** Areas and lengths of records as the Compute API measures them, so that sums are sums of its results. */
 
-/** Columns of a record, as text; null if it has no such measure. */
-export interface Measures {
-  area_square_centimeters: string | null
-  length_centimeters: string | null
-}
 /** Operations of one geometry, by the column of their result. */
 const COLUMNS = { area_square_centimeters: 'area', length_centimeters: 'length' } as const
+/** Columns of a record, as text; null if it has no such measure. */
+export type Measures = Record<keyof typeof COLUMNS, string | null>
 const NONE: Measures = { area_square_centimeters: null, length_centimeters: null }
 /**
  * Limit of the kernel's work for one record, in the microseconds that it counts (`withEffort`): a base, and

@@ -1,5 +1,5 @@
 import { MONOTONIC } from '../clock'
-import type { BlockRange } from './range-auditor'
+import type { BlockRange } from './store'
 
 /** Milliseconds until a range that could not be compared is retried. The pause doubles with each retry. */
 const FIRST_RETRY_MS = 500

@@ -76,9 +76,7 @@ interface AttestationColumns {
 /** A row of location_record. schema.graphql documents each column. */
 export interface RecordRow extends RecordFields, AttestationColumns, Measures {
   geometry: string | null
-  /**
-   * The geometry for bbox queries: EWKB in hex. The entity has none, because Subsquid has no PostGIS type.
-   */
+  /** The geometry for bbox queries: EWKB in hex. The entity lacks it, as Subsquid has no PostGIS type. */
   geom: string | null
   /** JSON of the record as the API returns it (src/location/line.ts) */
   line: string

@@ -18,11 +18,13 @@ import {
   noteAudited,
   repairLog,
   storedEvents,
+  STORED_COLUMNS,
+  type BlockRange,
   type Database,
   type StoredEvent,
 } from './store'
 import { announcedTimes, decodeEvents } from './processor'
-import { eventId, type ChainEvent } from './project'
+import { eventId, eventRow, type ChainEvent } from './project'
 import { watchedOf, type Registry } from './registry'
 
 export interface AuditOptions {
@@ -37,33 +39,24 @@ export interface AuditOptions {
   doubt?: Doubt
 }
 
-/** Range of block numbers, both included. */
-export interface BlockRange {
-  from: number
-  to: number
-}
-
-/** Result of proving a range. */
-export interface RangeProof {
-  /** Number of events on the chain, in the range, of the watched schemas and attesters. */
-  events: number
-  /** Number of events that were inserted into the event log or deleted from it. */
-  repaired: number
-  /** Blocks that were compared, but not proven: their header or receipts do not hash as expected. */
-  unproven: number[]
-  /** The unproven blocks whose receipts have a known form but another root: an endpoint lies. */
-  contradicted: Set<number>
-  /** Number of JSON-RPC calls made. */
-  calls: number
-}
-
 /** Result of rereading a range. */
 export interface Reread {
   /** Last block that was read. */
   to: number
+  /** Number of events on the chain, in the range, of the watched schemas and attesters. */
   events: number
+  /** Number of events that were inserted into the event log or deleted from it. */
   repaired: number
+  /** Number of JSON-RPC calls made. */
   calls: number
+}
+
+/** Result of proving a range. */
+interface RangeProof extends Omit<Reread, 'to'> {
+  /** Blocks that were compared, but not proven: their header or receipts do not hash as expected. */
+  unproven: number[]
+  /** The unproven blocks whose receipts have a known form but another root: an endpoint lies. */
+  contradicted: Set<number>
 }
 
 /** The event log has events of a final block that the chain does not have. The audit cannot repair this. */
@@ -86,13 +79,12 @@ export class RangeAuditor {
 
   /**
    * Reads the logs of these blocks again, from the least preferred endpoint first, and inserts events that
-   * the log lacks. Stops early if `goesOn`, called with the number of calls after each response, returns
-   * false.
+   * the log lacks. Stops early if `progress`, called with the number of blocks read so far and of calls since
+   * the last response, returns false.
    */
   async reread(
     { from, to }: BlockRange,
-    progress: (blocksDone: number) => void = () => {},
-    goesOn: (calls: number) => boolean = () => true,
+    progress: (blocksDone: number, calls: number) => boolean = () => true,
   ): Promise<Reread> {
     const { chain, database, registry, rpc, log, doubt } = this.options
     const reader = new HistoryReader(rpc, {
@@ -117,8 +109,7 @@ export class RangeAuditor {
       const calls = reader.calls - result.calls
       result.calls = reader.calls
       result.to = answer.to
-      progress(result.to - from + 1)
-      if (!goesOn(calls)) break
+      if (!progress(result.to - from + 1, calls)) break
     }
     return result
   }
@@ -131,28 +122,21 @@ export class RangeAuditor {
   async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
     const { chain, database, registry } = this.options
     for (let repaired = 0; ;) {
-      const { watched } = registry
+      const { version, watched } = registry
       const { proof, events, surplus, stored } = await this.compare(range, head)
+      // A block of the range registered a schema.
+      if (registry.version !== version) continue
       for (const event of surplus) stored.delete(event.id)
       proof.events = events.length
       proof.repaired = repaired += await this.repair(events, surplus, stored, range)
       if (await noteAudited(database.query, chain, 'proven', range, watched, proof.unproven)) return proof
-      // The range was read with fewer schemas or attesters than the indexer watches now. It is read again.
+      // The range was read with fewer schemas or attesters than the indexer watches now.
       await registry.catchUp(watched)
     }
   }
 
-  /** Compares the range with the event log, again if a block of the range registered a schema. */
-  private async compare(range: BlockRange, head?: HeadReader): ReturnType<RangeAuditor['compareNow']> {
-    const { registry } = this.options
-    for (;;) {
-      const { version } = registry
-      const compared = await this.compareNow(range, head)
-      if (registry.version === version) return compared
-    }
-  }
-
-  private async compareNow(range: BlockRange, head?: HeadReader) {
+  /** Compares the range on the chain with the event log. */
+  private async compare(range: BlockRange, head?: HeadReader) {
     const { chain } = this.options
     const numbers = Array.from({ length: range.to - range.from + 1 }, (_, i) => range.from + i)
     const blocks = await this.headers(numbers, head)
@@ -293,19 +277,9 @@ function notOnChain(
   chain: Chain,
   onChain: readonly ChainEvent[],
 ): StoredEvent[] {
-  const byId = new Map(
-    onChain.map((event) => [eventId(chain.slug, event.blockNumber, event.logIndex), event]),
-  )
+  const rows = new Map(onChain.map((event) => eventRow(chain.slug, event)).map((row) => [row.id, row]))
   return stored.filter((each) => {
-    const event = byId.get(each.id)
-    return !(
-      event &&
-      each.kind === event.kind &&
-      each.uid === event.uid &&
-      each.schema_uid === event.schemaUid &&
-      each.attester === event.attester &&
-      each.recipient === event.recipient &&
-      each.transaction_hash === event.transactionHash
-    )
+    const row = rows.get(each.id)
+    return !row || STORED_COLUMNS.some((column) => row[column] !== each[column])
   })
 }

@@ -57,10 +57,7 @@ class Replay {
     return true
   }
 
-  /**
-   * Replays the next page, at last the attestations that were not final. Returns the pause in milliseconds;
-   * undefined at the end.
-   */
+  /** Replays a page, at last what was not final. Returns the pause in milliseconds; undefined at the end. */
   async step(lookMs: number): Promise<number | undefined> {
     const { chain, lease } = this
     const finalHeight = await this.finalHeight()

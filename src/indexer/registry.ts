@@ -188,7 +188,8 @@ export class Registry implements LogSelection {
       const unregistered = this.unregistered(added)
       await insertSchemas(query, chain, unregistered)
       for (const schema of unregistered) this.found.set(schema.uid, schema)
-      for (const { uid, readFrom } of await noteWatched(query, chain, this.watchedUids(), added))
+      const watched = [...this.found.values()].filter((each) => each.watched).map(({ uid }) => uid)
+      for (const { uid, readFrom } of await noteWatched(query, chain, watched, added))
         this.found.set(uid, { ...this.found.get(uid)!, readFrom })
       await noteHistoryRead(query, chain)
       return added
@@ -233,16 +234,12 @@ export class Registry implements LogSelection {
     // Attestations that are read but not stored yet also count as uses.
     for (const { address, topics } of logs)
       if (topics[0] === eas.events.Attested.topic && address.toLowerCase() === this.options.chain.eas)
-        this.use(topics[3]!, topics[2]!)
+        if (this.room.has(topics[3]!)) this.room.use(topics[3]!, dataSlice(topics[2]!, 12))
     const fresh = logs.filter((log) => this.isFresh(log))
     if (fresh.length === 0) return 0
     const turn = this.learning.then(() => this.learnNow(fresh.filter((log) => this.isFresh(log))))
     this.learning = turn.catch(() => {})
     return turn
-  }
-
-  private use(uid: string, attester: string): void {
-    if (this.room.has(uid)) this.room.use(uid, dataSlice(attester, 12))
   }
 
   private isFresh({ address, topics }: LearnedLog): boolean {
@@ -274,8 +271,7 @@ export class Registry implements LogSelection {
     for (let entering = schemas; entering.length;) {
       const { watched, left } = await this.enter(entering)
       learned += watched
-      // Logs that were read in the meantime used these schemas, so the schemas are entered again. Schemas in
-      // use are the last to be replaced.
+      // Logs that were read in the meantime used these schemas, which are now the last to be replaced.
       entering = left
         .filter((uid) => this.room.usersOf(uid) > 0)
         .map((uid) => ({ ...this.found.get(uid)!, watched: false }))
@@ -356,10 +352,6 @@ export class Registry implements LogSelection {
       this.found.set(uid, { ...this.found.get(uid)!, watched: false })
     }
     dropLocationSchemas(uids, this.options.chain.slug)
-  }
-
-  private watchedUids(): string[] {
-    return [...this.found.values()].filter(({ watched }) => watched).map(({ uid }) => uid)
   }
 }
 

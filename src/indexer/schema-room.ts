@@ -1,11 +1,7 @@
+import type { FoundSchema } from './store'
+
 /** A registered schema that is indexed, and so occupies one of the places of the room. */
-export interface Tenant {
-  uid: string
-  /** Account that registered it, lower-case; null if an older version stored the schema without it. */
-  registerer: string | null
-  /** Block of its registration. */
-  block: number
-}
+export type Tenant = Pick<FoundSchema, 'uid' | 'registerer' | 'block'>
 
 /** Maximum number of attesters counted per schema. One with this many counts towards no account's share. */
 export const SEVERAL = 2

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { lstat, open, readFile, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -88,15 +88,12 @@ export async function writeManifest(
   content: Omit<Manifest, 'format' | 'version'>,
 ): Promise<Manifest> {
   const manifest = { format: FORMAT, version: VERSION, ...content } satisfies Manifest
-  await writeFile(path.join(folder, MANIFEST), sealed(manifest))
+  const sealed = { ...manifest, sha256: checksum(manifest) }
+  await writeFile(path.join(folder, MANIFEST), `${JSON.stringify(sealed, null, 2)}\n`)
   await synced(path.join(folder, MANIFEST))
   return manifest
 }
 
-/** Serializes a manifest together with its own checksum. */
-function sealed(manifest: Manifest): string {
-  return `${JSON.stringify({ ...manifest, sha256: checksum(manifest) }, null, 2)}\n`
-}
 function checksum(manifest: object): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 }
@@ -162,11 +159,4 @@ export async function* linesOf(folder: string, { name, lines }: FileNote): Async
     }
   }
   if (count !== lines) throw new SnapshotError(`'${name}' has ${count} lines, but ${lines} in the manifest`)
-}
-
-export async function exists(file: string): Promise<boolean> {
-  return lstat(file).then(
-    () => true,
-    () => false,
-  )
 }

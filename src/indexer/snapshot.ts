@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
@@ -10,7 +11,6 @@ import { watchedOf } from './registry'
 import {
   SnapshotError,
   checkFile,
-  exists,
   linesOf,
   readManifest,
   writeLines,
@@ -70,7 +70,7 @@ export async function takeSnapshot(
   progress: Progress,
 ): Promise<Manifest> {
   const part = `${folder}.part`
-  if (await exists(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
+  if (existsSync(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
   try {
     await rm(part, { recursive: true, force: true })
     await mkdir(part, { recursive: true })
@@ -189,8 +189,7 @@ async function restoreChain(
   let [count, uids] = [0, 0]
   const flush = async () => {
     if (kept.length) {
-      // During a part, the writer may roll back to its savepoint, which would undo this insert. The part must
-      // therefore end first.
+      // During a part, the writer may roll back to its savepoint, which would undo this insert.
       await writer.written()
       await insertEventTexts(query, kept)
     }

@@ -38,8 +38,7 @@ export async function takeAttesters(database: Database, chain: Chain): Promise<A
          (SELECT greatest(indexed_height, head_height) + $2::int FROM chain_status WHERE chain = $1), 0))
        WHERE chain = $1 AND read_from IS NULL
        RETURNING address, first_block AS "firstBlock", read_from AS "readFrom"`,
-      // Requests for blocks above the head that are being read at this moment did not include these
-      // attesters.
+      // Running requests for blocks above the head do not include these attesters.
       [chain.slug, chain.finality],
     )
     const first = Math.min(...taken.map(({ firstBlock }) => firstBlock))

@@ -18,17 +18,10 @@ import { limitStatements, lockChain, type Copy, type Query } from './connection'
 import { LAST_HEIGHT, saveRevoked, settleHotBlocks } from './hot'
 import { noteIndexed, type IndexedBlock } from './status'
 
-/** Rows of one table, encoded for COPY. */
-interface Copied {
-  table: string
-  columns: readonly string[]
-  texts: readonly string[]
-}
-
 /** A part of a batch, projected and encoded for COPY. */
 interface Prepared extends Projection {
-  /** Rows by table. The event log comes first. */
-  copied: readonly Copied[]
+  /** Arguments of COPY by table. The event log comes first. */
+  copied: readonly Parameters<Copy>[]
 }
 
 /** The transaction in which a BatchWriter writes. */
@@ -134,7 +127,7 @@ export class BatchWriter {
   }
 
   private async insert({ copied, events, rows, revocations }: Prepared): Promise<void> {
-    for (const { table, columns, texts } of copied) await this.target.copy(table, columns, texts)
+    for (const each of copied) await this.target.copy(...each)
     for (const table of PROJECTED_TABLES)
       if (revocations[table].length) await this.revoke(table, revocations[table])
     this.total.records += rows.location_record.length
@@ -172,18 +165,16 @@ export class BatchWriter {
   }
 }
 
-/** Returns the rows of a table, encoded for COPY; an empty array if there are no rows. */
-function copied(table: string, rows: readonly object[]): Copied[] {
+/** Returns the arguments of COPY for the rows of a table; an empty array if there are no rows. */
+function copied(table: string, rows: readonly object[]): Parameters<Copy>[] {
   if (rows.length === 0) return []
   const columns = Object.keys(rows[0]!)
-  return [{ table, columns, texts: copyTexts(rows, columns) }]
+  return [[table, columns, copyTexts(rows, columns)]]
 }
 
 /** Inserts rows into the event log. */
 export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promise<void> {
-  if (rows.length === 0) return
-  const columns = Object.keys(rows[0]!)
-  await copy('attestation_event', columns, copyTexts(rows, columns))
+  for (const each of copied('attestation_event', rows)) await copy(...each)
 }
 
 const PROBLEM_CHARACTERS = 300

@@ -98,8 +98,7 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
   )
   if (blocks?.from == null || blocks.to === null) return
   await lockChain(query, chain)
-  // The new revision makes API instances wait until a replica has these changes, and starts a new epoch after
-  // a failover.
+  // The new revision makes API instances wait for a replica's changes, and starts an epoch after a failover.
   await query(
     `WITH told AS (
        INSERT INTO record_change (chain, kind, uid, finality)

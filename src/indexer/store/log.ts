@@ -8,19 +8,12 @@ import { limitStatements, lockChain, type Database, type Query } from './connect
 
 /** Rows of the event log, and the statements that read and write them. */
 
-/** The fields of a stored event that the audit compares with the chain. */
-export type StoredEvent = Pick<
-  EventRow,
-  | 'id'
-  | 'kind'
-  | 'uid'
-  | 'schema_uid'
-  | 'attester'
-  | 'recipient'
-  | 'block_number'
-  | 'block_hash'
-  | 'transaction_hash'
->
+/** The columns of a stored event that the audit compares with the chain. */
+export const STORED_COLUMNS = [
+  ...(['id', 'kind', 'uid', 'schema_uid', 'attester', 'recipient'] as const),
+  ...(['block_number', 'block_hash', 'transaction_hash'] as const),
+]
+export type StoredEvent = Pick<EventRow, (typeof STORED_COLUMNS)[number]>
 
 /** An attestation that could not be stored, and the reason. */
 export interface Withheld {
@@ -75,8 +68,7 @@ export function rowOf(text: string): EventRow {
   }
   return {
     ...row,
-    // An expiration time can be up to 2^64-1, which JSON.parse would round. The pattern matches no quoted
-    // text, in which quotes are escaped.
+    // An expiration time up to 2^64-1 would be rounded by JSON.parse. Quotes in other texts are escaped.
     expiration_time: /"expiration_time":(\d+)/.exec(text)?.[1] ?? null,
     data: row.data === null ? null : Buffer.from(row.data.slice(2), 'hex'),
     block_timestamp: new Date(row.block_timestamp),
@@ -143,8 +135,7 @@ export async function storedEvents(
   { schemas, attesters }: Watched,
 ): Promise<Map<string, StoredEvent>> {
   const rows = await query<StoredEvent>(
-    `SELECT id, kind, uid, schema_uid, attester, recipient, block_number, block_hash, transaction_hash
-     FROM attestation_event
+    `SELECT ${STORED_COLUMNS.join()} FROM attestation_event
      WHERE id BETWEEN $1 AND $2 AND chain = $3 AND (schema_uid = ANY($4) OR attester = ANY($5))`,
     [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas, attesters],
   )

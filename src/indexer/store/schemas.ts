@@ -66,9 +66,7 @@ export function noteWatched(
   )
 }
 
-/**
- * Sets `read_from` of schemas whose history the audit has read. A record may lack a revocation until then.
- */
+/** Sets `read_from` of schemas whose history the audit has read. Records may lack a revocation until then. */
 export async function noteHistoryRead(query: Query, chain: Chain): Promise<void> {
   await query(
     `UPDATE location_schema AS schema SET read_from = block_number FROM chain_status AS status

@@ -104,8 +104,7 @@ export async function endRestore(query: Query, chain: Chain, position: SnapshotP
        indexed_hash = excluded.indexed_hash, reading = excluded.reading, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
     [chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
   )
-  // The epoch exceeds that of the snapshot, whatever this server's clock shows, so that no ETag and no
-  // position repeats.
+  // The epoch exceeds that of the snapshot on any clock, so that no ETag and no position repeats.
   await query(
     `UPDATE record_state SET since = greatest(clock_timestamp(), $2::timestamptz + interval '1 millisecond')
      WHERE chain = $1`,

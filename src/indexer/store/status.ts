@@ -6,8 +6,8 @@ import { noteHistoryRead } from './schemas'
 
 /** Progress of a chain's indexing and audit: the table chain_status. */
 
-/** Range of blocks, both ends included. */
-interface Range {
+/** Range of block numbers, both ends included. */
+export interface BlockRange {
   from: number
   to: number
 }
@@ -51,9 +51,7 @@ export async function noteReading(query: Query, chain: Chain): Promise<void> {
   )
 }
 
-/**
- * Like `noteReading()`, for a command. Does nothing while an indexer runs, which may be of another version.
- */
+/** Like `noteReading()`, but does nothing while an indexer, perhaps of another version, is running. */
 export function noteReadingAlone(database: Database, chain: Chain): Promise<void> {
   return database.transaction(async (query) => {
     const [writer] = await query<{ held: boolean }>(
@@ -89,9 +87,7 @@ export async function countRecords(query: Query, chain: Chain, many: number): Pr
 }
 
 /** Last block of a batch. */
-export interface IndexedBlock {
-  readonly height: number
-  readonly hash: string
+export interface IndexedBlock extends BlockRef {
   /** Time of the block in Unix milliseconds. */
   readonly timestamp: number
   /** Milliseconds since the start of the last poll that found this block on the chain, or Infinity. */
@@ -266,8 +262,8 @@ export async function unaudited(
   chain: Chain,
   what: 'reread' | 'proven',
   finalHeight: number,
-  postponed: readonly Range[] = [],
-): Promise<Range[]> {
+  postponed: readonly BlockRange[] = [],
+): Promise<BlockRange[]> {
   if (finalHeight < chain.firstBlock) return []
   const minus = what === 'reread' ? 'reread - proven' : 'proven'
   const rows = await query<{ from: string; to: string }>(
@@ -288,7 +284,7 @@ export async function noteAudited(
   query: Query,
   chain: Chain,
   what: 'reread' | 'proven',
-  range: Range,
+  range: BlockRange,
   watched: readonly string[],
   but: readonly number[] = [],
 ): Promise<boolean> {
@@ -319,7 +315,7 @@ export async function noteRepaired(query: Query, chain: Chain, count: number): P
 }
 
 /** Formats ranges as a Postgres int8multirange. */
-function multirange(ranges: readonly Range[]): string {
+function multirange(ranges: readonly BlockRange[]): string {
   return `{${ranges.map(({ from, to }) => `[${from},${to}]`).join()}}`
 }
 

@@ -41,8 +41,7 @@ export async function takeWriter(
     `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
     [chain.slug],
   )
-  // First reads without a lock, because a wait for the row's lock would prevent the writer from renewing its
-  // lease.
+  // First reads without a lock, which would prevent the writer from renewing its lease.
   const { last, other } = await find(database.query, '')
   if (other !== undefined) return other
   await database.query(
@@ -58,8 +57,7 @@ export async function takeWriter(
         'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
         [chain.slug, writer, seconds],
       )
-      // Before the first writer, the database contains at most a snapshot, whose records `restore` has
-      // projected.
+      // A database without a writer contains at most a snapshot, whose records `restore` has projected.
       if (replaced && versionOf(replaced) !== versionOf(writer))
         await query(
           'UPDATE chain_status SET reading = least(reading, $2), replayed = NULL WHERE chain = $1',
