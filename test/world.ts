@@ -34,8 +34,10 @@ export interface TestWorld extends Omit<World, 'chain' | 'broken'> {
 }
 
 interface TestWorldOptions {
-  /** with the sample places of `npm start`, on the active chains */
+  /** with the sample places of `npm start`, on the active chains, of which CHAINS may select some */
   samples?: boolean
+  /** with chains whose clocks show the present, as with sample places; by default that of 40 days ago */
+  present?: boolean
   /** with indexers and the API in their own processes, like `npm start`: they can be killed */
   processes?: boolean
 }
@@ -48,11 +50,11 @@ interface TestWorldOptions {
  */
 export async function startTestWorld(
   environment: NodeJS.ProcessEnv = {},
-  { samples = false, processes = false }: TestWorldOptions = {},
+  { samples = false, present = samples, processes = false }: TestWorldOptions = {},
 ): Promise<TestWorld> {
   const sampled = samples ? await sampledWorld() : undefined
   const database = await createMigratedDatabase(sampled?.template)
-  const chains = sampled?.chains ?? environment.CHAINS ?? LOCAL_CHAIN.slug
+  const chains = environment.CHAINS ?? (samples ? ACTIVE_SLUGS.join(',') : LOCAL_CHAIN.slug)
   const folder = temporaryFolder()
   const settings = { ...(await environmentOf(database.url)), ...environment, CHAINS: chains }
   const start = processes ? startProcesses : startInProcess
@@ -60,7 +62,7 @@ export async function startTestWorld(
     environment: settings,
     folder,
     loadedFrom: (chain) => sampled?.stateOf(chain.slug) ?? preparedState(chain),
-    ...(sampled && { startsAt: Math.floor(Date.now() / 1000) }),
+    ...(present && { startsAt: Math.floor(Date.now() / 1000) }),
   })
   return {
     ...world,
@@ -191,15 +193,12 @@ async function clientOf(url: string): Promise<Pick<TestWorld, 'url' | 'get' | 'p
 interface SampledWorld {
   /** template for createMigratedDatabase */
   template: string
-  /** slugs, in the form of the setting CHAINS */
-  chains: string
   stateOf: (slug: string) => string
 }
 
 /** Creates the world with the sample places once per run, for all workers. */
 async function sampledWorld(): Promise<SampledWorld> {
   const folder = path.join(process.env.TEST_FOLDER!, 'sampled')
-  const chains = ACTIVE_SLUGS.join(',')
   const stateOf = (slug: string) => path.join(folder, `${slug}.json`)
   const template = await oncePerRun('sampled', async () => {
     mkdirSync(folder)
@@ -213,7 +212,7 @@ async function sampledWorld(): Promise<SampledWorld> {
     )
     const { template } = await createTemplate(async (url) => {
       const world = await startInProcess({
-        environment: { ...(await environmentOf(url)), CHAINS: chains },
+        environment: { ...(await environmentOf(url)), CHAINS: ACTIVE_SLUGS.join(',') },
         folder,
         loadedFrom: ({ slug }) => stateOf(slug),
         startsAt: Math.floor(Date.now() / 1000),
@@ -222,7 +221,7 @@ async function sampledWorld(): Promise<SampledWorld> {
     })
     return template
   })
-  return { template, chains, stateOf }
+  return { template, stateOf }
 }
 
 /** Returns the result of `make`, which only the first worker calls while the other workers wait. */

@@ -5,23 +5,21 @@ import { encryptKeystoreJsonSync } from 'ethers'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { testAccount } from '../../../dev/chain'
+import { attest, locationRequest, testAccount } from '../../../dev/chain'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
-import { TOWER } from '../../../test/positions'
+import { GATE, TOWER } from '../../../test/positions'
 
 /** Tests the commands of `geo`, except records and batch, with the running service. */
 let world: TestWorld
 let shell: Shell
 let place: string
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { present: true })
   shell = openShell(world)
-  const { body } = await world.get(
-    '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1',
-  )
-  place = body.data[0].uid
+  place = await attest(world.chain, locationRequest(GATE))
+  await world.caughtUp()
 })
 
 const ANSWER = ['distance', '2.2945,48.8584', '13.3777,52.5163']

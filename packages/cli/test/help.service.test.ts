@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest, testAccount } from '../../../dev/chain'
+import { GATE } from '../../../test/positions'
 import vectors from '../../../test/vectors/offchain-vectors.json'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { EXAMPLES } from '../src/examples'
@@ -14,11 +16,10 @@ let shell: Shell
 /** Values of the variables in the examples. */
 let variables: Record<string, string>
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' }, { present: true })
   shell = openShell(world)
-  const query = 'location_type=geojson-point&chain=base-sepolia&revoked=false&limit=1'
-  const { body } = await world.get(`/api/v0/location-records?${query}`)
-  const place = body.data[0].uid as string
+  const place = await attest(world.chain, locationRequest(GATE))
+  await world.caughtUp()
   const landing = ['distance', place, '2.2945,48.8584', '--land', '--key-file', 'key.txt', '--json']
   const { stdout } = await shell.geo(landing)
   const answer = JSON.parse(stdout).landed.uid as string
@@ -26,7 +27,7 @@ beforeAll(async () => {
   const mine = JSON.parse((await shell.geo(attesting)).stdout).uid as string
   variables = {
     PLACE: place,
-    ADDRESS: body.data[0].prover as string,
+    ADDRESS: testAccount(0).address,
     ANSWER: answer,
     MINE: mine,
     POSITION: 'start,base-sepolia.0',
