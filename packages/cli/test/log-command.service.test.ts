@@ -2,10 +2,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { checkSigned, createGeo, type Answer } from '@geospatial-attestation/client'
-import { createPublicClient, domainSeparator, http } from 'viem'
+import { domainSeparator } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { attest, request, testAccount } from '../../../dev/chain'
+import { attest, locationRequest, request, testAccount } from '../../../dev/chain'
 import { encodeNumericResult } from '../../../src/eas'
 import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import {
@@ -18,6 +18,7 @@ import {
 } from '../../../src/tlog'
 import { serve } from '../../../test/http-server'
 import { answers, startReceiver, type Receiver } from '../../../test/receiver'
+import { GATE, TOWER } from '../../../test/positions'
 import { faults, startRpcProxy } from '../../../test/rpc-proxy'
 import { MemoryLog, seededKey } from '../../../test/tlog'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -28,12 +29,18 @@ let world: TestWorld
 let shell: Shell
 let receiver: Receiver
 let witness: SignerKey
+let places: string[]
 const ends: (() => Promise<void>)[] = []
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: 'base-sepolia,sepolia' }, { present: true })
   shell = openShell(world)
   receiver = await startReceiver(() => answers.ok)
   witness = await seededKey('w.example', 'cosignature', 9)
+  places = [
+    await attest(world.chain, locationRequest(GATE)),
+    await attest(world.chain, locationRequest(TOWER)),
+  ]
+  await world.caughtUp()
 })
 afterEach(async () => {
   vi.useRealTimers()
@@ -57,6 +64,22 @@ async function entryOf(answer: Answer): Promise<Entry> {
     recipient: recipient.toLowerCase(),
   }
 }
+
+const anEntry = async () => entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+/** An answer that lands through the proxy. */
+const asked = (latitude: number) =>
+  geo().distance([2.2945, latitude], [13.3777, 52.5163], { submission: 'proxy' })
+async function land(answer: Answer): Promise<void> {
+  shell.write('landed.json', answer)
+  const { code, stderr } = await shell.geo(['land', 'landed.json', '--key-file', 'key.txt', '-q'])
+  expect([code, stderr]).toEqual([0, ''])
+}
+/** Options of a monitor that compares later attestations of a chain. */
+const fromHere = async () => [
+  ...['--chain', 'base-sepolia', '--from-block'],
+  String((await world.chain.provider.getBlockNumber()) + 1),
+]
+const muchLater = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
 
 /** A log with its own name and the policy of a monitor, whose URL is that of the log. */
 async function startLog(name: string) {
@@ -123,13 +146,7 @@ async function lieAbout(answer: Answer & { result: number }, account: number): P
   return { ...honest, signature, data, attester }
 }
 /** An answer about two attested places. */
-async function answerOfAttested() {
-  const { body } = await world.get(
-    '/api/v0/location-records?location_type=geojson-point&chain=base-sepolia&revoked=false&limit=2',
-  )
-  const [a, b] = (body as { data: { uid: string }[] }).data.map(({ uid }) => uid)
-  return geo().distance(a!, b!)
-}
+const answerOfAttested = () => geo().distance(places[0]!, places[1]!)
 
 test('geo log raises an alarm for an entry with a different result or signer', async () => {
   const { log, monitor, metrics } = await startLog('liar')
@@ -155,23 +172,16 @@ test('geo log raises an alarm for an entry with a different result or signer', a
 
 test('geo log raises an alarm for an attestation that the log does not have', async () => {
   const { log, monitor, metrics } = await startLog('secret')
-  const client = createPublicClient({ transport: http(world.chain.url) })
-  const from = ['--chain', 'base-sepolia', '--from-block', String(await client.getBlockNumber())]
-  const [logged, secret] = await Promise.all(
-    [48.1, 48.2].map((lat) => geo().distance([2.2945, lat], [13.3777, 52.5163], { submission: 'proxy' })),
-  )
-  for (const [at, answer] of [logged, secret].entries()) {
-    shell.write(`answer${at}.json`, answer)
-    const { code, stderr } = await shell.geo(['land', `answer${at}.json`, '--key-file', 'key.txt', '-q'])
-    expect([code, stderr]).toEqual([0, ''])
-  }
+  const from = await fromHere()
+  const [logged, secret] = await Promise.all([48.1, 48.2].map(asked))
+  for (const answer of [logged!, secret!]) await land(answer)
   const entry = await entryOf(logged!)
   // Both attestations are newer than the log's last entry.
   await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
   // The entry of the other attestation may still appear in the log,
   expect(await monitor(...from)).toMatchObject(calm)
   // but is overdue a minute after the monitor found the attestation.
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+  muchLater()
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])
   expect(metrics()).toContain('geo_log_monitor_attestations_total{state="unlogged"} 1\n')
@@ -179,8 +189,7 @@ test('geo log raises an alarm for an attestation that the log does not have', as
 
 test('geo log raises an alarm for an attestation of a logged answer for another recipient', async () => {
   const { log, monitor } = await startLog('recipient')
-  const client = createPublicClient({ transport: http(world.chain.url) })
-  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  const from = await fromHere()
   // Both answers have the same payload if they are computed in the same second.
   const ask = () =>
     Promise.all(
@@ -192,18 +201,17 @@ test('geo log raises an alarm for an attestation of a logged answer for another 
     )
   let [logged, secret] = await ask()
   while (logged!.attestation.data !== secret!.attestation.data) [logged, secret] = await ask()
-  shell.write('other.json', secret)
-  expect((await shell.geo(['land', 'other.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  await land(secret!)
   const entry = await entryOf(logged!)
   await log.append(encodeEntry({ ...entry, time: entry.time - 1_000_000 }), encodeEntry(entry)).sign()
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+  muchLater()
   const { code, kinds } = await monitor(...from)
   expect([code, kinds]).toEqual([1, ['unlogged']])
 })
 
 test('geo log raises an alarm with evidence for a log that forks', async () => {
   const { log, monitor } = await startLog('fork')
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const entry = await anEntry()
   const bytes = [1, 2, 3, 4].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
   await log.append(...bytes.slice(0, 2)).sign()
   expect(await monitor()).toMatchObject(calm)
@@ -217,12 +225,16 @@ test('geo log raises an alarm with evidence for a log that forks', async () => {
   log.read = honest
   await log.append(bytes[2]!).sign()
   expect((await monitor()).kinds).toEqual([])
+  const smaller = log.copy([bytes[0]!])
+  await smaller.sign()
+  log.read = (file) => smaller.read(file)
+  expect((await monitor()).kinds).toEqual(['rollback'])
 })
 
 test('geo log requires the quorum, and compares the log with the checkpoints of witnesses', async () => {
   const started = await startWitnessed('quorum', 'w')
   const { log, monitor, seen, cosign } = started
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const entry = await anEntry()
   const bytes = [1, 2, 3].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
   await log.append(bytes[0]!).sign()
   seen.note = log.note
@@ -317,9 +329,8 @@ test('geo log raises an alarm for a tree that a log hides while its checkpoint a
 
 test('geo log compares attestations although a witness is ahead of the growing log at each read', async () => {
   const { log, monitor, seen } = await startWitnessed('growing', 'none')
-  const client = createPublicClient({ transport: http(world.chain.url) })
-  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const from = await fromHere()
+  const entry = await anEntry()
   const trees: MemoryLog[] = []
   for (let size = 0; size < 20; size++) {
     trees[size] = log
@@ -340,10 +351,8 @@ test('geo log compares attestations although a witness is ahead of the growing l
     return cosigned(file)
   }
   expect(await monitor(...from, '--every', '0.01')).toMatchObject(calm)
-  const secret = await geo().distance([2.2945, 48.6], [13.3777, 52.5163], { submission: 'proxy' })
-  shell.write('growing.answer', secret)
-  expect((await shell.geo(['land', 'growing.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+  await land(await asked(48.6))
+  muchLater()
   requests = 0
   expect((await monitor(...from, '--every', '0.01')).kinds).toEqual(['unlogged'])
   // Both runs ended while the log was still growing.
@@ -356,13 +365,11 @@ test('geo log raises one alarm for a log without its quorum, and none for entrie
   await log.append().sign()
   await cosign(log)
   seen.note = log.note
-  const client = createPublicClient({ transport: http(world.chain.url) })
-  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  const from = await fromHere()
   expect(await monitor(...from)).toMatchObject(calm)
   await nextSecond()
-  const answer = await geo().distance([2.2945, 48.7], [13.3777, 52.5163], { submission: 'proxy' })
-  shell.write('weak.answer', answer)
-  expect((await shell.geo(['land', 'weak.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+  const answer = await asked(48.7)
+  await land(answer)
   const entry = await entryOf(answer)
   await log.append(encodeEntry(entry)).sign()
   expect((await whileWaiting(started, later)).kinds).toEqual(['quorum'])
@@ -386,9 +393,7 @@ test(
       more()
     })
     shell.write('garbage.policy', `${policy}witness w ${formatVerifierKey(witness)} ${url}\n`)
-    await log
-      .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
-      .sign()
+    await log.append(encodeEntry(await anEntry())).sign()
     const note = formatNote(log.note)
     const impostor = new MemoryLog(await seededKey(log.key.name, 'ed25519', 2))
     await impostor.append(...log.entries).sign()
@@ -413,7 +418,7 @@ test(
 
 test('geo log sends an alarm about the log while an RPC endpoint does not respond', async () => {
   const { log, monitor, metrics } = await startLog('dark')
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const entry = await anEntry()
   const bytes = [1, 2, 3].map((more) => encodeEntry({ ...entry, time: entry.time + more }))
   await log.append(bytes[0]!).sign()
   expect(await monitor()).toMatchObject(calm)
@@ -432,19 +437,16 @@ test(
   { tags: ['slow'] },
   async () => {
     const { log, monitor, metrics, env } = await startLog('partly')
-    const client = createPublicClient({ transport: http(world.chain.url) })
-    const from = ['--from-block', String((await client.getBlockNumber()) + 1n)]
+    const from = (await fromHere()).slice(2)
     await log.append().sign()
     await nextSecond()
-    const secret = await geo().distance([2.2945, 48.9], [13.3777, 52.5163], { submission: 'proxy' })
-    shell.write('partly.answer', secret)
-    expect((await shell.geo(['land', 'partly.answer', '--key-file', 'key.txt', '-q'])).code).toBe(0)
+    await land(await asked(48.9))
     const closed = await startReceiver(() => answers.ok)
     closed.close()
     const others = [...world.chains.keys()].filter((slug) => slug !== 'base-sepolia')
     for (const slug of others) env[`GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`] = closed.url
     shell.write('partly.json', { ...EMPTY, since: Math.floor(Date.now() / 1000) - 100 })
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+    muchLater()
     const { code, kinds } = await monitor(...from)
     expect([code, kinds, others.length > 0]).toEqual([1, ['unlogged'], true])
     const failures = [...metrics().matchAll(/failures_total\{part="(?:chain|log)"\} (\d+)/g)]
@@ -454,12 +456,12 @@ test(
 
 /** State of a monitor that has read nothing. */
 const EMPTY = {
-  ...{ version: 2, blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [] },
+  ...{ version: 3, blocks: {}, known: {}, contents: {}, unmatched: [], ahead: {}, raised: [], unsent: [] },
 }
 
 test('geo log forgets entries after 8 days, whichever time they have', async () => {
   const { log, monitor } = await startLog('forgetful')
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const entry = await anEntry()
   const contents = () =>
     Object.keys(
       (JSON.parse(readFileSync(path.join(shell.folder, 'forgetful.json'), 'utf8')) as { contents: object })
@@ -477,39 +479,17 @@ test('geo log forgets entries after 8 days, whichever time they have', async () 
   expect(statSync(path.join(shell.folder, 'forgetful.json')).ino).toBe(ino)
 })
 
-test('geo log keeps the checkpoint of a state of version 1, and compares no earlier attestation', async () => {
-  const { log, monitor } = await startLog('migrated')
-  const [a, b] = [1, 2].map((n) => Buffer.from(`entry ${n}`))
-  await log.append(a!).sign()
-  const old = { chain: 'base-sepolia', uid: '0x1', time: Math.floor(Date.now() / 1000) - 300, key: 'a1' }
-  shell.write('migrated.json', {
-    ...{ ...EMPTY, version: 1, unmatched: [old], contents: { a2: 1 } },
-    checkpoint: formatNote(log.note),
-  })
-  await log.append(b!).sign()
-  expect((await monitor()).kinds).toEqual(['entry'])
-  const smaller = log.copy([b!])
-  await smaller.sign()
-  log.read = (file) => smaller.read(file)
-  expect((await monitor()).kinds).toEqual(['rollback'])
-  shell.write('migrated.json', { ...EMPTY, version: 3 })
-  expect((await monitor()).code).toBe(2)
-})
-
 test('geo log raises an alarm for an attestation although the log is empty or its entries are dated later', async () => {
-  const client = createPublicClient({ transport: http(world.chain.url) })
   const logs = await Promise.all(['empty', 'later'].map(startLog))
   const [empty, later] = logs as [(typeof logs)[0], (typeof logs)[0]]
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const entry = await anEntry()
   await empty.log.append().sign()
   await later.log.append(encodeEntry({ ...entry, time: 2 ** 50 })).sign()
-  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
+  const from = await fromHere()
   for (const { monitor } of logs) expect(await monitor(...from)).toMatchObject(calm)
   await nextSecond()
-  const secret = await geo().distance([2.2945, 48.4], [13.3777, 52.5163], { submission: 'proxy' })
-  shell.write('secret.json', secret)
-  expect((await shell.geo(['land', 'secret.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+  await land(await asked(48.4))
+  muchLater()
   for (const { monitor } of logs) {
     const { code, kinds } = await monitor(...from)
     expect([code, kinds]).toEqual([1, ['unlogged']])
@@ -518,15 +498,13 @@ test('geo log raises an alarm for an attestation although the log is empty or it
 
 test('geo log raises no alarm for an answer that was signed before the log and landed later', async () => {
   const { log, monitor } = await startLog('older')
-  const client = createPublicClient({ transport: http(world.chain.url) })
-  const from = ['--chain', 'base-sepolia', '--from-block', String((await client.getBlockNumber()) + 1n)]
-  const older = await geo().distance([2.2945, 48.5], [13.3777, 52.5163], { submission: 'proxy' })
+  const from = await fromHere()
+  const older = await asked(48.5)
   await nextSecond()
-  const entry = await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))
+  const entry = await anEntry()
   await log.append(encodeEntry(entry)).sign()
-  shell.write('older-answer.json', older)
-  expect((await shell.geo(['land', 'older-answer.json', '--key-file', 'key.txt', '-q'])).code).toBe(0)
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 })
+  await land(older)
+  muchLater()
   expect(await monitor(...from)).toMatchObject(calm)
 })
 
@@ -538,18 +516,18 @@ test('geo log follows the log until Ctrl-C, serves metrics, and reports invalid 
   await log.append().sign()
   const options = ['log', 'monitor', '--log-policy', 'running.policy', '--every', '0']
   const running = shell.start([...options, '--metrics', '0'])
-  await log
-    .append(encodeEntry(await entryOf(await geo().distance([2.2945, 48.8584], [13.3777, 52.5163]))))
-    .sign()
+  await log.append(encodeEntry(await anEntry())).sign()
   await running.until('stderr', /1 entries/)
   running.interrupt()
   expect((await running.ended).code).toBe(130)
   shell.write('bad.policy', 'log x\n')
+  shell.write('other.json', { ...EMPTY, version: 2 })
   for (const args of [
     ['log', 'monitor', 'x'],
     ['log', 'monitor', '--log-policy', 'bad.policy'],
     ['log', 'monitor', '--log-policy', 'no.policy'],
     ['log', 'monitor', '--log-policy', 'running.policy', '--state', 'tower.geojson'],
+    ['log', 'monitor', '--log-policy', 'running.policy', '--state', 'other.json'],
     ['log', 'proof'],
     ['log', 'sing'],
   ])
@@ -560,12 +538,7 @@ test('geo log recomputes a landed answer whose inputs were not on the chain when
   const { log, monitor, env } = await startLog('early')
   const node = await startRpcProxy(world.chain.url, faults.bodiesUnknown)
   env.GEO_RPC_URL_BASE_SEPOLIA = node.url
-  const from = [
-    '--chain',
-    'base-sepolia',
-    '--from-block',
-    String(await world.chain.provider.getBlockNumber()),
-  ]
+  const from = await fromHere()
   const lie = await lieAbout(await answerOfAttested(), 9)
   await log.append(encodeEntry(lie)).sign()
   expect(await monitor(...from)).toMatchObject(calm)

@@ -68,10 +68,7 @@ export class Alarms {
     for (const key of state.raised) metrics.count('alarms', key.slice(0, key.indexOf(':')))
   }
 
-  /**
-   * Raises an alarm, unless one of the same kind and episode was raised before. The episode names the fault
-   * without values that differ between two reads, such as the size of the tree.
-   */
+  /** Raises an alarm once for each kind and episode, which has no value that differs between two reads. */
   raise(kind: string, message: string, episode: string, evidence: readonly string[] = []): void {
     const { session, state } = this
     const key = `${kind}: ${episode}`

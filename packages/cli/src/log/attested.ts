@@ -98,10 +98,7 @@ interface Read {
   known: Record<string, number>
 }
 
-/**
- * Reads attestations in blocks from `from`, or in the newest block if it is undefined. `known` is that of
- * the last read.
- */
+/** Reads attestations since the block `from`, the newest by default. `known` is that of the last read. */
 export async function attestedSince(
   client: Pick<PublicClient<HttpTransport>, 'getBlockNumber' | 'getLogs' | 'readContract'>,
   { eas, proxies, attesters: own, quorums, id, slug }: Contracts,

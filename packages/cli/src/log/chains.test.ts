@@ -47,7 +47,7 @@ function follow(options: object = {}) {
     note: (line: string) => parts.notes.push(line),
     node: ({ slug }: { slug: string }) => (parts.slugs.push(slug), Promise.resolve(client)),
   }
-  const state = readState(undefined, 0)
+  const state = readState(undefined)
   const chains = new Chains(session as never, state, new Metrics())
   const read = async () => {
     parts.logs = []
@@ -171,7 +171,7 @@ hunt(
         geo: { url, info: () => Promise.resolve({ chains: named }) },
         node: ({ id }: { id: number }) => Promise.resolve(clientOf(id)),
       }
-      const state = readState(undefined, 0)
+      const state = readState(undefined)
       /** Everything that was named, by chain id: contracts with the last block read, and accounts. */
       const truth = new Map<number, { contracts: Map<string, number>; accounts: Set<string> }>()
       quorums = []

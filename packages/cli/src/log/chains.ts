@@ -133,10 +133,7 @@ export class Chains {
     throw new UsageError(`The service has no chain ${chain}. It has ${list || 'none'}.`)
   }
 
-  /**
-   * Returns the accounts and contracts that the service names for a chain, or has named in an earlier read: a
-   * service that hides an account does not hide its attestations.
-   */
+  /** Accounts and contracts that the service has ever named: hiding one does not hide its attestations. */
   private async namedOf(chain: Followed): Promise<NamedChain> {
     const { id, slug, named } = chain
     const { chains } = this.state
@@ -188,15 +185,13 @@ export class Chains {
   }
 
   /** Reads new attestations of each EAS contract of a chain. Returns the errors. */
-  private async readContracts({ id, slug }: Followed, named: NamedChain): Promise<unknown[]> {
+  private async readContracts({ id }: Followed, named: NamedChain): Promise<unknown[]> {
     const { session, state } = this
     const { provider, outage } = (await this.connect(id)) ?? {}
     if (!provider) return outage ? [outage] : []
     const given = lower(session.options.quorumContracts?.[id])
     const contracts = { ...named, id, quorums: lower(...named.quorums, ...given) }
-    // Earlier versions used the slug. A slug must not be a key of another chain.
-    const old = /^[\w-]+$/.test(slug) ? slug : ''
-    const positions = named.eas.map((eas) => state.blocks[`${id} ${eas}`] ?? state.blocks[old])
+    const positions = named.eas.map((eas) => state.blocks[`${id} ${eas}`])
     const others = positions.filter((block) => block !== undefined)
     const failures: unknown[] = []
     for (const [at, eas] of named.eas.entries()) {
@@ -204,9 +199,13 @@ export class Chains {
       // A contract that is named later is read from the block of the others.
       const from = positions[at] ?? (others.length > 0 ? Math.min(...others) : session.options.fromBlock)
       const client = provider as PublicClient<HttpTransport>
-      const earlier = state.known[key] ?? state.known[old]
       try {
-        const { found, next, known } = await attestedSince(client, { ...contracts, eas }, from, earlier)
+        const { found, next, known } = await attestedSince(
+          client,
+          { ...contracts, eas },
+          from,
+          state.known[key],
+        )
         state.unmatched.push(...found)
         state.known[key] = known
         state.blocks[key] = next
@@ -215,9 +214,6 @@ export class Chains {
         failures.push(error)
       }
     }
-    if (failures.length > 0) return failures
-    delete state.blocks[old]
-    delete state.known[old]
-    return []
+    return failures
   }
 }

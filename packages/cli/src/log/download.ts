@@ -45,10 +45,7 @@ export async function withLimit<Result>(
   }
 }
 
-/**
- * Sends a GET request, and reads its response with `read`. Throws a ConnectionError if the request or the
- * reader fails, except for a LogFault of the reader.
- */
+/** Sends a GET request, and reads its response. Throws a ConnectionError, or a LogFault of the reader. */
 export async function request<Result>(
   url: string,
   signal: AbortSignal,
@@ -70,10 +67,7 @@ export async function request<Result>(
   }
 }
 
-/**
- * Reads a file of a log or a witness over HTTP; undefined if there is none. Throws a ConnectionError, or a
- * LogFault if the file has more than `maximum` bytes.
- */
+/** Reads a file; undefined if there is none. Throws a ConnectionError, or a LogFault if it is too long. */
 export async function download(
   url: string,
   signal: AbortSignal,

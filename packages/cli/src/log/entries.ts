@@ -51,20 +51,14 @@ export async function checkEntry(
     if (error instanceof TlogError) return { result: 'unreadable', reason: error.message }
     throw error
   }
+  const unreadable = (reason: string): EntryResult => ({ result: 'unreadable', reason, entry })
   const signer = await signerOf(entry)
-  if (signer !== entry.attester)
-    return { result: 'unreadable', reason: `its signature is by ${signer}, not by ${entry.attester}`, entry }
+  if (signer !== entry.attester) return unreadable(`its signature is by ${signer}, not by ${entry.attester}`)
   const other = await otherChainOf(entry, await namedChains(geo, signal))
-  if (other !== undefined)
-    return {
-      result: 'unreadable',
-      reason: `it was signed for ${other}, not for chain ${entry.chainId}`,
-      entry,
-    }
+  if (other !== undefined) return unreadable(`it was signed for ${other}, not for chain ${entry.chainId}`)
   const claims = decodeClaims(entry.data as `0x${string}`)
-  if (!claims) return { result: 'unreadable', reason: 'its data is not the payload of an answer', entry }
-  if (!isOfOperation(claims))
-    return { result: 'unreadable', reason: `its data is not an answer of ${claims.operation}`, entry }
+  if (!claims) return unreadable('its data is not the payload of an answer')
+  if (!isOfOperation(claims)) return unreadable(`its data is not an answer of ${claims.operation}`)
   const { whole, units, ...claim } = claims
   const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }
   return { ...(await recomputed({ ...claim, ...exact }, entry.chainId, geo, connect, signal)), entry }

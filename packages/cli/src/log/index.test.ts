@@ -70,7 +70,7 @@ test('geo log monitor requires the cosignatures of the policy that the service p
     return content ? new Response(new Uint8Array(content)) : new Response('', { status: 404 })
   })
   // Too few cosignatures raise an alarm after a minute.
-  const state = { version: 2, raised: [], weakSince: 1 }
+  const state = { version: 3, raised: [], weakSince: 1 }
   writeFileSync(path.join(folder, 'state.json'), JSON.stringify(state))
   const monitor = ['log', 'monitor', '--once', '--json', '--state', 'state.json', '--url', 'http://own']
   const { code, stdout } = await geo(...monitor)

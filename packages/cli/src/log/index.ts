@@ -21,7 +21,6 @@ export async function log(
   return proof(session, target)
 }
 
-/** An entry of a log, and the URL of the service that has the log. */
 interface Named {
   url: string
   leaf: string
@@ -70,7 +69,6 @@ async function printProof(session: Session<MonitorFlags>, { url, leaf }: Named):
   for (const line of text.trimEnd().split('\n')) session.print(line)
 }
 
-/** Entries that an answer names. */
 function entriesOf(answer: Answer | BatchAnswer | QuorumAnswer, own: string): Named[] {
   const signed: readonly { url?: string; log?: LogClaim }[] =
     'signers' in answer ? (answer.operators ?? []) : 'results' in answer ? answer.results : [answer]

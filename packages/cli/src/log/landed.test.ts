@@ -6,7 +6,7 @@ import { prune, readState, REMEMBERED_SECONDS } from './state'
 const NOW = 1_800_000_000
 
 test('landed answers are recomputed on each chain, and again while they are unresolved', async () => {
-  const state = readState(undefined, NOW)
+  const state = readState(undefined)
   state.contents = { a: NOW, b: NOW }
   state.landed = {
     '0x1': { index: 1, chainId: 1, key: 'a' },

@@ -2,10 +2,7 @@
 import type { recomputed } from './entries'
 import type { State } from './state'
 
-/**
- * Seconds until an answer is recomputed again whose attestation or inputs are not on the chain: an answer
- * with raw inputs never resolves, and each try reads the chain.
- */
+/** Seconds between two tries: an answer with raw inputs never resolves, and each try reads the chain. */
 const AGAIN_SECONDS = 3_600
 
 /** Maximum number of answers per call, because others wait for it. */

@@ -114,7 +114,7 @@ hunt('a malformed response is not an internal error of the monitor', 200, async 
       const isBroken = host === 'w' ? broken === 'witness' : file.startsWith(broken) && below(2) === 0
       return new Response(isBroken ? new Uint8Array(brokenBytes(content)) : new Uint8Array(content))
     })
-    writeFileSync(path.join(folder, 'state.json'), JSON.stringify({ version: 2, raised: [], checkpoint }))
+    writeFileSync(path.join(folder, 'state.json'), JSON.stringify({ version: 3, raised: [], checkpoint }))
     const options = [
       ...(below(2) ? ['--log-policy', 'log.policy'] : []),
       ...(below(2) ? ['--state', 'state.json'] : []),

@@ -49,10 +49,7 @@ export class Metrics {
   }
 }
 
-/**
- * Publishes metrics at a port of this machine, or in a file. Returns a function that writes the file again,
- * and one that ends the publication.
- */
+/** Publishes metrics at a local port or in a file. `update` writes the file again. */
 export async function publish(
   metrics: Metrics,
   where: string | undefined,

@@ -40,10 +40,7 @@ const EVERY_SECONDS = 10
 /** Number of entries that are checked at once: each reads a chain. */
 const AT_ONCE = 8
 
-/**
- * Policy of the service's log: the published one, or that of the file without the logs of other services.
- * Throws a ConnectionError if the service does not name its log.
- */
+/** The published policy, or that of the file with the service's log only. Throws a ConnectionError. */
 async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
   const { options, geo, at, note, signal } = session
   const url = `${geo.url}/log/v0/`
@@ -87,7 +84,6 @@ class Monitor {
   private readonly follower: LogFollower
   private readonly chains: Chains
   private readonly origin: string
-  /** Errors of the current read. */
   private failures: unknown[] = []
 
   constructor(
@@ -113,7 +109,6 @@ class Monitor {
   /** True once the follower is at the checkpoint of the state. */
   private isResumed = false
 
-  /** Number of entries of the last verified checkpoint. */
   get size(): number {
     return this.follower.last?.checkpoint.size ?? 0
   }
@@ -236,10 +231,7 @@ class Monitor {
     state.since = Math.min(state.since ?? Infinity, entry.time)
   }
 
-  /**
-   * Compares the tree with the checkpoints that witnesses cosigned last, and with earlier ones that were
-   * larger than the tree.
-   */
+  /** Compares the tree with the last checkpoints of witnesses, and with earlier ones that were larger. */
   private async compareWitnesses(): Promise<void> {
     const { ahead } = this.state
     for (const name of Object.keys(ahead)) if (!this.policy.witnesses.get(name)?.url) delete ahead[name]
@@ -304,10 +296,7 @@ class Monitor {
     }
   }
 
-  /**
-   * Faults that may still pass: the log has to include a witness's tree, or to get cosignatures, before the
-   * next alarm.
-   */
+  /** Faults that may still pass, until the log includes a witness's tree, or gets cosignatures. */
   get passing(): readonly string[] {
     const { ahead, weakSince } = this.state
     return [
@@ -352,10 +341,7 @@ class Monitor {
   }
 }
 
-/**
- * Part that does not respond, or that limits the rate, so that a later read may succeed; undefined for any
- * other error.
- */
+/** Part that does not respond or limits the rate, so that a later read may succeed; otherwise undefined. */
 async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefined> {
   const { ApiError, ConnectionError, ServiceVersionError } = await import('@geospatial-attestation/client')
   const { BaseError } = await import('viem')
@@ -369,7 +355,7 @@ async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefi
 export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   const { options, at, note, signal } = session
   const file = options.state === undefined ? undefined : at(options.state)
-  const state = readState(file, unixSeconds())
+  const state = readState(file)
   let written = JSON.stringify(state)
   const metrics = new Metrics()
   const published = await publish(metrics, options.metrics, at)

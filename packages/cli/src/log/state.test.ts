@@ -17,16 +17,9 @@ interface True {
 }
 
 describe('comparisonOf', () => {
-  test('derives the earliest signature of an older state from the longest deadline', () => {
-    const stored = { chain: 'c', uid: '0x1', key: 'a', time: NOW, signed: NOW }
-    const results = [7.5, 6.5].map((days) =>
-      comparisonOf(stored, { contents: {}, pruned: NOW - days * DAY }, 0, NOW + DAY),
-    )
-    expect(results).toEqual(['unlogged', 'unknown'])
-  })
-
   test('waits a minute for the entry of an answer that landed in a block of an hour ago', () => {
-    const found = { chain: 'c', uid: '0x1', key: 'a', time: NOW - 3_600, signed: NOW - 9, seen: NOW }
+    const time = NOW - 3_600
+    const found = { key: 'a', time, signed: NOW - 9, earliest: time - 9, seen: NOW }
     const results = [60, 61].map((late) => comparisonOf(found, { contents: {} }, 0, NOW + late))
     expect(results).toEqual(['waiting', 'unlogged'])
   })
@@ -46,7 +39,7 @@ describe('comparisonOf', () => {
           const logged = random() < 0.2 ? undefined : random() < 0.5 ? signed : again
           return { key: String(n), time, signed, logged, hasDeadline }
         }).toSorted((a, b) => a.time - b.time)
-        const state = readState(undefined, NOW)
+        const state = readState(undefined)
         // A first run with --from-block forgets no content.
         if (random() < 0.7) state.pruned = NOW - REMEMBERED_SECONDS
         /** Difference of the monitor's clock from the true time. */

@@ -2,8 +2,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { INCLUSION_SECONDS } from '../../../../src/tlog'
 import { UsageError } from '../exit'
+import { parsed } from '../inputs'
 import type { AlarmState } from './alarms'
-import { LANDING_SECONDS, type Attested, type Named } from './attested'
+import type { Attested, Named } from './attested'
+
+/** Version of the format of a state. */
+const VERSION = 3
 
 /** Accounts and contracts that the service has named for a chain. */
 export interface NamedChain extends Named {
@@ -17,10 +21,10 @@ export interface NamedChain extends Named {
 
 /** Position of a monitor, from which the next run resumes. */
 export interface State extends AlarmState {
-  version: 2
+  version: typeof VERSION
   /** last verified checkpoint, as a signed note; undefined before the first one */
   checkpoint?: string
-  /** next block to read, by chain id and EAS contract; by the slug of the chain in earlier versions */
+  /** next block to read, by chain id and EAS contract */
   blocks: Record<string, number>
   /** attestations in the last blocks, which are read again: blocks by UID, with the keys of `blocks` */
   known: Record<string, Record<string, number>>
@@ -34,17 +38,11 @@ export interface State extends AlarmState {
   landed: Record<string, LandedEntry>
   /** Unix seconds; contents of earlier entries were forgotten */
   pruned?: number
-  /**
-   * Unix seconds of the first entry, or at which the monitor saw the log first, if that was earlier:
-   * attestations that were signed before may be older than the log
-   */
+  /** Unix seconds of the first entry or read: the log may be younger than attestations signed before */
   since?: number
   /** attestations without an entry so far */
-  unmatched: Stored[]
-  /**
-   * checkpoints of witnesses that are larger than the tree of the log, by the witness's name in the policy,
-   * with the Unix seconds at which they were first seen
-   */
+  unmatched: Attested[]
+  /** checkpoints of witnesses that are larger than the tree, by witness, since these Unix seconds */
   ahead: Record<string, { checkpoint: string; since: number }>
   /** Unix seconds since which the log's checkpoint lacks the quorum of witnesses; undefined if it has it */
   weakSince?: number
@@ -62,70 +60,19 @@ interface LandedEntry extends UnresolvedEntry {
   tried?: number
 }
 
-/**
- * Seconds for which the content of an entry is remembered: longer than any signature can land
- * (DEADLINE_SECONDS is at most a week).
- */
+/** Seconds for which a content is remembered: longer than a signature can land (DEADLINE_SECONDS, a week). */
 export const REMEMBERED_SECONDS = 8 * 86_400
 
-/** State of version 1. Its keys of contents differ, so that its other attestations cannot be compared. */
-interface OldState extends Pick<State, 'checkpoint' | 'blocks'> {
-  version: 1
-}
-
-/** Chains in earlier states of version 2. */
-interface NamedBySlug {
-  named?: Record<
-    string,
-    {
-      attesters: string[]
-      quorums: string[]
-      chain?: { id: number; slug: string; eas: string; proxy?: { address: string } }
-    }
-  >
-}
-
-function byId(named: NamedBySlug['named'] = {}): State['chains'] {
-  const lower = (address: string | undefined) => (address === undefined ? [] : [address.toLowerCase()])
-  const chains = Object.values(named).flatMap(({ chain, attesters, quorums }): [number, NamedChain][] => {
-    if (!chain) return []
-    const { id, slug, eas, proxy } = chain
-    return [[id, { slug, attesters, quorums, eas: lower(eas), proxies: lower(proxy?.address) }]]
-  })
-  return Object.fromEntries(chains)
-}
-
-const NEW: State = {
-  version: 2,
-  ...{
-    blocks: {},
-    known: {},
-    chains: {},
-    contents: {},
-    unmatched: [],
-    ahead: {},
-    unresolved: {},
-    landed: {},
-  },
-  ...{ raised: [], unsent: [], omitted: 0 },
-}
+const newState = (): State => ({
+  ...{ version: VERSION, blocks: {}, known: {}, chains: {}, contents: {}, unresolved: {}, landed: {} },
+  ...{ unmatched: [], ahead: {}, raised: [], unsent: [], omitted: 0 },
+})
 
 /** Reads the state; a new one if there is no file. Throws a UsageError if it is damaged. */
-export function readState(file: string | undefined, now: number): State {
-  if (file === undefined || !existsSync(file)) return structuredClone(NEW)
-  try {
-    const state = JSON.parse(readFileSync(file, 'utf8')) as (State & NamedBySlug) | OldState | null
-    if (state?.version === 2 && Array.isArray(state.raised)) {
-      const { named, ...others } = state
-      return { ...structuredClone(NEW), ...others, chains: { ...byId(named), ...others.chains } }
-    }
-    if (state?.version === 1) {
-      const { checkpoint, blocks } = state
-      return { ...structuredClone(NEW), checkpoint, blocks, since: now }
-    }
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-  }
+export function readState(file: string | undefined): State {
+  if (file === undefined || !existsSync(file)) return newState()
+  const state = parsed(readFileSync(file, 'utf8')) as Partial<State> | null | undefined
+  if (state?.version === VERSION && Array.isArray(state.raised)) return { ...newState(), ...state }
   throw new UsageError(
     `'${file}' is not the state of geo log monitor. Name another file with --state, or remove it.`,
   )
@@ -151,7 +98,7 @@ const CLOCK_SECONDS = 300
  * @param readAt Unix seconds at which the last read of the log began
  */
 export function comparisonOf(
-  { time, signed, key, earliest = time - LANDING_SECONDS, seen = time }: Stored,
+  { time, signed, key, earliest, seen }: Omit<Attested, 'chain' | 'uid'>,
   { contents, pruned = -Infinity }: Pick<State, 'contents' | 'pruned'>,
   since: number,
   readAt: number,
@@ -167,9 +114,6 @@ export function comparisonOf(
   const due = Math.min(seen, latest) + INCLUSION_SECONDS
   return readAt <= due ? 'waiting' : 'unlogged'
 }
-
-/** Attestation in a state file; earlier versions wrote neither `earliest` nor `seen`. */
-type Stored = Omit<Attested, 'earliest' | 'seen'> & Partial<Attested>
 
 /**
  * Forgets contents that no attestation can match any more.
