@@ -1,6 +1,13 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
 import path from 'node:path'
-import ts from 'typescript'
+
+/** The native compiler needs a fifth of the processor time of the one in JavaScript. */
+const TSC = 'node_modules/@typescript/native/bin/tsc'
+const COMPILER_OPTIONS = {
+  ...{ module: 'NodeNext', target: 'ES2022', strict: true, skipLibCheck: false },
+  ...{ exactOptionalPropertyTypes: true, types: ['node'] },
+}
 
 /**
  * Compiles TypeScript programs with the options of a user's strict project: NodeNext, with all declarations
@@ -12,23 +19,16 @@ export function compilePrograms(sources: readonly { name: string; source: string
   mkdirSync('.local', { recursive: true })
   const folder = mkdtempSync(path.resolve('.local/programs-'))
   try {
-    const files = sources.map(({ source }, i) => {
-      const file = path.join(folder, `program${i}.mts`)
-      writeFileSync(file, source)
-      return file
+    const config = path.join(folder, 'tsconfig.json')
+    writeFileSync(config, JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['*.mts'] }))
+    for (const [i, { source }] of sources.entries())
+      writeFileSync(path.join(folder, `program${i}.mts`), source)
+    const { status, stdout } = spawnSync(process.execPath, [TSC, '-p', config, '--pretty', 'false'], {
+      encoding: 'utf8',
     })
-    const program = ts.createProgram(files, {
-      ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, strict: true, outDir: folder },
-      ...{ skipLibCheck: false, exactOptionalPropertyTypes: true, types: ['node'] },
-    })
-    const wrong = ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
-      const { line = 0 } = file?.getLineAndCharacterOfPosition(start) ?? {}
-      const named = sources[files.findIndex((each) => file && path.resolve(file.fileName) === each)]?.name
-      return `${named ?? file?.fileName}:${line + 1}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
-    })
-    if (wrong.length > 0) throw new Error(wrong.join('\n'))
-    program.emit()
-    return files.map((file) => readFileSync(file.replace(/mts$/, 'mjs'), 'utf8'))
+    if (status !== 0)
+      throw new Error(stdout.replace(/\S*program(\d+)\.mts/g, (_, i) => sources[Number(i)]!.name))
+    return sources.map((_, i) => readFileSync(path.join(folder, `program${i}.mjs`), 'utf8'))
   } finally {
     rmSync(folder, { recursive: true })
   }
