@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `node packages/build.mjs client mcp cli` builds packages in the given order. It replaces rolldown's own
-// command, which prints every file, also during `npm start`.
+// `node packages/build.mjs client mcp cli` builds packages in this order, without rolldown's output.
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'rolldown'

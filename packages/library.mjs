@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/**
- * Package that generates declarations; undefined in the installation of `npm start`, which needs no
- * declarations.
- */
+/** Generates declarations; undefined in the installation of `npm start`, which needs none. */
 const { dts } = await import('rolldown-plugin-dts').catch((error) => {
   if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
   return {}

@@ -4,10 +4,7 @@ import path from 'node:path'
 
 const LICENSE = /^(licen[cs]e|notice|copying)/i
 
-/**
- * Plugin of rolldown: adds LICENSES.txt with the licences and notices of all packages that the build bundles.
- * Fails if a package has none.
- */
+/** Plugin of rolldown: adds LICENSES.txt of all bundled packages. Fails if a package has no licence. */
 export function licenses() {
   return {
     name: 'licenses',
@@ -25,10 +22,7 @@ export function licenses() {
 }
 
 const root = path.join(import.meta.dirname, '..')
-/**
- * The folder of the package whose licence applies to a file. The client's licence also applies to sources of
- * the service (NOTICE).
- */
+/** The folder of the package whose licence applies. That of the client also applies to src (NOTICE). */
 function licensorOf(file) {
   const folder = packageOf(file)
   return folder === root ? path.join(root, 'packages/client') : folder

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { AnswerFilters, LandedAnswer } from '@geospatial-attestation/client'
 import { UNITS, type UnitName } from '../../../src/operations/table'
-import { grouped, time } from './output'
+import { grouped, TABLE_ROWS, time } from './output'
 import type { Session } from './session'
 
 /** Implements `geo answers`: lists landed answers. */
@@ -17,9 +17,6 @@ interface AnswerFlags {
   limit?: number
 }
 
-/** Number of rows of a table without --limit. */
-const TABLE_ROWS = 20
-
 export async function answers({
   options,
   geo,
@@ -30,18 +27,12 @@ export async function answers({
 }: Session<AnswerFlags>): Promise<void> {
   const { chain, recipient, operation, input, revoked, fromTimestamp, toTimestamp } = options
   const given = {
-    chain,
-    attester: options.attestedBy,
-    recipient,
-    operation,
-    input,
-    fromTimestamp,
-    toTimestamp,
+    ...{ chain, attester: options.attestedBy, recipient, operation, input, fromTimestamp, toTimestamp },
+    revoked: revoked === undefined ? undefined : revoked === 'true',
   }
-  const filters: AnswerFilters = {
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-    ...(revoked !== undefined && { revoked: revoked === 'true' }),
-  }
+  const filters: AnswerFilters = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  )
   const rows = options.limit ?? (options.json ? Infinity : TABLE_ROWS)
   const found: LandedAnswer[] = []
   // One extra answer shows whether there are more.

@@ -3,14 +3,11 @@ import type { Answer, Chain, Input, Question, Submission } from '@geospatial-att
 import { rowOf, UNITS, type OperationName, type UnitName } from '../../../src/operations/table'
 import { readInput } from './inputs'
 import { landAnswer, landedFields, landedJson } from './land'
-import { distanceInTime, grouped, time } from './output'
+import { distanceInTime, grouped, time, type Field } from './output'
 import { isPrivate, keepPrivate, makePrivate } from './private'
 import type { Session } from './session'
 
-/**
- * Implements `geo distance` and the other operations: asks the question, prints the signed answer, and lands
- * it with --land.
- */
+/** Implements `geo distance` and the other operations: prints the signed answer, and lands it with --land. */
 
 export interface AskFlags {
   recipient?: string
@@ -58,9 +55,9 @@ export async function ask(
   session.print('')
   session.printFields([
     ...claimFields(answer, chain, inputs),
-    ...(isSigned ? [['signed by', answer.attestation.attester] as const] : quorum!.quorumFields(answer)),
+    ...(isSigned ? [['signed by', answer.attestation.attester] as Field] : quorum!.quorumFields(answer)),
     ...(landed ? landedFields(landed) : isSigned ? waitingFields(answer) : []),
-    ...(isSigned ? [['map', mapLink(geo.url, inputs)] as const] : []),
+    ['map', isSigned ? mapLink(geo.url, inputs) : undefined],
   ])
 }
 
@@ -75,12 +72,12 @@ function claimFields(
   answer: Pick<Answer, 'operation' | 'inputRefs' | 'timestamp'>,
   chain: Pick<Chain, 'slug' | 'id'>,
   inputs: readonly Input[],
-): [string, string][] {
+): Field[] {
   const [operation, centimeters] = answer.operation.split(':')
   const question = centimeters ? `${operation} ${grouped(Number(centimeters) / 100, 2)} m` : operation!
   return [
     ['question', question],
-    ...answer.inputRefs.map((ref, i): [string, string] => [i ? '' : 'about', ref + positionText(inputs[i])]),
+    ...answer.inputRefs.map((ref, i): Field => [i ? '' : 'about', ref + positionText(inputs[i])]),
     ['computed', time(answer.timestamp)],
     ['chain', `${chain.slug} (${chain.id})`],
   ]
@@ -95,9 +92,7 @@ function positionText(input: Input | undefined): string {
 }
 
 /** Describes how an answer can land, and its deadline. */
-function waitingFields({
-  delegatedAttestation: { submission, contract, nonce, deadline },
-}: Answer): [string, string][] {
+function waitingFields({ delegatedAttestation: { submission, contract, nonce, deadline } }: Answer): Field[] {
   // An older version of the service sends no `submission`.
   if (submission === undefined) return [['submission', 'unknown: geo cannot land this answer']]
   const how =
@@ -108,10 +103,7 @@ function waitingFields({
   ]
 }
 
-/**
- * Returns the URL of a map: of an attested place, or of the area around the geometries. Returns no URL if an
- * input is private, since URLs are logged in many places.
- */
+/** URL of a map of an attested place or of the geometries. Not for private inputs, since URLs are logged. */
 function mapLink(url: string, inputs: readonly Input[]): string | undefined {
   const uid = inputs
     .map((input) => (typeof input === 'string' ? input : (input as { uid?: string }).uid))
@@ -119,13 +111,11 @@ function mapLink(url: string, inputs: readonly Input[]): string | undefined {
   if (uid) return `${url}/api/v0/location-records/${uid}?format=html`
   const positions = inputs.some(isPrivate) ? [] : inputs.flatMap(positionsOf)
   if (positions.length === 0) return undefined
-  const [lngs, lats] = [0, 1].map((axis) => positions.map((position) => position[axis]!)) as [
-    number[],
-    number[],
-  ]
-  const least = (values: number[]) => values.reduce((a, b) => Math.min(a, b))
-  const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b))
-  return `${url}/api/v0/location-records?format=html&bbox=${[least(lngs), least(lats), most(lngs), most(lats)].join()}`
+  const { min, max } = Math
+  const box = positions
+    .map(([lng, lat]) => [lng, lat, lng, lat] as const)
+    .reduce(([w, s, e, n], [lng, lat]) => [min(w, lng), min(s, lat), max(e, lng), max(n, lat)])
+  return `${url}/api/v0/location-records?format=html&bbox=${box.join()}`
 }
 
 /** Finds all positions in an input, at any depth. */

@@ -74,7 +74,6 @@ async function geojsonOf(session: Session, given: string): Promise<unknown> {
   throw new UsageError('Expected lng,lat or GeoJSON: an attestation or a private place cannot be attested.')
 }
 
-/** Implements `geo revoke`, for a UID or the file of an offchain attestation. */
 export async function revoke(session: Session, target: string): Promise<void> {
   const { options, geo, signal, paint } = session
   const offchain = isUid(target, 'an offchain attestation') ? undefined : await offchainOf(session, target)
@@ -99,10 +98,7 @@ export async function revoke(session: Session, target: string): Promise<void> {
   ])
 }
 
-/**
- * Reads the file of an offchain attestation: its text and its chain. Throws a UsageError for any other
- * content.
- */
+/** Reads the text and the chain of an offchain attestation. Throws a UsageError for any other content. */
 async function offchainOf(session: Session, target: string): Promise<{ source: string; chainId: number }> {
   const otherwise = 'Expected a UID (0x and 64 hex digits) or the file of an offchain attestation'
   const source = await readSource(target, session, otherwise)

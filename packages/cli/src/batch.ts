@@ -20,10 +20,7 @@ import { startProgress } from './progress'
 import { linesOf, type Asked, type Line } from './questions'
 import type { Session } from './session'
 
-/**
- * Implements `geo batch`: asks the questions of a file, up to 20 in a request, and writes the answers in the
- * order of the lines.
- */
+/** Implements `geo batch`: asks the questions of a file, and writes the answers in the order of the lines. */
 
 export interface BatchFlags extends AskFlags {
   output?: string
@@ -31,10 +28,7 @@ export interface BatchFlags extends AskFlags {
 type Result = { answer: Answer; landed?: LandedJson } | { error: { name: string; message: string } }
 type AskedLine = Line & { asked: Asked }
 
-/**
- * Maximum number of questions in one request, and of simultaneous requests that the service accepts from a
- * client.
- */
+/** Maximum numbers of questions in a request, and of simultaneous requests of a client. */
 const BATCH = 20
 const AT_ONCE = 2
 
@@ -83,8 +77,7 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
       // Answers of lines that were removed, or asked for another recipient, must not land.
       if (signed.keys.some((key) => asked.has(key))) await finish(run, signed, true)
 
-    // The output is opened only now, so that a failure before this point leaves the output of an earlier run
-    // intact.
+    // The output is opened only now, so that an earlier failure leaves that of an earlier run intact.
     if (output !== undefined) sink = await open(at(output), 'w')
     const unanswered = lines.filter((line): line is AskedLine => !results.has(line.key))
     await write()
@@ -127,9 +120,7 @@ interface Run {
   walletOf?: (chainId: number) => Promise<Signer>
 }
 
-/**
- * Asks the questions of lines on one chain, and splits the lines if the service or a contract rejects some.
- */
+/** Asks the questions of lines on one chain. Splits the lines if the service or a contract rejects some. */
 async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
   const { session, journal, results } = run
   const { submission } = session.options
@@ -164,10 +155,8 @@ async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
   if (refused) refuse(lines[0]!, refused)
 }
 
-/** Returns true if an error is about the question, so that other questions may succeed. */
 function ofTheQuestion(error: unknown): error is ApiError {
-  // A 500 with Retry-After is caused by the database or an RPC endpoint; a 500 without it, by the geometry to
-  // be measured.
+  // A 500 is caused by the database or an RPC endpoint if it has Retry-After; otherwise, by the geometry.
   return isOfRequest(error) || (error instanceof ComputationError && error.retryAfter === undefined)
 }
 

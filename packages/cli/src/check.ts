@@ -14,13 +14,10 @@ import { sentenceOf } from '@geospatial-attestation/client'
 import { EXIT, NoEndpointError, UsageError } from './exit'
 import { isUid, readInput, readText } from './inputs'
 import { readAnswer } from './land'
-import { time } from './output'
+import { time, type Field } from './output'
 import type { Session } from './session'
 
-/**
- * Implements `geo verify` and `geo recompute`, for an attestation on its chain or an answer that has not
- * landed yet. The exit code states the result.
- */
+/** Implements `geo verify` and `geo recompute`. The exit code states the result. */
 
 export interface CheckFlags {
   maxAge?: number
@@ -50,7 +47,6 @@ export async function verify(session: Session<CheckFlags>, target: string): Prom
   return verifyAnswer(session, answer)
 }
 
-/** Text of the policy of the transparency log. */
 async function policyOf({ options, at }: Session<CheckFlags>): Promise<{ policy?: string }> {
   return options.logPolicy === undefined ? {} : { policy: await readText(options.logPolicy, at) }
 }
@@ -90,14 +86,13 @@ async function verifyQuorumAnswer(session: Session<CheckFlags>, answer: QuorumAn
 }
 
 /** Account of an operator, and the state of its signature in the log of its service. */
-function signerField({ url, operator, log }: OperatorLogged, i: number): [string, string] {
+function signerField({ url, operator, log }: OperatorLogged, i: number): Field {
   const state = log ? `, log: ${loggedText(log)}` : ''
   // Anyone can remove the names of the services from an answer.
   const unchecked = log ? '' : ', log: not checked, the answer does not name the service'
   return [i === 0 ? 'signed by' : '', `${operator}${url === undefined ? unchecked : ` at ${url}`}${state}`]
 }
 
-/** Reads an attestation through an RPC endpoint of its chain, and checks it. */
 async function verifyAttestation(session: Session<CheckFlags>, uid: string): Promise<number> {
   const { options, geo, paint, signal } = session
   const { maxAge } = options
@@ -168,7 +163,6 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   return all.every(({ valid }) => valid) ? EXIT.done : EXIT.no
 }
 
-/** State of an answer in the transparency log, as a line. */
 function loggedText({ state, by, index, size, witnesses }: Logged): string {
   if (state === 'pending') return `pending: due by ${time(by)}`
   if (state === 'missing') return 'missing'
@@ -206,19 +200,13 @@ export async function recompute(
     session.print(equal ? paint.good(found.verdict) : paint.bad(found.verdict))
     session.print(paint.bold(found.sentence))
     const proven: readonly { attester?: string }[] = 'inputs' in found ? found.inputs : []
-    const rows = proven.map(({ attester }, i): [string, string | undefined] => [
-      `input ${i + 1} attested by`,
-      attester,
-    ])
+    const rows = proven.map(({ attester }, i): Field => [`input ${i + 1} attested by`, attester])
     if (rows.some(([, attester]) => attester)) session.printFields(rows)
   }
   return equal ? EXIT.done : EXIT.no
 }
 
-/**
- * Returns the RPC endpoint that attestations are read from. If there is none and places were omitted, the
- * error asks for the places first.
- */
+/** Returns an RPC endpoint. If there is none and places were omitted, the error asks for the places first. */
 async function nodeFor(
   session: Session,
   chain: Chain,

@@ -6,9 +6,7 @@ import type { Session } from './session'
 
 /** Table of the commands with their arguments and options. The code of a command is loaded when it runs. */
 
-/**
- * Code of a command, called with its own options and arguments. Resolves to the exit code; undefined means 0.
- */
+/** Code of a command, called with its options and arguments. Resolves to the exit code; undefined means 0. */
 export type Work = (session: Session<never>, ...args: never[]) => Promise<number | void>
 interface CommandRow {
   name: string
@@ -25,9 +23,7 @@ const ANSWER_CHAIN = 'chain of an answer without chainId, as slug or id (env: GE
 
 const uncapitalized = (text: string) => `${text[0]!.toLowerCase()}${text.slice(1)}`
 
-/**
- * A command for each operation. The command itself reads its places, since it has access to standard input.
- */
+/** A command for each operation. It reads its places itself, since it has access to standard input. */
 const operationRows = (): CommandRow[] =>
   OPERATION_ROWS.map(([name, { inputs, parameters = [] }]) => ({
     name,
@@ -56,9 +52,9 @@ const zonesRow = (): CommandRow => ({
   load: async () => (await import('./zones.ts')).zones,
   args: [new Argument('<place>', PLACE)],
   options: [
-    new Option('--prover <address>', 'the zones that this address attested').argParser(read.address),
-    new Option('--zone-schema <uid>', 'the zones of this location schema').argParser(read.uid),
-    new Option('--uids <file>', 'the zones whose UIDs are in this file, or - for stdin'),
+    option('--prover <address>', 'the zones that this address attested', read.address),
+    option('--zone-schema <uid>', 'the zones of this location schema', read.uid),
+    option('--uids <file>', 'the zones whose UIDs are in this file, or - for stdin'),
     ...questionOptions(),
   ],
 })
@@ -95,7 +91,7 @@ const recordRows = (): CommandRow[] => [
     load: async () => (await import('./watch.ts')).watch,
     options: [
       ...[chainFilter(), ...filterOptions().filter(({ long }) => STREAMED.has(long!))],
-      new Option('--after <id>', 'resume after this change'),
+      option('--after <id>', 'resume after this change'),
     ],
   },
 ]
@@ -138,11 +134,8 @@ const checkRows = (): CommandRow[] => [
     options: [
       chainOption(`chain of the UID, default: the first chain; or ${ANSWER_CHAIN}`),
       rpcOption(),
-      new Option('--max-age <seconds>', 'maximum age of the computation, for a UID').argParser(read.seconds),
-      new Option(
-        '--schema <uid>',
-        'expected schema, for a UID; default: the schemas of the service',
-      ).argParser(read.uid),
+      option('--max-age <seconds>', 'maximum age of the computation, for a UID', read.seconds),
+      option('--schema <uid>', 'expected schema, for a UID; default: the schemas of the service', read.uid),
       policyOption(),
     ],
   },
@@ -169,20 +162,19 @@ const checkRows = (): CommandRow[] => [
     ],
     options: [
       policyOption(),
-      new Option('--chain <chain>', 'compare the attestations on this chain only').argParser(read.chain),
+      option('--chain <chain>', 'compare the attestations on this chain only', read.chain),
       rpcOption(),
-      new Option('--once', 'read up to the current checkpoint; exit with status 1 after an alarm'),
-      new Option('--every <seconds>', 'pause between reads; default: 10').argParser(read.pause),
-      new Option('--state <file>', 'file of the position, from which the next run resumes'),
-      new Option('--webhook <url>', 'URL that receives each alarm as JSON'),
-      new Option('--metrics <target>', 'port of this machine, or file, for metrics of Prometheus'),
-      new Option('--from-block <number>', 'first block of the first run; default: the newest one').argParser(
-        read.count,
-      ),
-      new Option(
+      option('--once', 'read up to the current checkpoint; exit with status 1 after an alarm'),
+      option('--every <seconds>', 'pause between reads; default: 10', read.pause),
+      option('--state <file>', 'file of the position, from which the next run resumes'),
+      option('--webhook <url>', 'URL that receives each alarm as JSON'),
+      option('--metrics <target>', 'port of this machine, or file, for metrics of Prometheus'),
+      option('--from-block <number>', 'first block of the first run; default: the newest one', read.count),
+      option(
         '--quorum-contracts <contracts>',
         'GeoQuorum contracts by chain id, for a service that may hide its own: 84532:0x...',
-      ).argParser(read.quorums),
+        read.quorums,
+      ),
     ],
   },
 ]
@@ -206,7 +198,7 @@ const otherRows = (): CommandRow[] => [
     load: async () => (await import('./batch.ts')).batch,
     args: [new Argument('<file>', 'NDJSON, or -; a line is {"operation":"distance","from":...,"to":...}')],
     options: [
-      new Option('-o, --output <file>', 'write the answers to this file; a second run resumes'),
+      option('-o, --output <file>', 'write the answers to this file; a second run resumes'),
       ...[...questionOptions(), landOption(), ...keyOptions()],
     ],
   },
@@ -228,39 +220,40 @@ export const commandRows = (): CommandRow[] => [
   ...otherRows(),
 ]
 
+/** @param parse converts the value, or rejects it */
+const option = (flags: string, text?: string, parse?: (text: string) => unknown): Option => {
+  const made = new Option(flags, text)
+  return parse ? made.argParser(parse) : made
+}
 const chainOption = (
   text = 'slug or id of the chain (env: GEO_CHAIN); default: the first chain of the service',
-) => new Option('--chain <chain>', text).argParser(read.chain)
-const chainFilter = () => new Option('--chain <chain>', 'only on this chain').argParser(read.chain)
+) => option('--chain <chain>', text, read.chain)
+const chainFilter = () => option('--chain <chain>', 'only on this chain', read.chain)
 const privateOption = () =>
-  new Option(
+  option(
     '--private <file>',
     'sign only a salted hash of a place, and store place and salt in this file; for one of two ' +
       'places NAME=file',
   ).argParser((value: string, before: string[] = []) => [...before, value])
 const quorumOption = () =>
-  new Option(
+  option(
     '--quorum <file>',
     'JSON file with the operators of a quorum, k of which must sign the same answer',
   ).conflicts('submission')
-const landOption = () => new Option('--land', 'land the answer, which becomes an attestation')
+const landOption = () => option('--land', 'land the answer, which becomes an attestation')
 const policyOption = () =>
-  new Option(
+  option(
     '--log-policy <file>',
     'policy of the transparency log, with its key and witnesses; default: the one that the service publishes',
   )
 const rpcOption = () =>
-  new Option('--rpc <url>', 'RPC endpoint of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
+  option('--rpc <url>', 'RPC endpoint of the chain (env: GEO_RPC_URL_<CHAIN>, GEO_RPC_URL)')
 function questionOptions(): Option[] {
   return [
     chainOption(),
-    new Option('--recipient <address>', 'recipient of the attestation; default: none').argParser(
-      read.address,
-    ),
-    new Option('--schema <uid>', 'schema to attest under; default: the schema of the service').argParser(
-      read.uid,
-    ),
-    new Option('--submission <form>', 'how the answer lands; default: the setting of the service').choices([
+    option('--recipient <address>', 'recipient of the attestation; default: none', read.address),
+    option('--schema <uid>', 'schema to attest under; default: the schema of the service', read.uid),
+    option('--submission <form>', 'how the answer lands; default: the setting of the service').choices([
       'direct',
       'proxy',
     ]),
@@ -269,10 +262,10 @@ function questionOptions(): Option[] {
 function keyOptions(): Option[] {
   return [
     rpcOption(),
-    new Option('--key-file <file>', 'file of the key that pays: hex or a keystore, readable only by you').env(
+    option('--key-file <file>', 'file of the key that pays: hex or a keystore, readable only by you').env(
       'GEO_KEY_FILE',
     ),
-    new Option(
+    option(
       '--passphrase-file <file>',
       'file with the passphrase of the keystore; default: GEO_PASSPHRASE, or a prompt',
     ),
@@ -280,76 +273,68 @@ function keyOptions(): Option[] {
 }
 function attestOptions(): Option[] {
   return [
-    new Option('--memo <text>', 'description of the place'),
-    new Option('--time <time>', 'time of the event (ISO 8601); default: now').argParser(read.date),
-    new Option('--recipient <address>', 'recipient of the attestation; default: none').argParser(
-      read.address,
-    ),
-    new Option('--expiration <time>', 'expiration; default: never').argParser(read.date),
-    new Option('--location-type <type>', 'location type of a text, such as wkt, h3 or geohash'),
-    new Option('--schema <schema>', 'v0.1 (the default), location-protocol, or a UID').argParser(
-      read.schemaName,
-    ),
-    new Option('--register-schema', 'register the schema first if the chain does not have it'),
-    new Option('--ref-uid <uid>', 'UID of an attestation that it refers to').argParser(read.uid),
-    new Option('--unchecked', 'do not ask the service if it can read the place'),
-    new Option('--wait', 'wait until the service has indexed it'),
-    new Option('--offchain', 'sign it without a transaction and print the attestation'),
-    new Option('-o, --output <file>', 'with --offchain: write it to this file'),
+    option('--memo <text>', 'description of the place'),
+    option('--time <time>', 'time of the event (ISO 8601); default: now', read.date),
+    option('--recipient <address>', 'recipient of the attestation; default: none', read.address),
+    option('--expiration <time>', 'expiration; default: never', read.date),
+    option('--location-type <type>', 'location type of a text, such as wkt, h3 or geohash'),
+    option('--schema <schema>', 'v0.1 (the default), location-protocol, or a UID', read.schemaName),
+    option('--register-schema', 'register the schema first if the chain does not have it'),
+    option('--ref-uid <uid>', 'UID of an attestation that it refers to', read.uid),
+    option('--unchecked', 'do not ask the service if it can read the place'),
+    option('--wait', 'wait until the service has indexed it'),
+    option('--offchain', 'sign it without a transaction and print the attestation'),
+    option('-o, --output <file>', 'with --offchain: write it to this file'),
   ]
 }
 /** Filters that the stream of changes also accepts. */
 const STREAMED = new Set(['--prover', '--subject', '--schema', '--location-type', '--bbox'])
 function filterOptions(): Option[] {
   return [
-    new Option('--prover <address>', 'attester').argParser(read.address),
-    new Option('--subject <address>', 'recipient').argParser(read.address),
-    new Option('--from-timestamp <time>', 'attested after this time (ISO 8601)'),
-    new Option('--to-timestamp <time>', 'attested before this time (ISO 8601)'),
-    new Option('--bbox <box>', 'minLng,minLat,maxLng,maxLat'),
-    new Option('--near <position>', 'lng,lat; with --radius or --sort distance'),
-    new Option('--radius <metres>', 'with --near').argParser(read.metres),
-    new Option('--intersects <shape>', 'GeoJSON, WKT, or a file with one of them'),
-    new Option('--memo <words>', 'words of the memo, or beginnings of words'),
-    new Option('--revoked <boolean>').choices(['true', 'false']),
-    new Option('--location-type <type>', 'location type, such as geojson-point'),
-    new Option('--schema <uid>', 'schema of the attestation').argParser(read.uid),
+    option('--prover <address>', 'attester', read.address),
+    option('--subject <address>', 'recipient', read.address),
+    option('--from-timestamp <time>', 'attested after this time (ISO 8601)'),
+    option('--to-timestamp <time>', 'attested before this time (ISO 8601)'),
+    option('--bbox <box>', 'minLng,minLat,maxLng,maxLat'),
+    option('--near <position>', 'lng,lat; with --radius or --sort distance'),
+    option('--radius <metres>', 'with --near', read.metres),
+    option('--intersects <shape>', 'GeoJSON, WKT, or a file with one of them'),
+    option('--memo <words>', 'words of the memo, or beginnings of words'),
+    option('--revoked <boolean>').choices(['true', 'false']),
+    option('--location-type <type>', 'location type, such as geojson-point'),
+    option('--schema <uid>', 'schema of the attestation', read.uid),
   ]
 }
 function answerOptions(): Option[] {
   return [
-    new Option('--attested-by <address>', 'attester: the signer, or the proxy of a chain').argParser(
-      read.address,
-    ),
-    new Option('--recipient <address>', 'recipient').argParser(read.address),
-    new Option('--operation <name>', 'operation, such as distance, within, or within:50000 (centimetres)'),
-    new Option('--input <uid>', 'input: UID of an attestation, or reference of a geometry').argParser(
-      read.uid,
-    ),
-    new Option('--from-timestamp <time>', 'landed after this time (ISO 8601)'),
-    new Option('--to-timestamp <time>', 'landed before this time (ISO 8601)'),
-    new Option('--revoked <boolean>').choices(['true', 'false']),
-    new Option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all').argParser(read.count),
+    option('--attested-by <address>', 'attester: the signer, or the proxy of a chain', read.address),
+    option('--recipient <address>', 'recipient', read.address),
+    option('--operation <name>', 'operation, such as distance, within, or within:50000 (centimetres)'),
+    option('--input <uid>', 'input: UID of an attestation, or reference of a geometry', read.uid),
+    option('--from-timestamp <time>', 'landed after this time (ISO 8601)'),
+    option('--to-timestamp <time>', 'landed before this time (ISO 8601)'),
+    option('--revoked <boolean>').choices(['true', 'false']),
+    option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all', read.count),
   ]
 }
 function groupOptions(): Option[] {
   return [
-    new Option('--by <dimensions>', 'one or two, such as day, month,chain or geohash:5'),
-    new Option('--top <n>', 'maximum number of groups; default: 1000').argParser(read.count),
-    new Option('--sum <names>', 'area, length or both: sums of measured geometries'),
-    new Option('--sort <field>', 'records, a sum or a dimension; - is descending, as in --sort=-records'),
+    option('--by <dimensions>', 'one or two, such as day, month,chain or geohash:5'),
+    option('--top <n>', 'maximum number of groups; default: 1000', read.count),
+    option('--sum <names>', 'area, length or both: sums of measured geometries'),
+    option('--sort <field>', 'records, a sum or a dimension; - is descending, as in --sort=-records'),
   ]
 }
 function listOptions(): Option[] {
   return [
-    new Option('--sort <field>', 'order; default: newest first').choices([
+    option('--sort <field>', 'order; default: newest first').choices([
       ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp', 'distance'],
     ]),
-    new Option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all').argParser(read.count),
-    new Option('--format <format>', 'output format; default: table').choices([
+    option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all', read.count),
+    option('--format <format>', 'output format; default: table').choices([
       ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'geoparquet2', 'flatgeobuf'],
     ]),
-    new Option('--bom', 'with --format csv: a byte order mark, by which Excel recognizes UTF-8'),
-    new Option('-o, --output <file>', 'write to this file when the output is complete'),
+    option('--bom', 'with --format csv: a byte order mark, by which Excel recognizes UTF-8'),
+    option('-o, --output <file>', 'write to this file when the output is complete'),
   ]
 }

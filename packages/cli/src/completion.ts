@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Command, Option } from 'commander'
 
-/**
- * Completion of commands, options and their values for bash, zsh and fish. The scripts are generated from the
- * command table, and run no program when a key is pressed. For a word that may be a file, the shell completes
- * files.
- */
+/** Completion for bash, zsh and fish, generated from the commands. A script runs no program. */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]

@@ -34,8 +34,7 @@ export function filesIn(cwd: string): Files {
   const names = new Map<string, string>()
   return {
     at: (name) => {
-      // The name is not normalized, since the operating system resolves links before '..'. An empty name
-      // stays empty, so that opening it fails.
+      // Not normalized: the system resolves links before '..', and fails to open an empty name.
       const found = name === '' || path.isAbsolute(name) ? name : `${cwd}${path.sep}${name}`
       names.set(found, name)
       return found

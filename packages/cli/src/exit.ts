@@ -46,7 +46,6 @@ export class KeyError extends Error {
   override name = 'KeyError'
 }
 
-/** Returns the exit code of an error. */
 export async function exitCodeOf(error: unknown): Promise<number> {
   if (error instanceof UsageError) return EXIT.usage
   if (error instanceof TimeoutError) return EXIT.unreachable

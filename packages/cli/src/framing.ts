@@ -19,10 +19,7 @@ interface FileOptions {
   signal: AbortSignal
 }
 
-/**
- * Up to this limit the service responds with a page, which may end early; above it, with all records that
- * were asked for.
- */
+/** Up to this limit the service responds with a page, which may end early; above it, with all records. */
 const LARGEST_PAGE = 1000
 const NEWLINE = 0x0a
 const QUOTE = 0x22
@@ -55,14 +52,12 @@ export async function* fileOf(
     yield encode(before === '[' ? '[]\n' : '\n]\n')
     return
   }
+  const exported = async (most: number | undefined) => {
+    const options = { ...filters, format, ...(most && { limit: most }), ...(bom && { bom }), signal }
+    return whole(await geo.records.export(options), signal)
+  }
   if (isBinary(format)) {
-    const body = await geo.records.export({
-      ...filters,
-      format,
-      ...(limit !== undefined && { limit }),
-      signal,
-    })
-    for await (const chunk of whole(body, signal)) {
+    for await (const chunk of await exported(limit)) {
       onMore(0, chunk.length)
       yield chunk
     }
@@ -76,21 +71,11 @@ export async function* fileOf(
         `${LARGEST_PAGE} or less, or use --format json for all.`,
     )
   const asked = limit === undefined || isNearest ? limit : Math.max(limit, LARGEST_PAGE + 1)
-  const body = whole(
-    await geo.records.export({
-      ...filters,
-      format,
-      ...(asked && { limit: asked }),
-      ...(bom && { bom }),
-      signal,
-    }),
-    signal,
-  )
   const ends = recordEnds(format)
   let records = 0
   // The last byte is delayed: in GeoJSON it may be the comma after the last feature.
   let lastByte: Uint8Array = new Uint8Array()
-  for await (const chunk of body) {
+  for await (const chunk of await exported(asked)) {
     const found = ends(chunk)
     const left = limit === undefined ? Infinity : limit - records
     const cut = found.length >= left
@@ -107,10 +92,7 @@ export async function* fileOf(
   yield lastByte
 }
 
-/**
- * Throws a UsageError if the page ended early and omitted some of the nearest records, as pages of large
- * records do.
- */
+/** Throws a UsageError if the page, like one of large records, ended before some of the nearest records. */
 async function refuseShort(
   geo: Geo,
   filters: RecordFilters,
@@ -139,10 +121,7 @@ async function* whole(body: ReadableStream<Uint8Array>, signal: AbortSignal): As
   }
 }
 
-/**
- * Creates a function that finds the ends of records in consecutive chunks: the indexes after their line
- * breaks.
- */
+/** Creates a function that finds the ends of records in chunks: the indexes after their line breaks. */
 function recordEnds(format: TextFormat): (chunk: Uint8Array) => number[] {
   let [quoted, header, start] = [false, format !== 'ndjson', 0]
   return (chunk) => {
@@ -160,7 +139,6 @@ function recordEnds(format: TextFormat): (chunk: Uint8Array) => number[] {
   }
 }
 
-/** Completes a file that ends after this record. */
 function ended(bytes: Buffer, format: TextFormat): Buffer {
   if (format !== 'geojson') return bytes
   const feature = bytes.subarray(0, bytes.at(-2) === COMMA ? -2 : -1)

@@ -26,7 +26,6 @@ export function standardInput(stream: NodeJS.ReadableStream): () => Promise<stri
   }
 }
 
-/** The sources of a session: standard input and files. */
 type Sources = Pick<Files, 'at'> & { readonly stdin: () => Promise<string> }
 
 /** Reads the input that an argument names. Throws a UsageError if it cannot be read as an input. */
@@ -41,10 +40,7 @@ export async function readInput(argument: string, { stdin, at }: Sources): Promi
   return inputOfJson(await readText(given, at, FORMS), `'${given}'`)
 }
 
-/**
- * Reads a text file, without its byte order mark. Throws a UsageError, which ends with `otherwise` if the
- * file does not exist.
- */
+/** Reads a text file without its byte order mark. Its UsageError for a missing file ends with `otherwise`. */
 export async function readText(
   file: string,
   at: Files['at'],
@@ -59,7 +55,6 @@ export async function readText(
   return text.replace(/^\ufeff/, '')
 }
 
-/** Reads a text file like `readText`, or standard input for `-`. */
 export async function readSource(file: string, { stdin, at }: Sources, otherwise?: string): Promise<string> {
   return file === '-' ? stdin() : readText(file, at, otherwise)
 }
@@ -88,10 +83,7 @@ function noUid(text: string, otherwise = ''): UsageError {
   return new UsageError(`'${text.slice(0, 80)}' is not a UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
-/**
- * Parses a position or a UID; undefined for any other text. Throws a UsageError for an invalid position or
- * UID.
- */
+/** Parses a position or a UID; undefined for other text. Throws a UsageError for an invalid one. */
 export function written(text: string): string | { type: 'Point'; coordinates: number[] } | undefined {
   if (/^0x/i.test(text)) {
     if (UID.test(text)) return text
@@ -112,9 +104,7 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
   return { type: 'Point', coordinates }
 }
 
-/**
- * Parses GeoJSON, an offchain attestation, or another input that the service accepts. Throws a UsageError.
- */
+/** Parses GeoJSON, an offchain attestation, or another input of the service. Throws a UsageError. */
 async function inputOfJson(content: string, from: string): Promise<Input> {
   const value = parsed(content)
   if (typeof value === 'object' && value !== null) {

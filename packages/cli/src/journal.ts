@@ -39,10 +39,7 @@ export interface Journal {
   close(): Promise<void>
 }
 
-/**
- * Opens the journal of an output file. Throws a UsageError if another process uses it, or if it is not a
- * journal.
- */
+/** Opens the journal of an output file. Throws a UsageError if it is in use, or not a journal. */
 export async function openJournal(output: string, at: Files['at']): Promise<Journal> {
   const file = `${output}.journal`
   const lock = `${file}.lock`
@@ -126,10 +123,7 @@ function entryOf(text: string, file: string, line: number): Entry {
 const LOCK_LOOKS = 10
 const LOCK_LOOK_MS = 100
 
-/**
- * Creates a lock file that contains the process id. The lock of a process that no longer runs is taken over
- * by one of the runs that find it.
- */
+/** Creates a lock file with the process id. Of several runs, one takes over the lock of an ended process. */
 async function takeLock(lock: string, file: string, at: Files['at']): Promise<void> {
   if (await create(at(lock))) return
   const owner = await ownerOf(at(lock))
@@ -148,7 +142,6 @@ async function takeLock(lock: string, file: string, at: Files['at']): Promise<vo
   }
 }
 
-/** Creates a lock of this process. Returns false if it exists. */
 async function create(lock: string): Promise<boolean> {
   try {
     await writeFile(lock, String(process.pid), { flag: 'wx' })
@@ -159,10 +152,7 @@ async function create(lock: string): Promise<boolean> {
   }
 }
 
-/**
- * Process id in a lock, 0 if it has none; undefined without a lock. Waits for a process that has only just
- * created the lock.
- */
+/** Process id in a lock, 0 if it has none yet after a while; undefined without a lock. */
 async function ownerOf(lock: string): Promise<number | undefined> {
   for (let looks = 0; ; looks++) {
     const text = await readFile(lock, 'utf8').catch(() => undefined)

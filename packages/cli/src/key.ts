@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Context, Files } from './context'
 import { KeyError } from './exit'
 
-/**
- * Reads the key that signs. It is in a file that only its owner can read, and never on the command line. No
- * message of this module contains file content, or a value that may be a key.
- */
+/** Reads the key that signs, from a file that only its owner can read. No message contains any part of it. */
 
 export interface KeyOptions {
   keyFile?: string
@@ -62,14 +59,9 @@ async function readSecret(file: string, option: string, { at }: KeySurroundings)
         'command line: other users see it in the list of processes, and the shell stores it. Write ' +
         'the key into a file that only you can read. Use another key if this one protects money.',
     )
-  const handle = await open(at(file)).catch((error: NodeJS.ErrnoException) => {
-    throw new KeyError(
-      error.code === 'ENOENT'
-        ? `File not found: ${fileNamed(file)} (${option}).`
-        : `Could not read the file ${fileNamed(file)} (${option}, ${error.code}).`,
-    )
-  })
+  let handle: FileHandle | undefined
   try {
+    handle = await open(at(file))
     const found = await handle.stat()
     const { mode } = found
     if (found.isDirectory())
@@ -85,11 +77,14 @@ async function readSecret(file: string, option: string, { at }: KeySurroundings)
     return (await handle.readFile('utf8')).replace(/^\ufeff/, '')
   } catch (error) {
     if (error instanceof KeyError) throw error
+    const { code } = error as NodeJS.ErrnoException
     throw new KeyError(
-      `Could not read the file ${fileNamed(file)} (${option}, ${(error as NodeJS.ErrnoException).code}).`,
+      code === 'ENOENT'
+        ? `File not found: ${fileNamed(file)} (${option}).`
+        : `Could not read the file ${fileNamed(file)} (${option}, ${code}).`,
     )
   } finally {
-    await handle.close()
+    await handle?.close()
   }
 }
 

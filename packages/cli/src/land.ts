@@ -12,12 +12,11 @@ import type {
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readSource } from './inputs'
-import { time } from './output'
+import { time, type Field } from './output'
 import type { Session } from './session'
 
 /** Lands answers: with --land, or from a file with `geo land`. */
 
-/** Implements `geo land answer.json`. */
 export async function landFile(session: Session, file: string): Promise<void> {
   const answer = await readAnswer(session, file)
   const chain = await session.geo.chain(answer.chainId, { signal: session.signal })
@@ -54,27 +53,17 @@ export function landedJson({ uid, chainId, transactionHash, blockNumber, already
   return { uid, chainId, transactionHash, blockNumber, already }
 }
 
-export function landedFields({
-  uid,
-  transactionHash,
-  blockNumber,
-  already,
-  attestation,
-}: Landed): [string, string][] {
+export function landedFields({ uid, transactionHash, blockNumber, already, attestation }: Landed): Field[] {
+  const { time: attested, revocationTime } = attestation
   return [
     [already ? 'landed before' : 'landed', uid],
     ['transaction', transactionHash],
-    ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
-    ...(attestation.revocationTime > 0n
-      ? [['revoked', time(Number(attestation.revocationTime))] as [string, string]]
-      : []),
+    ['block', `${blockNumber}, ${time(Number(attested))}`],
+    ['revoked', revocationTime > 0n ? time(Number(revocationTime)) : undefined],
   ]
 }
 
-/**
- * Reads an answer, a batch or an answer of a quorum, as a command printed it with --json, or a line of `geo
- * batch`. Throws a UsageError for any other content.
- */
+/** Reads an answer, a batch, an answer of a quorum or a line of `geo batch`. Throws a UsageError. */
 export async function readAnswer(
   session: Session,
   file: string,
@@ -123,10 +112,7 @@ async function chainIdOf({ chainId }: { chainId?: unknown }, { context, geo, opt
   return chainId
 }
 
-/**
- * True for a batch of at least one answer. An empty list would pass every check, and so would an answer next
- * to it.
- */
+/** True for a batch of answers. An empty list would pass every check, and so would an answer next to it. */
 function isBatch({ attestation, results }: { attestation?: object; results?: unknown }): boolean {
   const isAnswer = (each: unknown) =>
     typeof each === 'object' && each !== null && 'attestation' in each && Boolean(each.attestation)

@@ -3,10 +3,7 @@ import { EXIT } from './exit'
 import { isListing } from './program'
 import { run } from './run'
 
-/**
- * The program `geo`: executes one run with the streams, environment and signals of the process, and sets its
- * exit code.
- */
+/** The program `geo`: one run with the streams, environment and signals of the process. */
 
 const stop = new AbortController()
 // The first Ctrl-C ends the command, the second one the process.

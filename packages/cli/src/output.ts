@@ -34,22 +34,19 @@ export function paintOf(stream: Pick<Output, 'isTTY' | 'getColorDepth'>, env: No
 /** C0 and C1 control characters, line separators, and marks that change the direction of writing. */
 const UNSEEN = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
 
-/**
- * Makes text of a stranger safe for a terminal, since anyone may attest anything: one line without control
- * characters.
- */
+/** Makes text of strangers safe for a terminal: one line without control characters. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, (mark) => (/\s/.test(mark) ? ' ' : '\ufffd'))
 }
 
-/**
- * Formats JSON on one line. It escapes characters that a terminal would obey and that JSON leaves as they
- * are; the value stays the same.
- */
+/** Formats JSON on one line. It escapes characters that a terminal would obey; the value stays the same. */
 export function jsonLine(value: unknown): string {
   const text = JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? String(each) : each))
   return text.replace(UNSEEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+
+/** Number of rows of a table without --limit. */
+export const TABLE_ROWS = 20
 
 /** Aligns the cells of columns; `right` lists the right-aligned columns. The last column is not padded. */
 export function table(rows: readonly (readonly string[])[], right: readonly number[] = []): string[] {
@@ -65,8 +62,11 @@ export function table(rows: readonly (readonly string[])[], right: readonly numb
   )
 }
 
+/** A name and its value. */
+export type Field = readonly [name: string, value: string | undefined]
+
 /** Lists names with their values, one a line; names without a value are omitted. */
-export function fields(rows: readonly (readonly [string, string | undefined])[], paint: Paint): string[] {
+export function fields(rows: readonly Field[], paint: Paint): string[] {
   const present = rows.filter((row): row is [string, string] => row[1] !== undefined)
   const width = Math.max(...present.map(([name]) => name.length))
   return present.map(([name, value]) => `${paint.dim(name.padEnd(width))}  ${value}`)

@@ -8,12 +8,8 @@ import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { jsonLine } from './output'
 
-/**
- * Implements `--private`: adds salts to places of a question, so that their references reveal nothing about
- * them.
- */
+/** Implements `--private`: salts places of a question, so that their references reveal nothing. */
 
-/** A private place and the file in which it is stored. */
 interface Kept {
   /** as the user named it */
   file: string
@@ -21,11 +17,7 @@ interface Kept {
   place: PrivatePlace
 }
 
-/**
- * Adds fresh salts to places of a question, and changes `inputs`. Each value of `given` is `name=file`, or a
- * file for the only place that is GeoJSON or a position. Throws a UsageError. It never overwrites an existing
- * file, which may be the only copy of a salt.
- */
+/** Adds salts to the `inputs` that `given` names, as `name=file` or `file`. Never overwrites a file. */
 export function makePrivate(
   inputs: Input[],
   names: readonly string[],

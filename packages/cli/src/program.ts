@@ -9,13 +9,9 @@ import { EXIT_TEXTS } from './exit'
 import * as read from './readers'
 import type { Options } from './session'
 
-/** Runs the code of a command with the given options. */
 export type Runner = (work: Work, options: Options, args: readonly unknown[]) => Promise<void>
 
-/**
- * Default timeout in seconds. It is longer than the client's retries of one request, and than a block of the
- * slowest chain.
- */
+/** Default timeout in seconds: longer than the client's retries, and than a block of the slowest chain. */
 const TIMEOUT_SECONDS = 300
 /** Commands without a default timeout, which run as long as there is work to do. */
 const LONG: ReadonlySet<string> = new Set(['answers', 'batch', 'log', 'mcp', 'records', 'watch'])
@@ -38,10 +34,7 @@ class ContextCommand extends Command {
   override createCommand(name: string): Command {
     return new ContextCommand(name, this.env)
   }
-  /**
-   * commander calls this after it has parsed the options of the command line. An empty variable counts as
-   * unset.
-   */
+  /** commander calls this after it has parsed the command line. An empty variable counts as unset. */
   _parseOptionsEnv(): void {
     for (const option of this.options) {
       const value = this.env[option.envVar ?? '']
@@ -94,7 +87,6 @@ export function buildProgram(
   return program
 }
 
-/** Creates the program with the options that all commands share. */
 function emptyProgram(
   version: string,
   { stdout, stderr, env }: Pick<Context, 'stdout' | 'stderr' | 'env'>,
@@ -137,16 +129,12 @@ function emptyProgram(
       getErrHelpWidth: () => widthOf(stderr),
     })
     .showSuggestionAfterError()
-    .addHelpText('after', () => `\nExit codes:\n${codes()}\n\ngeo help COMMAND shows examples.`)
+    .addHelpText('after', () => `\nExit codes:\n${codes.join('\n')}\n\ngeo help COMMAND shows examples.`)
 }
 
 const widthOf = ({ isTTY, columns }: Output) => (isTTY ? columns : undefined) ?? 80
 
-function codes(): string {
-  return Object.entries(EXIT_TEXTS)
-    .map(([code, text]) => `  ${code.padStart(3)}  ${text}`)
-    .join('\n')
-}
+const codes = Object.entries(EXIT_TEXTS).map(([code, text]) => `  ${code.padStart(3)}  ${text}`)
 
 function examplesOf(name: string): string {
   const examples = EXAMPLES[name] ?? []

@@ -2,13 +2,9 @@
 import type { Output } from './context'
 import { bytes, grouped } from './output'
 
-/**
- * A line on stderr that shows the progress of a long command. Nothing is shown if stderr is not a terminal.
- */
+/** A line on stderr that shows the progress of a long command, if stderr is a terminal. */
 export interface Progress {
-  /** Adds to the completed amount. */
   add(count: number, size?: number): void
-  /** Removes the line. */
   end(): void
 }
 

@@ -22,7 +22,6 @@ export interface Asked {
   id?: unknown
 }
 
-/** Defaults for lines that do not set these values. */
 export interface BatchDefaults {
   chain: () => Promise<{ id: number }>
   schema?: string

@@ -2,6 +2,7 @@
 import type { Chain, Question, Quorum, QuorumAnswer, QuorumOptions } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readText } from './inputs'
+import type { Field } from './output'
 import type { Session } from './session'
 
 /** Implements the option `--quorum operators.json` of the operations, which asks a quorum. */
@@ -38,25 +39,20 @@ export async function askQuorum(
 }
 
 /** Returns the client of the quorum that a file describes. Throws a UsageError for any other content. */
-export async function openQuorum(session: Session, file: string, chain?: number): Promise<Quorum> {
-  return session.geo.quorum({ ...(await readQuorum(session, file)), ...(chain !== undefined && { chain }) })
+export async function openQuorum({ geo, at }: Session, file: string, chain?: number): Promise<Quorum> {
+  const value = parsed(await readText(file, at)) as Partial<QuorumOptions> | undefined
+  const isText = (each: unknown) => typeof each === 'string'
+  if (!Array.isArray(value?.operators) || !value.operators.every(isText) || value.k === undefined)
+    throw new UsageError(`'${file}' does not describe a quorum: expected JSON such as ${FORM}.`)
+  return geo.quorum({ ...(value as QuorumOptions), ...(chain !== undefined && { chain }) })
 }
 
 /** Returns the fields of an answer about its signers. */
-export function quorumFields({ quorum, answer, signers }: QuorumAnswer): [string, string][] {
+export function quorumFields({ quorum, answer, signers }: QuorumAnswer): Field[] {
   const bits = BigInt(signers).toString(2)
   const indices = [...bits].flatMap((bit, i) => (bit === '1' ? [bits.length - 1 - i] : [])).reverse()
   return [
     ['signed by', `operators ${indices.join(', ')} of epoch ${answer.epoch}`],
     ['quorum', quorum],
   ]
-}
-
-/** Reads the file of a quorum. Throws a UsageError for any other content. */
-async function readQuorum({ at }: Session, file: string): Promise<QuorumOptions> {
-  const value = parsed(await readText(file, at)) as Partial<QuorumOptions> | undefined
-  const isText = (each: unknown) => typeof each === 'string'
-  if (!Array.isArray(value?.operators) || !value.operators.every(isText) || value.k === undefined)
-    throw new UsageError(`'${file}' does not describe a quorum: expected JSON such as ${FORM}.`)
-  return value as QuorumOptions
 }

@@ -12,7 +12,7 @@ import type {
 import { UsageError } from './exit'
 import { fileOf, isBinary } from './framing'
 import { readText } from './inputs'
-import { bytes, grouped, table, time, visible } from './output'
+import { bytes, grouped, table, TABLE_ROWS, time, visible, type Field } from './output'
 import { startProgress } from './progress'
 import type { Session } from './session'
 
@@ -37,9 +37,6 @@ export interface RecordFlags {
   bom?: boolean
   output?: string
 }
-
-/** Number of rows of a table without --limit. */
-const TABLE_ROWS = 20
 
 export async function records(session: Session<RecordFlags>): Promise<void> {
   const { options } = session
@@ -178,7 +175,6 @@ async function* harmless(source: AsyncIterable<Uint8Array>): AsyncGenerator<stri
     yield decoder.decode(chunk, { stream: true }).replace(/[^\n\t]+/g, (text) => visible(text))
 }
 
-/** Implements `geo record UID`. */
 export async function record(session: Session, uid: string): Promise<void> {
   const { options, geo, signal, paint, print, printFields } = session
   const found = await geo.records.get(uid, { chain: options.chain, signal })
@@ -186,7 +182,7 @@ export async function record(session: Session, uid: string): Promise<void> {
   const position = found.longitude === null ? undefined : `${found.longitude}, ${found.latitude}`
   print(paint.bold(found.memo || found.location_type))
   if (found.revoked) print(paint.bad('revoked'))
-  const rows: [string, string | undefined][] = [
+  const rows: Field[] = [
     ['uid', found.uid],
     ['chain', found.chain],
     ['prover', found.prover],
@@ -208,7 +204,6 @@ export interface GroupFlags extends RecordFlags {
   sum?: string
 }
 
-/** Implements `geo stats`. */
 export async function stats(session: Session<GroupFlags>): Promise<void> {
   const { options, geo, signal, paint, print } = session
   if (options.by !== undefined) return groups(session, options.by)
@@ -220,7 +215,7 @@ export async function stats(session: Session<GroupFlags>): Promise<void> {
   const { total, by_chain, by_time, revoked } = found
   print(paint.bold(`${grouped(total)} records`))
   const rows: [string, number][] = [
-    ...Object.entries(by_chain).map(([chain, count]): [string, number] => [chain, count]),
+    ...Object.entries(by_chain),
     ['revoked', revoked],
     ['last 24 hours', by_time.last_24_hours],
     ['last 7 days', by_time.last_7_days],
@@ -233,9 +228,8 @@ export async function stats(session: Session<GroupFlags>): Promise<void> {
     print(line)
 }
 
-/** Prints groups of records as a table. */
 async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
-  const { options, geo, signal, paint, print } = session
+  const { options, geo, signal } = session
   const { top, sum } = options
   const query = { ...(await filtersOf(session)), ...(top !== undefined && { top }), ...(sum && { sum }) }
   const found = await geo.records.groupBy(by, { ...(query as RecordGroupFilters), signal })
@@ -251,7 +245,7 @@ async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
     ),
   ]
   const blank = keys.slice(1).map(() => '')
-  const [head, ...lines] = table(
+  session.printTable(
     [
       [...keys, ...measures].map((name) => name.replaceAll('_', ' ').toUpperCase()),
       ...data.map((group) =>
@@ -265,6 +259,4 @@ async function groups(session: Session<GroupFlags>, by: string): Promise<void> {
     ],
     measures.map((_, i) => keys.length + i),
   )
-  print(paint.dim(head!))
-  for (const line of lines) print(line)
 }

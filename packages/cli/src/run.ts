@@ -37,7 +37,7 @@ export async function run(
     }
   }
   const fail = ({ name, dissent }: Error & Partial<QuorumError>, text: string) => {
-    // These errors only signal that the help or version text has been printed.
+    // The value of an option may be a secret.
     const message = text.replace(/(--?[\w-]+=)[^\s']+/g, '$1...')
     const json = argv.includes('--json')
     const lines = json
@@ -71,10 +71,7 @@ export async function run(
   return code
 }
 
-/**
- * Prefixes positions west of Greenwich with a space: they start with a minus sign, but are not options.
- * Values of options stay as they are.
- */
+/** Prefixes positions west of Greenwich with a space: their minus sign does not start an option. */
 function withoutDashes(words: readonly string[], program: Command): string[] {
   const options = [program, ...program.commands].flatMap((command) => command.options)
   const valued = new Set(options.flatMap(({ required, long, short }) => (required ? [long, short] : [])))

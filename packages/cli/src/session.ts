@@ -7,7 +7,7 @@ import type { Context, Files } from './context'
 import { NoEndpointError, KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
-import { fields, jsonLine, paintOf, table, visible, type Paint } from './output'
+import { fields, jsonLine, paintOf, table, visible, type Field, type Paint } from './output'
 import { startWaiting, type Waiting } from './waiting'
 
 /** Options that several commands share. Each command adds its own. */
@@ -37,12 +37,10 @@ export interface Session<O = object> {
   /** Reads standard input; it can be called once. */
   readonly stdin: () => Promise<string>
   readonly context: Context
-  /** Returns the path of a file that an option or an argument names. */
   readonly at: Files['at']
   /** Writes a line of the result as text; `printJson` writes a value, for --json. */
   readonly print: (line: string) => void
-  /** Writes names with their values, one a line. */
-  readonly printFields: (rows: Parameters<typeof fields>[0]) => void
+  readonly printFields: (rows: readonly Field[]) => void
   /** Writes a table, whose first row is its head; `right` lists the right-aligned columns. */
   readonly printTable: (rows: readonly (readonly string[])[], right?: readonly number[]) => void
   readonly printJson: (value: unknown) => void
@@ -60,19 +58,13 @@ export interface Session<O = object> {
   readonly wallet: (chain: Chain) => Promise<WalletClient & { account: Account }>
 }
 
-/** A session that its creator must end. */
-export interface OpenSession<O> extends Session<O> {
-  /** Stops the timer of --timeout. */
-  readonly end: () => void
-}
-
 /** @param interrupt called for a Ctrl-C that a terminal sends as a key */
 export function openSession<O extends object>(
   options: Options & O,
   context: Context,
   { at }: Files,
   interrupt: () => void,
-): OpenSession<O> {
+): Session<O> & { end: () => void } {
   const { env, stdin, stdout, stderr } = context
   const note = (line: string) => {
     if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${visible(line)}\n`)
@@ -150,11 +142,6 @@ async function chainOfQuestions(
   return chain
 }
 
-/** Returns the name of the variable with the RPC URL, such as GEO_RPC_URL_BASE_SEPOLIA. */
-function rpcVariable({ slug }: Pick<Chain, 'slug'>): string {
-  return `GEO_RPC_URL_${slug.toUpperCase().replaceAll('-', '_')}`
-}
-
 /** Connects to the RPC endpoint of a chain. No message contains its URL, which may include a secret. */
 async function nodeOf(
   chain: Pick<Chain, 'id' | 'slug'>,
@@ -163,7 +150,7 @@ async function nodeOf(
   waiting: Waiting,
   signal: AbortSignal,
 ): Promise<{ client: PublicClient<HttpTransport>; transport: HttpTransport }> {
-  const variable = rpcVariable(chain)
+  const variable = `GEO_RPC_URL_${chain.slug.toUpperCase().replaceAll('-', '_')}`
   const [url, from] = option
     ? [option, '--rpc']
     : env[variable]

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
-/**
- * Tracks what a command waits for. It is shown on a terminal after a while, and named in the error of a
- * timeout.
- */
+/** Tracks what a command waits for, for the terminal after a while, and for the error of a timeout. */
 export interface Waiting {
   /** Returns a fetch that reports its requests under this name, such as "the node of celo". */
   readonly fetchOf: (name: string) => typeof fetch
-  /** Remembers a pending transaction. */
   readonly sent: (transactionHash: string) => void
-  /** Creates the error of a timeout. */
   readonly overtime: (seconds: number) => TimeoutError
 }
 
 /** Time in milliseconds after which a waiting user is shown the reason. */
 const TELL_AFTER_MS = 2_000
 
-/** The time of --timeout has expired. */
 export class TimeoutError extends Error {
   override name = 'TimeoutError'
 

@@ -48,10 +48,7 @@ async function createFolder(folder: string, mode?: number): Promise<void> {
   await syncFolder(path.dirname(folder))
 }
 
-/**
- * Folder of a witness: its key, the last checkpoint that it cosigned for each log, and contradicting
- * checkpoints as evidence. Only one process can use it at a time.
- */
+/** Folder of a witness: key, last checkpoints and evidence. Only one process can use it at a time. */
 export class Folder {
   readonly #checkpoints: string
   readonly #evidence: string
@@ -91,7 +88,6 @@ export class Folder {
     return key
   }
 
-  /** Key of the witness. */
   async key(): Promise<SignerKey> {
     let text: string
     try {

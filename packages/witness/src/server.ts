@@ -51,7 +51,6 @@ function originOf(path: string): string {
   }
 }
 
-/** Returns a body as UTF-8 text; undefined if it is too long. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = []
   let size = 0

@@ -16,7 +16,6 @@ import {
 } from '../../../src/tlog'
 import type { Folder } from './folder'
 
-/** HTTP response of a witness. */
 export interface Reply {
   status: number
   type?: string
@@ -25,18 +24,11 @@ export interface Reply {
 
 const refusal = (status: number, body: string): Reply => ({ status, body: `${body}\n` })
 
-/**
- * Cosigner of known logs. Cosigns only checkpoints that are consistent with the last one
- * (c2sp.org/tlog-witness).
- */
+/** Cosigner of known logs. It cosigns consistent checkpoints only (c2sp.org/tlog-witness). */
 export class Witness {
-  /**
-   * Promise of the last change of each origin, so that the check of a checkpoint and its change are atomic.
-   */
+  /** Promise of the last change of each origin: the check of a checkpoint and its change are atomic. */
   readonly #turns = new Map<string, Promise<unknown>>()
-  /** Keys of each log, by its origin. */
   readonly #logs = new Map<string, VerifierKey[]>()
-  /** Number of requests by the status of their response. */
   readonly replies = new Map<number, number>()
 
   /**
@@ -122,10 +114,7 @@ export class Witness {
     return { status: 200, body: line }
   }
 
-  /**
-   * Stores a rejected checkpoint that the log signed, together with the last one. An error, such as a full
-   * disk, does not change the response.
-   */
+  /** Stores a rejected checkpoint that the log signed, and the last one. An error is only reported. */
   async #contradict(checkpoint: Checkpoint, kind: 'fork' | 'proof'): Promise<void> {
     const last = this.last.get(checkpoint.origin)
     const notes = [...(last ? [last] : []), checkpoint].map(({ note }) => formatNote(note))
