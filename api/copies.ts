@@ -27,16 +27,11 @@ interface Answer {
 /** Messages of other libraries, such as prom-client, have no member `ask`. */
 type Message = Question | { ask?: undefined } | 'listening'
 
-/**
- * Pause in milliseconds before an API process that ended is restarted. It doubles until a process has run
- * steadily.
- */
+/** Milliseconds before an API process that ended is restarted, doubled until a process has run steadily. */
 const RESTART_MS = 250
 const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 10_000
-/**
- * Maximum milliseconds that an API process takes to stop: longer than its own limit for requests under way.
- */
+/** Maximum milliseconds that an API process takes to stop: longer than its limit for requests under way. */
 const STOP_MS = 8_000
 /**
  * Time limit for answers of the primary, in milliseconds. After it, the primary counts as unreachable. For
@@ -65,13 +60,32 @@ export async function runCopies(settings: Settings): Promise<void> {
     redis?.close()
     end(0)
   })
-  const keepRunning = (number: number) =>
-    new Promise<void>((listens) => {
-      void restarts(number, { logger, listens, end, isStopping: () => isStopping })
-    })
+  /** Starts an API process, and starts it again when it ends, until the service stops. */
+  const keepRunning = async (number: number, onListening: () => void) => {
+    let hasListened = false
+    for (let rest = RESTART_MS; !isStopping; rest = Math.min(2 * rest, LONGEST_RESTART_MS)) {
+      const started = performance.now()
+      const copy = cluster.fork()
+      closeWhatIsNotTaken(copy)
+      copy.on('message', (message: Message) => {
+        if (message !== 'listening') return
+        hasListened = true
+        onListening()
+      })
+      const code = await endOf(copy)
+      if (isStopping) return
+      // Invalid settings stay invalid. A process that fails before it listens ends the service, so that the
+      // operator sees the error.
+      if (code === 2 || !hasListened) return end(code)
+      if (performance.now() - started > STEADY_MS) rest = RESTART_MS
+      logger.error({ copy: number, code, restartMs: rest }, 'an API process ended and is restarted')
+      await pause(rest)
+    }
+  }
+  const listening = (number: number) => new Promise<void>((listens) => void keepRunning(number, listens))
   // One process starts first, so that an error at the start is reported once.
-  await keepRunning(1)
-  await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => keepRunning(i + 2)))
+  await listening(1)
+  await Promise.all(Array.from({ length: settings.apiProcesses - 1 }, (_, i) => listening(i + 2)))
   logger.info(
     { copies: settings.apiProcesses, host: settings.host, port: settings.port },
     'all API processes listen',
@@ -117,44 +131,6 @@ function answerCopies(redis: SharedRedis | undefined): void {
   })
 }
 
-/** Starts an API process, and starts it again when it ends, until the service stops. */
-async function restarts(
-  number: number,
-  {
-    logger,
-    listens,
-    end,
-    isStopping,
-  }: {
-    logger: Logger
-    /** called when the process listens */
-    listens: () => void
-    /** ends the service with this exit code */
-    end: (code: number) => void
-    isStopping: () => boolean
-  },
-): Promise<void> {
-  let hasListened = false
-  for (let rest = RESTART_MS; !isStopping(); rest = Math.min(2 * rest, LONGEST_RESTART_MS)) {
-    const started = performance.now()
-    const copy = cluster.fork()
-    closeWhatIsNotTaken(copy)
-    copy.on('message', (message: Message) => {
-      if (message !== 'listening') return
-      hasListened = true
-      listens()
-    })
-    const code = await endOf(copy)
-    if (isStopping()) return
-    // Invalid settings stay invalid, so a restart would not help. A process that fails before it ever listens
-    // ends the service, so that the operator sees the error.
-    if (code === 2 || !hasListened) return end(code)
-    if (performance.now() - started > STEADY_MS) rest = RESTART_MS
-    logger.error({ copy: number, code, restartMs: rest }, 'an API process ended and is restarted')
-    await pause(rest)
-  }
-}
-
 /** Redis connection that the API processes of one or several machines share; undefined without REDIS_URL. */
 export function redisOf({ redisUrl }: Settings, logger: Logger): SharedRedis | undefined {
   return redisUrl === undefined ? undefined : new SharedRedis(redisUrl, logger)
@@ -191,8 +167,7 @@ export class PrimaryProcess implements SharedMarks {
   private ask(ask: Question['ask'], key: string, ms: number, by = 1): Promise<Answer['answer']> {
     const id = this.asked++
     return new Promise<Answer['answer']>((resolve) => {
-      // The primary's response may have arrived while this process was busy. It is read before setImmediate
-      // runs.
+      // The response may have arrived while this process was busy. It is read before setImmediate runs.
       const timer = setTimeout(() => setImmediate(resolve, undefined), ANSWER_MS[ask])
       const settle = (answer: Answer['answer']) => {
         clearTimeout(timer)

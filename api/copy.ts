@@ -183,9 +183,7 @@ function delivererOf({ webhooks }: Settings, store: Store, logger: Logger) {
   return { deliverer, start, admin }
 }
 
-/**
- * Warns if stored subscriptions exist but webhooks are off: nothing is sent then, and no error would show it.
- */
+/** Warns if stored subscriptions exist but webhooks are off: nothing is sent, and no error would show it. */
 async function warnOfSilence(rows: WebhookStore, logger: Logger): Promise<void> {
   const { active, failing } = await retry(() => rows.counts(), UNTIL_ANSWERED)
   if (active + failing > 0)
@@ -203,10 +201,7 @@ function localNodesOf({ localNodes, chains }: Settings): Record<number, string> 
   return Object.fromEntries(localNodes ? reached : [])
 }
 
-/**
- * Creates the transparency log; undefined if it is off. Throws a SettingsError for an incorrect key or
- * policy.
- */
+/** Creates the transparency log, unless it is off. Throws a SettingsError for an invalid key or policy. */
 async function logOf(
   { log, readLogKey, publicBaseUrl }: Settings,
   store: Store,
@@ -260,10 +255,7 @@ async function connectAttesters(
   return attesters
 }
 
-/**
- * Creates the fetcher of offchain documents. Throws a SettingsError if IPFS is enabled and its packages are
- * not installed.
- */
+/** Creates the fetcher of offchain documents. Throws a SettingsError if the packages of IPFS are missing. */
 async function fetcherOf(
   { offchainUris, ipfsGateways }: Pick<Settings, 'offchainUris' | 'ipfsGateways'>,
   logger: Logger,

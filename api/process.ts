@@ -5,10 +5,7 @@ import { onStop } from '../src/process'
 /** Time that requests under way may take after a stop, in milliseconds. */
 const STOP_TIMEOUT_MS = 5_000
 
-/**
- * Runs the main function of a process. Invalid settings exit with status 2 and no stack, other errors with
- * status 1.
- */
+/** Runs a process. It exits with status 2 and no stack for invalid settings, with 1 for other errors. */
 export function runProcess(main: () => Promise<void>): void {
   main().catch((error: Error) => {
     console.error(error instanceof SettingsError ? error.message : error)
@@ -42,10 +39,7 @@ export async function listenUntilStopped(
   process.send?.('listening')
 }
 
-/**
- * Returns why the process cannot listen at this address and the remedy; undefined if the settings are not the
- * cause.
- */
+/** Returns why the process cannot listen, and the remedy; undefined if the settings are not the cause. */
 function listenFault(
   code: string | undefined,
   host: string,

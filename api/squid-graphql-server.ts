@@ -16,10 +16,7 @@ const REQUEST_TIMEOUT_MS = 10_000
 /** Time limit for a response in milliseconds; longer than the one of graphql/gateway.ts. */
 const ANSWER_TIMEOUT_MS = 15_000
 
-/**
- * `npm run graphql`: serves the squid's own GraphQL (docs/operations/squid.md) at GQL_PORT until a
- * signal.
- */
+/** `npm run graphql`: serves the squid's own GraphQL (docs/operations/squid.md) at GQL_PORT. */
 async function main(): Promise<void> {
   const settings = processSettings('database')
   const logger: FastifyBaseLogger = openLog(settings.logLevel)
