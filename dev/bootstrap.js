@@ -19,10 +19,7 @@ if (!enough)
       'Node from nodejs.org and try again.',
   )
 
-/**
- * Packages that `npm start` needs. Tests, benchmarks and the linter need all packages, also those of
- * ops/optional.
- */
+/** Packages of `npm start`. Tests, benchmarks and the linter need all, also those of ops/optional. */
 var LOCAL = [
   '--omit=dev',
   '--include-workspace-root',
@@ -61,7 +58,6 @@ function build() {
     )
 }
 
-/** The time of a file's last change, in milliseconds; 0 if it does not exist. */
 function timeOf(file) {
   return fs.existsSync(file) ? fs.statSync(file).mtimeMs : 0
 }

@@ -19,10 +19,7 @@ const kernel = [
 const API = 'dist/api/main.js'
 const CLIENT = 'packages/client/dist/index.mjs'
 const CLIENT_TYPES = 'packages/client/src/openapi.ts'
-/**
- * True if type declarations of the packages are built. Only the linter, tests and users of the packages need
- * them, so the installation of `npm start` lacks the package that builds them.
- */
+/** True if type declarations of packages are built. The installation of `npm start` lacks the builder. */
 const TYPED = existsSync('node_modules/rolldown-plugin-dts')
 /**
  * Parts, the longest first. `product` is a file that the program writes. Its time becomes the time at which

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 
-/** Browser of this machine; undefined if there is none. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 )

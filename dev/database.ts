@@ -42,8 +42,7 @@ async function main(): Promise<void> {
     await close()
     process.exit(0)
   }
-  // The parent process stops this one. A Ctrl-C in the terminal, or closing the terminal, reaches the whole
-  // process group, but the indexer must finish first.
+  // The parent stops this process. A Ctrl-C reaches the whole group, but the indexer must finish first.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.once('SIGTERM', () => void stop())
   process.once('disconnect', () => void stop())
@@ -64,7 +63,6 @@ function openForParent(): void {
   process.once('disconnect', () => process.exit(0))
 }
 
-/** Opens a database and accepts connections at this port. */
 async function start(port: number, folder: string | undefined): Promise<Listening> {
   const database = await open(folder)
   const listening = await listen(database, port)
@@ -75,10 +73,7 @@ async function start(port: number, folder: string | undefined): Promise<Listenin
   return { ...listening, close }
 }
 
-/**
- * initdb's limits are 5 and 64 segments: each start would copy unused ones, and long writes would reach 64
- * often.
- */
+/** initdb's limits of 5 and 64 segments would copy unused ones at each start, and slow down long writes. */
 const WAL_SIZES = ['-c', 'min_wal_size=2MB', '-c', 'max_wal_size=1GB']
 const startParameters = [...PGlite.defaultStartParams, ...WAL_SIZES]
 
@@ -120,8 +115,7 @@ async function make(folder: string): Promise<void> {
   const migration = spawn(process.execPath, ['lib/migrate.js'], { env: environment, stdio: 'inherit' })
   const [code] = (await once(migration, 'exit')) as [number | null]
   await close()
-  // The templates are two thirds of the files that each start copies, and the embedded database does not use
-  // them.
+  // The templates, which are not used, are two thirds of the files that each start copies.
   await database.exec('UPDATE pg_database SET datistemplate = false')
   for (const template of ['template0', 'template1']) await database.exec(`DROP DATABASE ${template}`)
   await database.close()
@@ -231,10 +225,7 @@ const COPY_IN_RESPONSE = Buffer.from([0x47, 0, 0, 0, 7, 0, 0, 0])
 const COPY_TEXT = 10_000
 /** CopyDone, CopyFail. */
 const ENDS_COPY = new Set(['c', 'f'])
-/**
- * PGlite has one database, but reports success for CREATE DATABASE, and accepts clients that request another
- * one.
- */
+/** PGlite has one database, but reports success for CREATE DATABASE, and accepts clients of another one. */
 const DATABASE = 'postgres'
 const CREATE_DATABASE = /^\s*CREATE\s+DATABASE\b/i
 /** With the extended protocol, PGlite would wait for the rows indefinitely and then end. */
@@ -248,14 +239,19 @@ function askedDatabase(startup: Buffer): string | undefined {
   return value('database') ?? value('user')
 }
 
+/** Message of the protocol: its type byte, its length, and its body. */
+function framed(letter: string, body: Buffer): Buffer {
+  const head = Buffer.from(`${letter}\0\0\0\0`)
+  head.writeInt32BE(4 + body.length, 1)
+  return Buffer.concat([head, body])
+}
+
 /** ErrorResponse that ends a connection: the database does not exist (3D000). */
 function noSuchDatabase(name: string | undefined): Buffer {
   const fields = Buffer.from(
     `SFATAL\0VFATAL\0C3D000\0Mdatabase "${name}" does not exist: ${ONE_DATABASE}\0\0`,
   )
-  const head = Buffer.from([0x45, 0, 0, 0, 0])
-  head.writeInt32BE(4 + fields.length, 1)
-  return Buffer.concat([head, fields])
+  return framed('E', fields)
 }
 
 /** A statement from a client: the part of its text that is examined and, for a Parse, its name. */
@@ -283,15 +279,10 @@ function refusalOf({ text, name }: Statement): string | undefined {
 function refused(reason: string, { name }: Statement): Buffer {
   const sql = `DO $$ BEGIN RAISE EXCEPTION '${reason}' USING ERRCODE = 'feature_not_supported'; END $$\0`
   const text = Buffer.from(name === undefined ? sql : `${name}\0${sql}\0\0`, 'latin1')
-  const head = Buffer.from([name === undefined ? 0x51 : 0x50, 0, 0, 0, 0])
-  head.writeInt32BE(4 + text.length, 1)
-  return Buffer.concat([head, text])
+  return framed(name === undefined ? 'Q' : 'P', text)
 }
 
-/**
- * Serves one client: splits its bytes into messages (Postgres protocol 3.0), collects them into queries, and
- * runs these in order.
- */
+/** Serves one client: collects its messages (Postgres protocol 3.0) into queries, and runs these in order. */
 async function serve(socket: Socket, session: SharedSession): Promise<void> {
   let buffered = Buffer.alloc(0)
   let started = false
@@ -333,8 +324,7 @@ async function serve(socket: Socket, session: SharedSession): Promise<void> {
       }
     }
   } catch (error) {
-    // The connection has ended, or Postgres itself failed. In the latter case, the connections of waiting
-    // clients end.
+    // The connection has ended, or Postgres itself failed. Then the connections of waiting clients end.
     if (!socket.destroyed) console.error(error)
   } finally {
     await session.leave(socket)

@@ -67,8 +67,7 @@ async function rebuild() {
   failed.clear()
   const build = spawn(process.execPath, [path.join('dev', 'build.mjs')], { stdio: 'inherit' })
   const [code] = await once(build, 'exit')
-  // A failed build, or a build that a later change overtook, restarts nothing. The next build restarts the
-  // services.
+  // A failed build, or one that a later change overtook, restarts nothing. The next build does.
   if (code === 0 && touched.size === 0) await restart(services)
   else for (const service of services) failed.add(service)
   building = false

@@ -59,19 +59,14 @@ export async function stopAll(stops: (() => Promise<unknown>)[]): Promise<void> 
   if (failed) throw failed.reason
 }
 
-/**
- * Imports a built module with the packages of this process, which is much faster than loading both through
- * vitest.
- */
+/** Imports a built module with the packages of this process, which is much faster than through vitest. */
 export function built<Module>(file: string): Module {
   return load(path.resolve(file)) as Module
 }
 const load = createRequire(path.resolve('package.json'))
 const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
 
-/**
- * Unloads the built modules, which cache schemas and attesters, so that the next service loads fresh ones.
- */
+/** Unloads the built modules, which cache schemas and attesters, so that the next service loads new ones. */
 export function forgetBuilt(): void {
   for (const file of Object.keys(load.cache))
     if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]

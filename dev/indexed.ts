@@ -22,10 +22,7 @@ async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number>
   return rows[0]?.height ?? -1
 }
 
-/**
- * Resolves when the chain's indexer has read its head since `before`: until then the API treats the index of
- * an earlier run as outdated.
- */
+/** Resolves when the indexer has read its head since `before`. Until then the API trusts no earlier index. */
 export async function waitForLook(
   { databaseUrl }: Settings,
   { chain }: LocalChain,
@@ -61,10 +58,7 @@ export async function waitForHead(
   }
 }
 
-/**
- * Empties the database if it contains another local chain of this name and is local itself. Throws if it is
- * not local.
- */
+/** Empties a local database that contains another local chain of this name. Throws for another database. */
 export async function checkSameChain(
   settings: Settings,
   { chain, provider }: LocalChain,

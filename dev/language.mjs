@@ -4,7 +4,6 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 
-/** Phrases that readers stumble over, and what to write instead. */
 const PHRASES = [
   [/\banew\b/, 'again; a verb with re-'],
   [/\bamid\b/, 'during, among'],
@@ -58,10 +57,7 @@ const EXEMPT = [
   'db/migrations/', // frozen by SHA256SUMS
   'test/vectors/',
 ]
-/**
- * Number of permitted hits by file: quoted words, and texts that tests or programs compare. The numbers may
- * only decrease.
- */
+/** Number of permitted hits by file: quoted words, and compared texts. The numbers may only decrease. */
 const LEFT = {
   'packages/client/src/context.ts': 1,
   'packages/client/src/land.ts': 1,
@@ -110,7 +106,6 @@ function phraseHits() {
     })
 }
 
-/** The problem of a subject, or undefined. */
 function subjectProblem(subject) {
   const [, area, verb, rest] = /^([\w-]+(?:, [\w-]+)*): ([\w-]+)(.*)$/.exec(subject) ?? []
   if (!area) return 'expected `area: imperative verb object`'
@@ -124,10 +119,7 @@ function subjectProblem(subject) {
   return undefined
 }
 
-/**
- * Problems of the subjects of all commits after the one that added this file. A shallow clone has only a part
- * of them.
- */
+/** Problems of subjects of the commits after the one that added this file. A shallow clone has only some. */
 function subjectHits() {
   let since
   try {

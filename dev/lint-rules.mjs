@@ -9,7 +9,6 @@ const MAX_WIDTH = 110
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Path in the project, with slashes. */
 const pathOf = (file) => path.relative(ROOT, file).replaceAll('\\', '/')
 
 export default {

@@ -19,7 +19,6 @@ export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pic
   if (!signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
 }
 
-/** Sets the settings that name a local chain. */
 export function setLocalChain(environment: NodeJS.ProcessEnv, { chain, url, proxy }: LocalChain): void {
   environment[rpcUrl(chain)] ||= url
   environment[`PROXY_${settingSuffix(chain)}`] ||= proxy

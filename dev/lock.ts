@@ -6,7 +6,6 @@ import { PlainError } from './services'
 
 /** Folder of the local world that `npm start` stores, relative to the root of the clone. */
 export const LOCAL_FOLDER = '.local'
-/** Folder of `npm run quorum`, if it is not given another one. */
 export const QUORUM_FOLDER = path.join(LOCAL_FOLDER, 'quorum')
 
 /** Description by which the process that uses a folder identifies itself. */
@@ -72,10 +71,7 @@ export function described({ pid, since, ports }: Holder): string {
   ].join(', ')
 }
 
-/**
- * Path of the socket, relative if that is shorter, because it may have at most a hundred characters. Windows
- * has named pipes in a separate namespace.
- */
+/** Path of the socket, relative if that is shorter: it may have at most a hundred characters. */
 function socketOf(folder: string): string {
   if (process.platform === 'win32') return path.join('\\\\?\\pipe', path.resolve(folder), 'running')
   const absolute = path.resolve(folder, 'running.socket')

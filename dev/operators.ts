@@ -9,10 +9,7 @@ import { setLocalChain, setLocalDefaults } from './local-settings'
 import { startRpcProxy, type RpcProxy } from './rpc-proxy'
 import { blankSettings } from './settings'
 
-/**
- * Runs operators of a quorum on a local chain, by default in this process. Each has its own key, database,
- * indexer, API, RPC proxy and module instances.
- */
+/** Operators of a quorum on a local chain. Each has its own module instances, by default in this process. */
 
 /** Keys of operators, sorted by address, as a GeoQuorum requires. */
 export function inOrder(keys: readonly string[]): Wallet[] {
@@ -27,7 +24,6 @@ export interface OperatorOptions {
   /** migrated database */
   databaseUrl: string
   port: number
-  /** folder of the log */
   folder: string
   /** settings in addition to those of a local service */
   environment?: NodeJS.ProcessEnv

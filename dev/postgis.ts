@@ -30,10 +30,7 @@ const USED_FILES =
   /^(lib\/postgresql\/postgis-3\.so|share\/proj\/.*|share\/postgresql\/extension\/postgis(--\d+\.\d+\.\d+\.sql|\.control))$/
 const TAR_BLOCK = 512
 
-/**
- * Files of a tar archive whose paths match. Each header starts with the path, and has the size at offset 124,
- * in octal.
- */
+/** Files of a tar archive whose paths match. A header starts with the path, and has the octal size at 124. */
 function cutTar(archive: Buffer, wanted: RegExp): Buffer {
   const kept: Buffer[] = []
   for (let at = 0; archive[at];) {

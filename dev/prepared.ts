@@ -5,15 +5,11 @@ import { constants, cpSync, existsSync, readFileSync, readdirSync, renameSync, r
 import path from 'node:path'
 import { isRunning } from './services'
 
-/**
- * Argument of dist/dev/database.js instead of the port: it creates the folder of the next argument, and
- * exits.
- */
+/** Argument of dist/dev/database.js instead of the port: it creates the folder of the next argument. */
 export const MAKE = 'make'
 /** Message to dist/dev/database.js without a port: opens a database at a port, or closes the one there. */
 export interface DatabaseRequest {
   readonly port: number
-  /** without it, the database is in memory */
   readonly folder?: string
   readonly closes?: boolean
 }
@@ -28,8 +24,7 @@ const MIGRATIONS = 'db/migrations'
 export async function preparedDatabase(): Promise<string> {
   const prepared = path.resolve(FOLDER, key())
   if (existsSync(prepared)) return prepared
-  // The folder gets its name when it is complete, so a killed process leaves nothing that another one would
-  // use.
+  // The folder gets its name when it is complete: a killed process leaves nothing that is used.
   const made = `${prepared}.${process.pid}`
   const maker = spawn(process.execPath, ['dist/dev/database.js', MAKE, made], { stdio: 'inherit' })
   const stop = () => maker.kill('SIGKILL')

@@ -15,7 +15,6 @@ import { freePort, PlainError, requireFreePort, startService } from './services'
 /** Local chain with a GeoQuorum and its operators. */
 export interface QuorumWorld {
   readonly chain: LocalChain
-  /** address of the GeoQuorum contract */
   readonly quorum: string
   readonly threshold: number
   /** in the order of their indices */
@@ -33,10 +32,7 @@ export interface QuorumWorld {
 }
 
 export interface QuorumWorldOptions {
-  /**
-   * folder for databases, logs and keys: an empty one, or that of an earlier run. Databases are deleted at
-   * the start and at the end
-   */
+  /** folder of this or of an earlier run. Databases are deleted at the start and at the end */
   folder: string
   /** port of the chain; the operators use the next ones */
   port: number
@@ -71,7 +67,6 @@ export async function startQuorumWorld(options: QuorumWorldOptions): Promise<Quo
 class Start {
   private readonly stops: (() => Promise<unknown>)[] = []
   private isStopping = false
-  /** reason why a part has ended permanently */
   private reason: string | undefined
   private setBroken!: (reason: string) => void
   private readonly broken = new Promise<string>((resolve) => (this.setBroken = resolve))

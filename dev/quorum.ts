@@ -23,11 +23,7 @@ async function main(): Promise<void> {
   const steps = new Steps(process.stdout)
   const abort = new AbortController()
   const starting = startQuorumWorld({
-    ...{
-      folder: path.resolve(folder ?? QUORUM_FOLDER),
-      signal: abort.signal,
-      step: steps.step,
-    },
+    ...{ folder: path.resolve(folder ?? QUORUM_FOLDER), signal: abort.signal, step: steps.step },
     port: processSettings().port + PORTS_AFTER,
   })
   const stop = async (code: number) => {
@@ -69,19 +65,8 @@ const PORTS_AFTER = 1_000
 const PLACE = { type: 'Point', coordinates: [2.2945, 48.8584] } as const
 const PAYER = testAccount(7)
 
-interface Shown {
-  place: string
-  uid: string
-  attester: string
-  recipient: string
-  sentence: string
-  signers: string
-  transactionHash: string
-  gasUsed: bigint
-}
-
 /** Attests a place, asks the quorum about it, lands the answer, and reads it from the chain. */
-async function landOne({ chain, operators, quorum, threshold }: QuorumWorld): Promise<Shown> {
+async function landOne({ chain, operators, quorum, threshold }: QuorumWorld) {
   const { createGeo, sentenceOf } = await import('@geospatial-attestation/client')
   const place = await attest(chain, locationRequest({ ...PLACE, coordinates: [...PLACE.coordinates] }))
   const geo = createGeo({ url: operators[0]!.url, chain: chain.chain.id })
@@ -100,7 +85,7 @@ async function landOne({ chain, operators, quorum, threshold }: QuorumWorld): Pr
   return { place, uid, attester, recipient, sentence, signers: answer.signers, transactionHash, gasUsed }
 }
 
-function welcome(world: QuorumWorld, landed: Shown): string {
+function welcome(world: QuorumWorld, landed: Awaited<ReturnType<typeof landOne>>): string {
   const { chain, quorum, threshold, operators, witnesses } = world
   const file = (name: string) => path.relative('', name)
   const signed = operators.filter((_, i) => BigInt(landed.signers) & (1n << BigInt(i)))

@@ -18,7 +18,6 @@ const SECTIONS = {
 }
 /** Recorded examples of the API, which contain the version. */
 const EXAMPLES = 'api/service/openapi-examples.json'
-/** Output of a program. Its errors are shown. */
 const output = (program, ...options) =>
   execFileSync(program, options, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1e8 })
 const git = (...options) => output('git', ...options).trim()
@@ -47,9 +46,7 @@ function readChanges() {
   })
 }
 
-/**
- * Writes the version into a manifest: its own, and that of packages of this repository that it depends on.
- */
+/** Writes the version into a manifest: its own, and that of its dependencies in this repository. */
 function writeVersion(manifest, names, version) {
   if (manifest.version !== undefined) manifest.version = version
   for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])
@@ -57,7 +54,6 @@ function writeVersion(manifest, names, version) {
       if (names.includes(name) && /^\d/.test(manifest[kind][name])) manifest[kind][name] = version
 }
 
-/** Restores the tree if a later step fails. */
 function restore() {
   git('reset', '--quiet', '--hard')
 }

@@ -3,10 +3,7 @@ import path from 'node:path'
 import { LOCAL_FOLDER, QUORUM_FOLDER, described, holderOf } from './lock'
 import { PlainError } from './services'
 
-/**
- * `npm run reset` removes the local worlds of `npm start` and `npm run quorum`, so that the next start begins
- * from scratch. Databases and nodes that settings name stay unchanged.
- */
+/** `npm run reset` removes the local worlds of `npm start` and `npm run quorum`, if none is running. */
 async function main(): Promise<void> {
   process.chdir(path.join(__dirname, '../..'))
   for (const folder of [LOCAL_FOLDER, QUORUM_FOLDER]) {

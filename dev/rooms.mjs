@@ -52,10 +52,7 @@ const ARROWS = {
     ...['src/geodesy', 'src/operations'],
   ],
 }
-/**
- * Rooms that every room of api/ may import. Every file of http may be imported directly, so that a worker
- * loads only the file that it needs, and no web server.
- */
+/** Rooms that all of api/ may import. Each file of http is a door, so that a worker loads no web server. */
 const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/location', 'src/answer']
 /**
  * Doors in addition to a room's index. The squid's GraphQL loads packages that the API does not need, and

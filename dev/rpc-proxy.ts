@@ -40,10 +40,7 @@ export interface RpcProxy {
   readonly url: string
   /** number of calls to which a fault has applied since the faults were set */
   readonly met: number
-  /**
-   * Sets the faults; the first that applies to a call is used. Without arguments, the node's responses pass
-   * unchanged.
-   */
+  /** Sets the faults; the first that applies to a call is used. By default responses pass unchanged. */
   misbehave(...faults: Fault[]): void
   close(): Promise<void>
 }

@@ -18,7 +18,6 @@ export interface Service {
   readonly ready: Promise<void>
   /** requests its end and waits for it; kills the process after STOP_TIMEOUT_MS */
   stop(): Promise<void>
-  /** ends it at once, like a crash */
   kill(): Promise<void>
   tail(): string
 }
@@ -77,10 +76,7 @@ export function startService(
   }
 }
 
-/**
- * Throws a PlainError if another program listens on this port. `remedy` is another value of the setting,
- * followed by the command to run with it.
- */
+/** Throws a PlainError if the port is in use. `remedy` has another value of the setting, and the command. */
 export async function requireFreePort(
   port: number,
   setting: string,

@@ -163,8 +163,7 @@ class Start {
     const sampled = Promise.all(started.map((each) => this.sample(each, each === chain)))
     sampled.catch(() => {}) // awaited later; the embedded database starts in the meantime
     await databaseReady
-    // If the start is stopped, its chains are removed. A user's own database must therefore not contain their
-    // data.
+    // If the start is stopped, its chains are removed. A user's own database must not contain their data.
     if (!hasLocalDatabase) await sampled
 
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
@@ -305,7 +304,6 @@ class Start {
     return up
   }
 
-  /** File that exists once all sample places of a chain are attested. */
   private completeFile({ slug }: Chain): string {
     return path.join(this.options.folder, `chain-${slug}-complete`)
   }
@@ -333,8 +331,7 @@ class Start {
     void service.ended.then((end) => {
       if (this.isStopping) return
       if (end === 2) return this.setBroken(`The ${what} could not start:\n${service.tail()}`)
-      // The program has lost its database or its node, or was killed. A new process resumes where the old one
-      // stopped.
+      // The program has lost its database or its node, or was killed. A new process resumes its work.
       const next = performance.now() - since > STEADY_MS ? RESTART_MS : Math.min(2 * rest, LONGEST_RESTART_MS)
       const how = typeof end === 'number' ? `ended with code ${end}` : `was ended by ${end}`
       const log = `${path.join(this.logs, service.name)}.log`

@@ -14,10 +14,7 @@ import { mined, readJson, type LocalChain } from './local-chain'
 
 /** Contracts of a local chain: EAS and its registry, Multicall3, and the proxy of the signer. */
 
-/**
- * Domain versions of EAS whose creation code is in dev/contracts/, and the layout of their delegated
- * attestations.
- */
+/** Domain versions of EAS in dev/contracts/, and the layout of their delegated attestations. */
 const LAYOUTS: Readonly<Record<string, AttestLayout>> = {
   '0.26': 'legacy',
   '1.2.0': 'v1',
@@ -29,10 +26,7 @@ const PROXY_ABI = ['function getEAS() view returns (address)', 'function owner()
 export const LOCAL_PROXY_NAME = 'Geospatial Attestation Service'
 export const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/**
- * Version of EAS that a local node of this chain runs: the newest of its versions in dev/contracts/. Throws a
- * PlainError if there is none.
- */
+/** Newest version of this chain's EAS in dev/contracts/. Throws a PlainError if there is none. */
 export function localVersion(chain: Chain): string {
   const version = chain.domainVersions.findLast((version) => version in LAYOUTS)
   if (!version)
@@ -44,10 +38,7 @@ export function localVersion(chain: Chain): string {
   return version
 }
 
-/**
- * Places the real contracts at their real addresses: deploys them normally, then copies code and storage
- * (immutables are in the code).
- */
+/** Places the real contracts at their real addresses: copies deployed code, with immutables, and storage. */
 export async function deploy(local: LocalChain): Promise<void> {
   const { chain, provider } = local
   const version = localVersion(chain)

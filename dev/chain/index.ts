@@ -1,7 +1,4 @@
-/**
- * Local chains: nodes that simulate the chains of the table, with the real contracts. Used by `npm start`,
- * tests and benchmarks. Start at node.ts.
- */
+/** Local nodes that simulate the chains of the table, with the real contracts. Start at node.ts. */
 export { attest, attestPlaces, locationRequest, request, revoke } from './attestations'
 export { LOCAL_PROXY_NAME, localVersion, MULTICALL3 } from './contracts'
 export { LOCAL_CHAIN, LOCAL_SIGNER_KEY, mined, testAccount, type LocalChain } from './local-chain'

@@ -6,10 +6,7 @@ import { CHAINS, type Chain } from '../../src/chains'
 
 /** Chain that a local node simulates by default. */
 export const LOCAL_CHAIN = CHAINS.find((chain) => chain.slug === 'base-sepolia')!
-/**
- * Publicly known mnemonic of anvil's unlocked test accounts. They are refused as signers on any chain that is
- * not local.
- */
+/** Public mnemonic of anvil's test accounts, which are refused as signers on chains that are not local. */
 const TEST_MNEMONIC = 'test test test test test test test test test test test junk'
 const testWallet = HDNodeWallet.fromPhrase(TEST_MNEMONIC, undefined, "m/44'/60'/0'/0")
 const testAccounts: HDNodeWallet[] = []

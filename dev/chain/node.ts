@@ -10,10 +10,7 @@ import { LOCAL_CHAIN, readJson, testAccount, type LocalChain } from './local-cha
 
 /** Local nodes (anvil) that simulate the chains of the table. */
 
-/**
- * Block at which a local chain starts, relative to the first indexed block. The blocks between them contain
- * the deployment.
- */
+/** Number of blocks before the first indexed block, with the deployment: a local chain starts there. */
 const BLOCKS_BEFORE_FIRST = 20
 
 /** Reason for which a local chain cannot run on this machine, in one line; undefined if it can. */
@@ -50,10 +47,7 @@ export interface LocalChainOptions {
   startsAt?: number
   /** owner of the proxy, which accepts its signatures; the local service's signer by default */
   signer?: string
-  /**
-   * number of blocks whose state the node stores; all by default, which takes gigabytes beyond 20,000
-   * attestations
-   */
+  /** number of blocks whose state is stored; all by default: gigabytes beyond 20,000 attestations */
   statesKept?: number
 }
 
@@ -162,10 +156,7 @@ function startNode(
   return { child, ended }
 }
 
-/**
- * New folder for the states of old blocks, which a node writes to disk while it runs and leaves there if it
- * is killed: gigabytes in days.
- */
+/** New folder for states of old blocks: gigabytes in days, which a killed node leaves on the disk. */
 function statesFolder(stateFile: string | undefined): string {
   if (stateFile === undefined) return mkdtempSync(path.join(tmpdir(), 'geospatial-chain-'))
   const folder = `${stateFile}.states`
