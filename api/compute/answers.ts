@@ -20,10 +20,7 @@ import type { VerifyingContract } from '../contracts'
 export interface UnsignedResult {
   statement: Statement
   claims: Claims
-  /**
-   * Kind of each input, for the checks when the result is signed again: `onchain` attestations and offchain
-   * ones (`offchainSource`) must still be valid. `geojson` needs no check.
-   */
+  /** Kind of each input: `geojson`, `onchain`, or `offchainSource`. All but the first are checked again. */
   sources: readonly string[]
   stillValid: ValidityCheck
   /** Expiration of an earlier answer for the proxy, which its renewed signature keeps. */
@@ -144,10 +141,7 @@ export function delegatedRequest(
   }
 }
 
-/**
- * Returns the parameter of multiAttestByDelegation: adjacent requests of one schema, attester and deadline
- * are grouped, in the order of nonces.
- */
+/** Groups adjacent requests of one schema, attester and deadline for multiAttestByDelegation. */
 export function multiAttestRequests(requests: readonly DelegatedRequest[]): MultiDelegatedRequest[] {
   const multi: MultiDelegatedRequest[] = []
   for (const { schema, data, signature, attester, deadline } of requests) {
@@ -181,10 +175,7 @@ export async function multiTransactionOf(
   return { to: contract.address, data: multiAttestCalldata(layout, requests), value: 0 }
 }
 
-/**
- * Returns the resign token: the kinds of the inputs, which their references do not show, with a seal that
- * only this service can make.
- */
+/** Returns the kinds of the inputs, which references do not show, with a seal of this service. */
 function resignTokenOf(attester: Attester, statement: Statement, kinds: string): string {
   return `${kinds}.${attester.seal(sealedText(statement, kinds))}`
 }

@@ -14,21 +14,14 @@ import { refuseSalts } from './salted'
 
 /** Number of geometries in the largest request, a batch of 20 operations on two geometries each. */
 const MAX_GEOMETRIES = 40
-/**
- * Maximum number of values at all levels, without geometries. An offchain attestation has 60 values. More
- * values would block the thread that receives them.
- */
+/** Maximum number of values without geometries: more would block the thread that receives them. */
 const MAX_VALUES = 10_000
 
-/**
- * Parses a body, and reads only the values that look like GeoJSON, in its fields and in those of a batch's
- * operations. An error of parseBody is returned as a fault.
- */
+/** Parses a body, and reads the GeoJSON in its fields and those of operations. Errors become a fault. */
 export async function readBody(body: Uint8Array): Promise<BodyRead> {
   return (await readPlain(body)) ?? readUsual(body)
 }
 
-/** Like `readBody`, without the fast path. */
 export async function readUsual(body: Uint8Array): Promise<BodyRead> {
   try {
     return await takeOut(parse(body), readAny)

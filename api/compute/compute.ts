@@ -53,10 +53,7 @@ export interface ComputeParts {
 
 /** Time limit in milliseconds for measuring all operations of a batch. */
 export const BATCH_BUDGET_MS = 20_000
-/**
- * Age of a validity check, in milliseconds, after which it is repeated: before a signature is made, before
- * the log publishes it, and before it leaves the process.
- */
+/** Age in milliseconds at which a validity check is repeated before and after signing and logging. */
 const VALID_FOR_MS = 1_000
 
 /** Computes one operation, and signs it at the contract's nonce. */
@@ -76,10 +73,7 @@ export async function compute(
   return answer
 }
 
-/**
- * Computes up to 20 operations, and signs them at consecutive nonces with one deadline, so that they can land
- * in one transaction.
- */
+/** Computes up to 20 operations, signed at consecutive nonces so that all can land in one transaction. */
 export async function computeBatch(
   parts: ComputeParts,
   { operations, chainId, submission, include, ...common }: BatchRequest,
@@ -108,10 +102,7 @@ export async function computeBatch(
   return signBatch(await landingOf(parts, chain, contract, include), results)
 }
 
-/**
- * Returns the contract that a request's answers are signed for. Throws a ComputeError if the chain has no
- * proxy or its proxy does not accept this service's signatures, or an UnavailableError.
- */
+/** Returns the contract to sign for. Throws a ComputeError if the chain's proxy is missing or refuses. */
 export async function contractFor(
   { attesters, defaultSubmission }: ComputeParts,
   { attester }: ServedChain,
@@ -157,7 +148,6 @@ export async function landingOf(
   }
 }
 
-/** Runs a part of a request. Its errors name this place in the request. */
 export async function inPlace<T>(place: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -168,10 +158,7 @@ export async function inPlace<T>(place: string, work: () => Promise<T>): Promise
   }
 }
 
-/**
- * Returns the reference that answers use for a raw geometry; contracts identify a geometry by it. Throws a
- * GeometryError.
- */
+/** Returns the reference of a raw geometry, by which contracts identify it. Throws a GeometryError. */
 export async function reference(
   { measurer }: ComputeParts,
   { geometry }: ReferenceRequest,
@@ -311,10 +298,7 @@ function described(
   }
 }
 
-/**
- * Returns a chain that can be signed for, with a reader for the work of a request. Throws a ComputeError if
- * the chain cannot be signed for, and an UnavailableError while its RPC endpoint does not answer.
- */
+/** Returns a chain with a reader for this work. Throws a ComputeError if it cannot be signed for. */
 export async function servedChain(parts: ComputeParts, chainId: number, work: Work): Promise<RequestedChain> {
   const chosen = parts.attesters.get(chainId)
   if (!chosen)
@@ -349,10 +333,7 @@ const RESULT_TYPES = {
   [BOOLEAN_RESULT_FIELDS]: fieldTypes(BOOLEAN_RESULT_FIELDS).join(),
 }
 
-/**
- * Returns the schema to attest under. Its registered types must be those of the payload, or a contract would
- * decode the signed result differently.
- */
+/** Returns the schema to attest under. With other types, a contract would decode another result. */
 export async function chosenSchema(
   { defaultSchemas }: ComputeParts,
   { units }: OperationRow,

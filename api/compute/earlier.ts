@@ -92,10 +92,7 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
   }
 }
 
-/**
- * Returns the checksummed address that signed the unchanged answer for this contract, if it is one of this
- * service's addresses; undefined otherwise. Throws an UnavailableError.
- */
+/** Returns the address of this service that signed the unchanged answer; undefined if none did. */
 async function signerOf(
   attester: Attester,
   contract: VerifyingContract,
@@ -144,10 +141,7 @@ function otherThanSigned(signed: Claims, given: ReadAnswer['claims']): string[] 
     .map(([name]) => name)
 }
 
-/**
- * Signs the data of an earlier answer again with a new deadline, for EAS at its present nonce. An answer that
- * stays with the proxy keeps its content.
- */
+/** Signs the data of an earlier answer again. An answer that stays with the proxy keeps its content. */
 export async function resign(
   parts: ComputeParts,
   request: EarlierAnswer & { chainId: number; submission?: Submission; include?: 'transaction'[] },
@@ -202,10 +196,7 @@ export async function resignBatch(
   )
 }
 
-/**
- * Returns the result and the call of an earlier answer, if this service signed it, it is not too old, and its
- * attestations are valid.
- */
+/** Returns result and call of an answer of this service that may be signed again. Throws if it may not. */
 async function reviewed(
   parts: ComputeParts,
   chain: ServedChain,
@@ -245,10 +236,7 @@ const usedBy = (status: Landed['status'], { remedy }: Lateness): string =>
     unknown: `, either by this answer, which has then landed, or by another one. In that case ${remedy}`,
   })[status]
 
-/**
- * Verifies an answer. Reports whether this service signed it and it is unchanged, whether the contract
- * accepts it now or the reason why not, its claims, and the attestation as which it landed.
- */
+/** Reports if an answer is unchanged, if its contract accepts it now, and as which attestation it landed. */
 export async function verify(parts: ComputeParts, request: VerifyRequest, work: Work): Promise<Verification> {
   const answer = readAnswer(request)
   const chain = await servedChain(parts, request.chainId, work)
@@ -302,16 +290,12 @@ interface Standing {
   current?: number
 }
 
-/** Result of comparing the deadline of an answer with the clock, and the remedy if it has passed. */
 interface Lateness {
   isLate: boolean
   remedy: string
 }
 
-/**
- * Checks an answer at EAS, which accepts it at its nonce; EAS contracts of the legacy layout accept it at any
- * time.
- */
+/** Checks an answer at EAS, which accepts it at its nonce, and in the legacy layout at any time. */
 async function atEas(
   chain: ServedChain,
   contract: VerifyingContract,
@@ -344,10 +328,7 @@ async function atEas(
   return { reasons, landed, current }
 }
 
-/**
- * Checks by a simulated call if the proxy would accept an answer. It may accept one that has landed, with the
- * signature of a re-signed answer.
- */
+/** Simulates the call of the proxy. An answer may have landed with the signature of a re-signed one. */
 async function atProxy(
   chain: ServedChain,
   contract: VerifyingContract,

@@ -63,10 +63,7 @@ export async function findLanded(
   }
 }
 
-/**
- * Yields the attestations of this schema, attester and recipient from a time to the head, oldest first.
- * Throws an UnavailableError if MAX_CALLS do not reach all of them.
- */
+/** Yields attestations since a time, oldest first. Throws an UnavailableError after MAX_CALLS. */
 async function* attestedSince(
   reader: ChainReader,
   chain: Chain,

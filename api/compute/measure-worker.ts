@@ -12,10 +12,7 @@ import {
   type WorkerProblem,
 } from './measure'
 
-/**
- * Tasks of the worker threads. They have a lower priority than the event loop, which serves all other
- * requests on the same cores.
- */
+/** Tasks of the worker threads, whose priority is lower than that of the event loop. */
 
 lowerPriority()
 

@@ -20,9 +20,7 @@ import type { Work } from '../http/work'
 
 /** A geometry input. */
 export interface MeasureInput {
-  /**
-   * Reference of the input in the answer: the UID of an attestation; the hash of raw GeoJSON, if it is known.
-   */
+  /** UID of an attestation; hash of raw GeoJSON, if it is known. */
   ref?: string
   reading: Reading
   /** Prepared form of a cached geometry. It is shared: never change it. */
@@ -45,10 +43,7 @@ export interface MeasureTask {
   numbers: readonly number[]
 }
 
-/**
- * A geometry that a worker read while it parsed the body; no JSON value is an instance of it. `input` throws
- * a GeometryError if the geometry could not be read.
- */
+/** A geometry that a worker read; no JSON value is one. `input` throws the GeometryError of reading it. */
 export class ReadGeometry {
   constructor(private readonly result: { reading: Reading; ref: string } | WorkerProblem) {}
 
@@ -58,7 +53,7 @@ export class ReadGeometry {
   }
 }
 
-/** A GeometryError from a worker: errors lose their class between threads. */
+/** A GeometryError between threads, where errors lose their class. */
 export interface WorkerProblem {
   path: string
   problem: string
@@ -81,21 +76,12 @@ export interface BodyRead {
   }[]
 }
 
-/**
- * Maximum number of positions, and of microseconds (estimated by counting operations), of a measurement on
- * the event loop. A worker measures everything else.
- */
+/** Maximum number of positions, and of estimated microseconds, of a measurement on the event loop. */
 const HERE_AT_MOST = 1_000
 const HERE_MICROSECONDS = 30_000
-/**
- * Time limit of a measurement in milliseconds. The slowest known case with 200,000 positions takes a tenth of
- * it.
- */
+/** Limit of a measurement in milliseconds: ten times the slowest known case with 200,000 positions. */
 const BUDGET_MS = 20_000
-/**
- * Maximum number of worker threads for all clients and for one, so that one is left for others, and of queued
- * tasks.
- */
+/** Maximum number of worker threads, one less for one client, and of queued tasks. */
 const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
 /**
  * Half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half more small requests are
@@ -105,10 +91,7 @@ const NICENESS = 3
 /** Number of positions of the largest cached geometry. Preparing it takes 10 ms. */
 const LARGEST_KEPT = 20_000
 
-/**
- * Parses and measures without blocking the event loop: small geometries in this thread, large ones in worker
- * threads with a time limit.
- */
+/** Parses and measures small geometries in this thread, large ones in workers with a time limit. */
 export class Measurer {
   private readonly workers: Workers
   /** Cached geometries by reference, which is a hash of the content. */
@@ -166,10 +149,7 @@ export class Measurer {
     return this.kept.get(ref)
   }
 
-  /**
-   * Prepares an attested geometry and caches it, unless it is too large or the cache is full. Throws a
-   * GeometryError.
-   */
+  /** Prepares an attested geometry and caches it if there is room. Throws a GeometryError. */
   keep(ref: string, reading: Reading, key = ref): MeasureInput {
     if (reading.lon.length > LARGEST_KEPT || !this.hasRoom(reading)) return { ref, reading }
     try {
@@ -191,10 +171,7 @@ export class Measurer {
     return !isFull() || (this.kept.purgeStale() && !isFull())
   }
 
-  /**
-   * Returns a raw geometry that a worker read: its cached form if there is one. A geometry is cached at its
-   * second use.
-   */
+  /** Returns the cached form of a raw geometry, which is cached at its second use. */
   recall({ ref, reading }: { ref: string; reading: Reading }): MeasureInput {
     const key = `${ref} ${reading.path}`
     const known = this.kept.get(key)
@@ -280,7 +257,6 @@ export class TimeLimitError extends ComputeError {
   }
 }
 
-/** Creates the error for an operation of a batch that exceeds the time left by the others. */
 function nothingLeft(milliseconds: number): ComputeError {
   return new TimeLimitError(
     `The previous operations left only ${seconds(milliseconds)} for this operation, which was not ` +

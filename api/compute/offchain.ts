@@ -20,10 +20,7 @@ export interface DocumentFetcher {
   fetch: (uri: string, client: string) => Promise<string>
 }
 
-/**
- * An input that was read, and the source to check before an answer about it is signed again, because its
- * attestation may be revoked by then.
- */
+/** An input that was read, and its source, which must still be valid when its answer is re-signed. */
 export interface ResolvedInput extends MeasureInput {
   /** `geojson`, `onchain`, or the text of `offchainSource` for an offchain attestation */
   source: string
@@ -35,26 +32,18 @@ export interface OffchainValidity {
   signer: string
   /** Unix seconds; 0 = never */
   expirationTime: bigint
-  /**
-   * The signature, if only the signer's contract can verify it, because the contract may change its verdict.
-   */
+  /** The signature, if only the signer's contract can verify it: the contract may change its verdict. */
   claim?: { digest: string; signature: string; problem?: string }
 }
 
-/**
- * Maximum number of characters of a fetched document, whatever its fetcher accepts. (The body limit bounds
- * inline documents.)
- */
+/** Maximum number of characters of a fetched document. (The body limit bounds inline documents.) */
 const MAX_DOCUMENT_LENGTH = 262_144
 
 export interface OffchainOptions {
   measurer: Measurer
   /** Unix milliseconds */
   clock: () => number
-  /**
-   * Maximum age in seconds of the RPC endpoint's last block. After it, the endpoint counts as stuck, and
-   * nothing is signed about its attestations. Local chains may stop.
-   */
+  /** Maximum age in seconds of the chain's last block, beyond which nothing is signed about it. */
   maxLagSeconds: number
   schemaPolicy: SchemaPolicy
   /** True if the signer of an offchain attestation may be a contract, which is then called on its chain. */
@@ -71,11 +60,7 @@ export interface OffchainOptions {
 export class OffchainResolver {
   constructor(private readonly options: OffchainOptions) {}
 
-  /**
-   * Resolves an input.
-   * @param input accepted by `isOffchainForm`. Throws a ComputeError or GeometryError that names `path`, and
-   * an UnavailableError.
-   */
+  /** Resolves an input that `isOffchainForm` accepts. Throws errors that name `path`. */
   async resolve(input: object, path: string, reader: ChainReader): Promise<ResolvedInput> {
     const { chain } = reader.connected
     const { document, uid } = await this.document(input as Record<string, unknown>, path, reader.work.client)
@@ -161,10 +146,7 @@ export class OffchainResolver {
   }
 }
 
-/**
- * Encodes an offchain input for a resign token, so that its validity can be checked later: lower-case
- * letters, digits and hyphens, at most MAX_SOURCE_LENGTH characters.
- */
+/** Encodes an offchain input for a resign token: lower-case letters, digits and hyphens. */
 export function offchainSource({ signer, expirationTime, claim }: OffchainValidity): string {
   return ['offchain', signer, expirationTime, ...(claim ? [claim.digest, claim.signature] : [])].join('-')
 }

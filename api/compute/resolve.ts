@@ -18,10 +18,7 @@ const HISTORY_SECONDS = 600
 
 export interface ResolverOptions extends OffchainOptions {
   store: Store
-  /**
-   * Maximum age in seconds of the index's last agreement with the chain. After it, the chain is queried about
-   * every attestation; 0 = always.
-   */
+  /** Maximum age in seconds of an index that is used without a call of the chain; 0 = none. */
   indexMaxAgeSeconds: number
 }
 

@@ -79,10 +79,7 @@ export function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSc
   }
 }
 
-/**
- * Throws the problem of a body. An unusable chain is reported first, and may be detected by an RPC call.
- * Fastify reads what an asynchronous check throws, not what it returns.
- */
+/** Throws the problem of a body, or that of its chain: Fastify reads what an asynchronous check throws. */
 async function refuse(
   parts: ComputeParts,
   { chainId }: { chainId: number },

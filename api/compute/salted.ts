@@ -20,10 +20,7 @@ const MISSING_SALT =
   'expected a salt next to the geometry, as in {"geometry": {...}, "salt": "0x..."}. Without a ' +
   'salt, send the geometry itself.'
 
-/**
- * True if an input is of this form. Throws a GeometryError for a salt inside GeoJSON, where it would have no
- * effect, and for an object with only a geometry.
- */
+/** True if an input is of this form. Throws a GeometryError for a misplaced or a missing salt. */
 export function isSalted(input: object, path: string): input is Salted {
   if (Object.hasOwn(input, 'salt') && !Object.hasOwn(input, 'type')) return true
   if (Object.hasOwn(input, 'geometry') && !Object.hasOwn(input, 'type'))
@@ -32,10 +29,7 @@ export function isSalted(input: object, path: string): input is Salted {
   return false
 }
 
-/**
- * Throws a GeometryError if any object in GeoJSON has a member `salt`: its author expects a salted reference,
- * and would get the plain one.
- */
+/** Throws a GeometryError for a `salt` within GeoJSON: its author would get the plain reference. */
 export function refuseSalts(geojson: unknown, path: string): void {
   const open: [value: object, path: string][] = []
   const add = (value: unknown, at: string) => {
@@ -54,17 +48,13 @@ export function refuseSalts(geojson: unknown, path: string): void {
   }
 }
 
-/** True for two numbers, the form of almost all values of a geometry. */
 function isPlainPosition(value: unknown): boolean {
   return (
     Array.isArray(value) && value.length === 2 && typeof value[0] === 'number' && typeof value[1] === 'number'
   )
 }
 
-/**
- * Returns the geometry, with the keccak256 of the salt and the plain reference (64 bytes) as its reference.
- * Throws a ComputeError or GeometryError that names `path`.
- */
+/** Returns the geometry, with keccak256(salt ++ plain reference). Throws errors that name `path`. */
 export async function resolveSalted(
   { geometry, salt }: Salted,
   path: string,

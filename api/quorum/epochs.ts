@@ -22,10 +22,7 @@ export class Quorum {
     this.read = new SharedRead(() => chain.reader.quorumEpochs(address), SHARED_MS)
   }
 
-  /**
-   * Returns the epochs that are valid or have not started. Throws a ComputeError if the address is not this
-   * chain's GeoQuorum contract, and an UnavailableError if the chain cannot be read.
-   */
+  /** Returns epochs that are or will be valid. Throws a ComputeError if the contract is not a GeoQuorum. */
   async epochs(): Promise<QuorumEpoch[]> {
     const epochs = await this.read.get()
     if (!epochs)
@@ -36,10 +33,7 @@ export class Quorum {
     return epochs
   }
 
-  /**
-   * Returns the index of this operator in an epoch. Throws a ComputeError unless the epoch is valid from
-   * `time` to `deadline` (Unix seconds) and includes this operator.
-   */
+  /** Returns this operator's index in an epoch. Throws a ComputeError unless it is valid until `deadline`. */
   async indexIn(epoch: number, time: number, deadline: number): Promise<number> {
     const epochs = await this.epochs()
     const found = epochs.find((each) => each.epoch === epoch)

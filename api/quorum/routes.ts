@@ -22,10 +22,7 @@ export function noRefusals(): Refusals {
   return Object.fromEntries(Object.keys(QUORUM_REFUSALS).map((kind) => [kind, 0])) as Refusals
 }
 
-/**
- * Registers the routes of quorums (docs/reference/quorum.md), mounted at /quorum/v0, and counts the refusals
- * of /sign.
- */
+/** Registers /quorum/v0 (docs/reference/quorum.md), and counts the refusals of /sign. */
 export function quorumRoutes(parts: ComputeParts, refusals: Refusals) {
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
     const app = withTypes(scope)

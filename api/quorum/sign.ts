@@ -8,10 +8,7 @@ import type { QuorumRequest, QuorumSignature } from './schemas'
 /** Maximum difference between the clocks of the coordinator and of this operator, in seconds. */
 const SKEW_SECONDS = 60
 
-/**
- * Computes an answer and signs it for the quorum of its chain. Throws a ComputeError whose `refusal` names
- * the reason, or an UnavailableError.
- */
+/** Signs an answer for the quorum of its chain. Throws a ComputeError whose `refusal` names the reason. */
 export async function signForQuorum(
   parts: ComputeParts,
   quorums: ReadonlyMap<number, Quorum>,
@@ -40,7 +37,6 @@ export async function signForQuorum(
   }
 }
 
-/** Throws a ComputeError unless the times of a request fit this operator's clock and settings. */
 function checkTimes(
   { clock, deadlineSeconds }: ComputeParts,
   { timestamp, deadline, expirationTime }: Pick<QuorumRequest, 'timestamp' | 'deadline' | 'expirationTime'>,

@@ -35,10 +35,7 @@ export const EarlierAttestation = named(
     { description: '`attestation` of an earlier answer.' },
   ),
 )
-/**
- * Fields that repeat a value, and claims next to the payload. They are compared with what was signed
- * (earlier.ts).
- */
+/** Repeated fields, which earlier.ts compares with what was signed. */
 const DELEGATION = {
   signature: Type.Optional(unchecked(Type.String({ description: 'As in `attestation`.' }))),
   attester: Type.Optional(unchecked(address('As in `attestation`.'))),

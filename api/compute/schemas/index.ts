@@ -38,10 +38,7 @@ export type { BatchRequest, OperationRequest } from './requests'
 export { EXPECTED_ZONES, type ZonesRequest, type ZonesResult } from './zones'
 export { CLAIM_NAMES } from './earlier'
 
-/**
- * Requests and responses of the Compute API (docs/spec/interface.md 6): checked, typed and documented. This
- * file has the routes; the other files have their parts.
- */
+/** Routes of the Compute API (docs/spec/interface.md 6), checked, typed and documented. */
 
 export const Problem = named(
   'Problem',
@@ -75,7 +72,6 @@ export const COMPUTE_COMPONENTS = {
   ...components(Verification, Problem),
 }
 
-/** Returns the responses for every error of the Compute API, from its tables. */
 export function errorResponses(problem: Named) {
   return Object.fromEntries(
     (Object.entries(COMPUTE_ERRORS) as [ComputeErrorKind, ErrorRow][]).map(([slug, row]) => [
@@ -102,7 +98,6 @@ function route<B extends TSchema>(
   }
 }
 
-/** Describes the route of an operation, from its row. */
 export function operationRoute(name: OperationName, operation: OperationRow) {
   const inputs = operation.inputs.map((parameter) => `\`${parameter.name}\``).join(', then ')
   return route(

@@ -44,10 +44,7 @@ const FORMS =
   '(`{"geometry", "salt"}`); an offchain attestation at a URI (`{"uid", "uri"}`); an ' +
   'offchain attestation itself (`{"attestation"}`).'
 export const inputName = (types: InputRow['accepts'] = []) => `${types.join('Or')}Input`
-/**
- * Schema of an input of any type, or of the given ones. The resolver and the kernel read it, and name places
- * in it.
- */
+/** Schema of an input, for documentation: the resolver and the kernel check it. */
 const inputOf = (types?: InputRow['accepts']) =>
   named(
     inputName(types),
@@ -79,7 +76,6 @@ const inputOf = (types?: InputRow['accepts']) =>
       ],
     } as unknown as TSchema),
   )
-/** Schemas of inputs by the types that they accept. */
 export const INPUTS = new Map(
   OPERATION_ROWS.flatMap(([, { inputs }]) =>
     inputs.map(({ accepts }) => [inputName(accepts), inputOf(accepts)]),

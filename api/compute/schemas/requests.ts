@@ -67,15 +67,10 @@ export const LANDING = {
   ),
 }
 
-/**
- * Checks `chainId` first, because other problems do not matter if the chain is not usable. A malformed
- * earlier answer is refused without a check of its chain.
- */
+/** Checks `chainId` first: other problems do not matter if the chain is not usable. */
 export const CHAIN_FIRST = { first: 'chainId' }
 
-/**
- * Schema and recipient of the attestation, and the parameters of the operation by their names in the request.
- */
+/** Attestation fields, and the parameters of the operation by their names in the request. */
 export interface OperationRequest {
   schema?: string
   recipient?: string

@@ -18,10 +18,7 @@ const TIMEOUT_MS = 5_000
 
 type IdentitySettings = Pick<Settings, 'signer' | 'attesterAddress' | 'otherAttesters' | 'readSealSecrets'>
 
-/**
- * Loads the identity that the settings name; the only place that reads secrets. A remote signer need not
- * answer yet. Throws a SettingsError unless the key exists and fits the attester's address.
- */
+/** Loads the identity, as the only reader of secrets. Throws a SettingsError if the key does not fit. */
 export async function loadIdentity(settings: IdentitySettings, logger?: Logger): Promise<Identity> {
   const { attesterAddress: expected, readSealSecrets } = settings
   const { signer, ownSeals } = await load(settings, logger)

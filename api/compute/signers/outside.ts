@@ -32,8 +32,7 @@ export interface OutsideOptions {
   /** Time limit for one signature in milliseconds, including the wait for a slot. */
   timeoutMs: number
   /**
-   * Called when the signer starts to fail (with a public reason, and a detail for the log), and when it
-   * recovers.
+   * Called with a public reason and a detail for the log when it starts to fail, without when it recovers.
    */
   onChange?: (problem: string | undefined, detail?: string) => void
 }

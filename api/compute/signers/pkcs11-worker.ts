@@ -4,9 +4,7 @@ import type { Handle, PKCS11 } from 'pkcs11js'
 /** Thread of a token: it opens a session, then signs one digest after another. */
 
 export interface Token {
-  /** Path of the library. */
   module: string
-  /** Label of the token. */
   token: string
   /** Label of the key, or `id:` and its id in hex. */
   key: string
@@ -17,10 +15,7 @@ export type Opened = { publicKey: Uint8Array } | { problem: string }
 /** Response for each digest: r and s, 64 bytes. */
 export type Signed = { id: number } & ({ signature: Uint8Array } | { problem: string })
 
-/**
- * Codes of PKCS#11 2.40 for a state that is already reached. The state belongs to the process, not the
- * thread.
- */
+/** Codes of PKCS#11 2.40 for a state that the process, not the thread, has already reached. */
 const ALREADY_INITIALIZED = 0x191
 const ALREADY_LOGGED_IN = 0x100
 /** Codes for a PIN that is incorrect, locked or expired: further tries would lock the token. */
@@ -36,7 +31,6 @@ const NO_PACKAGE =
 // Not called `module`, because CommonJS reserves this name.
 const { module: file, token, key, pin } = workerData as Token
 
-/** Type of pkcs11js, an optional package. */
 type Pkcs11js = typeof import('pkcs11js')
 interface Session {
   library: PKCS11

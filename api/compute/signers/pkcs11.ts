@@ -7,10 +7,7 @@ import type { Opened, Signed, Token } from './pkcs11-worker'
 
 type Pkcs11Settings = Extract<SignerSettings, { kind: 'pkcs11' }>
 
-/**
- * Maximum number of digests sent to the worker at once. It signs in sequence, and need not wait for the next
- * one.
- */
+/** Number of digests sent to the worker at once, so that it need not wait for the next one. */
 const PARALLEL = 4
 
 /**
@@ -30,10 +27,7 @@ export async function pkcs11Signer(
   return Object.assign(signer, { close: () => device.close() })
 }
 
-/**
- * A token, in a thread of its own: calls of PKCS#11 block, and those to a token on a network block without
- * limit.
- */
+/** A token in its own thread: calls of PKCS#11 block, on a network without limit. */
 class TokenDevice implements Device {
   readonly parallel = PARALLEL
   private worker: Worker | undefined
@@ -42,9 +36,7 @@ class TokenDevice implements Device {
   private opening: Promise<Uint8Array> | undefined
   /** Reason why the token could not be opened. A refused PIN is not tried again, as that locks a token. */
   private refused: SettingsError | undefined
-  /**
-   * Ids of signatures that timed out. While the worker is still busy with one, it gets no further requests.
-   */
+  /** Ids of signatures that timed out. The worker gets no requests while it is busy with one. */
   private readonly late = new Set<number>()
 
   constructor(

@@ -2,24 +2,16 @@ import { CLOSED, RpcError, rpcClient } from '../../../src/rpc'
 import type { AttestTypedData, Signer } from '../../../src/eas'
 import { OutsideSigner, WrongSignature, type Device, type OutsideOptions } from './outside'
 
-/**
- * Methods that sign typed data; `true` if they expect the data as JSON text. The first one is the most
- * common, also on development nodes. The others are those of Web3Signer and of Clef.
- */
+/** Methods that sign typed data, the most common first, then those of Web3Signer and of Clef. */
 const WAYS = [
   { method: 'eth_signTypedData_v4', asText: false },
   { method: 'eth_signTypedData', asText: true },
   { method: 'account_signTypedData', asText: false },
 ]
-/**
- * Maximum number of concurrent requests: 800 signatures a second at 40 ms each, the time of a cloud service.
- */
+/** Maximum number of concurrent requests: 800 signatures/s at the 40 ms of a cloud service. */
 const PARALLEL = 32
 
-/**
- * Creates a signer behind JSON-RPC. It is tried once, so that its errors are reported early. If it does not
- * respond yet, each answer to sign tries it again.
- */
+/** Creates a signer behind JSON-RPC, and tries it once, so that its errors are reported early. */
 export async function remoteSigner(url: string, address: string, options: OutsideOptions): Promise<Signer> {
   const signer = new OutsideSigner(address, new RemoteDevice(url, address), options)
   await signer.try()
