@@ -29,14 +29,9 @@ export type AccountAnswer = 'no contract' | 'accepted' | 'refused'
 const SIGNATURE = new RegExp(`^0x([0-9a-fA-F]{2}){1,${MAX_SIGNATURE_BYTES}}$`)
 /** Gas limit of an account: nine times the gas of verifying a P-256 signature in Solidity. */
 const ACCOUNT_GAS = 3_000_000
-/**
- * Gas limit of an account's factory: the largest contract takes 4,915,200 to store (24,576 bytes, EIP-170).
- */
+/** Gas limit of a factory: the largest contract takes 4,915,200 to store (24,576 bytes, EIP-170). */
 const FACTORY_GAS = 6_000_000
-/**
- * Gas limit of the whole call: the sum of both limits, and the call itself. It is below the caps of common
- * RPC endpoints on calls, and of EIP-7825 on transactions.
- */
+/** Gas limit of the whole call, below the caps of common endpoints and of EIP-7825. */
 const CALL_GAS = 10_000_000
 /** Last 32 bytes of a signature of an account that may not be deployed yet (ERC-6492). */
 const WRAPPED = '6492'.repeat(16)
@@ -51,9 +46,8 @@ export function isAccountSignature(text: string): boolean {
 }
 
 /**
- * Returns the transaction of an eth_call that requests an account's verdict on a signature (ERC-1271), after
- * a call of its factory if the signature names one (ERC-6492). It creates nothing. Undefined if the signature
- * ends with the ERC-6492 suffix but is malformed.
+ * Returns an eth_call for an account's verdict (ERC-1271), after a call of the factory that the signature
+ * names (ERC-6492); undefined if that suffix is malformed.
  */
 export function accountCall({ account, digest, signature }: AccountSignature): object | undefined {
   const abi = AbiCoder.defaultAbiCoder()
@@ -82,9 +76,8 @@ const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
 )
 
 /**
- * Maximum numbers of accounts called at once, and of calls that wait for a slot, for all clients and for one.
- * The work that clients cause at an RPC endpoint must leave room for other reads. Re-signing a batch may call
- * 40 accounts, and a client may send two batches at once, so the last of 80 checks waits for 13 others.
+ * Limits of calls of accounts, which leave room for other reads. Two batches of a client may call 80
+ * accounts, so the last check waits for 13 others.
  */
 const ACCOUNT_CHECKS = { all: 16, each: 6, waiting: 400, waitingEach: 80, waitMs: 13 * CALL_TIMEOUT_MS }
 
@@ -97,11 +90,8 @@ export class AccountChecks {
   }
 
   /**
-   * Returns why an account does not accept a signature (ERC-1271, ERC-6492); undefined if it does. The
-   * account must accept it at a final block, which no reorg undoes, and at the head, so that a removed key no
-   * longer counts. A local chain, which makes blocks on demand, is called at its head only. Verdicts are not
-   * cached.
-   * @param node the node for the work of the request
+   * Returns why an account does not accept a signature. It must accept it at a final block, which no reorg
+   * undoes, and at the head, so that a removed key no longer counts; on a local chain at its head only.
    * @param maxAgeSeconds maximum age of the head
    */
   refusal(
@@ -145,7 +135,6 @@ async function refusalBy(
   return undefined
 }
 
-/** Decodes the response to a call. Throws an UnavailableError if it is malformed. */
 function answerOf(node: ChainNode, response: unknown): AccountAnswer {
   const answer = readAccountAnswer(response)
   if (!answer)

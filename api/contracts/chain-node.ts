@@ -34,10 +34,7 @@ export class NoAnswerError extends UnavailableError {}
 
 /** Time limit of a call to an RPC endpoint, in milliseconds. */
 export const CALL_TIMEOUT_MS = 5_000
-/**
- * Maximum numbers of concurrent calls for all clients and for one, and of calls that wait for a slot, so that
- * requests do not accumulate behind a slow RPC endpoint. The service's own calls may use all slots.
- */
+/** Maximum numbers of concurrent and waiting calls, in all and per client. Own calls may use all slots. */
 const CALLS = {
   all: 64,
   each: (client: string) => (client === OWN_WORK.client ? 64 : 16),
@@ -52,10 +49,7 @@ const SOFTWARE_SHARED_MS = 60_000
 export interface Reading {
   /** True for a call that every answer of the API needs. Such a call does not wait for a slot. */
   essential?: boolean
-  /**
-   * True if the response must not be older than the call. The response is then not shared with equal calls in
-   * progress.
-   */
+  /** True if the response must not be older than the call, and is not shared. */
   unshared?: boolean
   /** Block whose state is read; default: the latest. */
   block?: string
@@ -63,8 +57,8 @@ export interface Reading {
 export const ESSENTIAL: Reading = { essential: true }
 
 /**
- * RPC endpoints of one chain, as the API calls them. Equal calls under way are shared; their time and number
- * are limited. All methods throw an UnavailableError if no endpoint answers.
+ * RPC endpoints of one chain. Equal calls are shared, and limited in time and number. All methods throw an
+ * UnavailableError if no endpoint answers.
  */
 export class ChainNode {
   private readonly inFlight = new Map<string, Promise<unknown>>()
@@ -82,10 +76,7 @@ export class ChainNode {
   /** The node from which this one was derived by `of`, or itself. Shared reads and results belong to it. */
   protected readonly shared: this = this
 
-  /**
-   * @param clock Unix milliseconds
-   * @param batchSize calls in one HTTP request
-   */
+  /** @param batchSize calls in one HTTP request */
   constructor(
     readonly connected: ConnectedChain,
     protected readonly clock: () => number,
@@ -113,8 +104,7 @@ export class ChainNode {
   }
 
   /**
-   * True if the chain runs on this machine, on a node for development: such chains make blocks on demand. A
-   * node of another kind, or one that does not answer, is not local wherever it runs.
+   * True for a development node on this machine, which makes blocks on demand; false if it does not answer.
    */
   async isLocal(): Promise<boolean> {
     if (!this.isOnThisMachine) return false
@@ -151,10 +141,7 @@ export class ChainNode {
     return ids.find((id) => id === chain.id) ?? ids[0]!
   }
 
-  /**
-   * Returns the result of an eth_call at the latest block of the endpoint that answers. Throws like
-   * `requireFresh`.
-   */
+  /** Returns the result of an eth_call at the latest block of one endpoint. */
   async callAtHead(call: object, maxAgeSeconds: number): Promise<unknown> {
     const [block, answer] = await this.limited(() => this.sendAtHead([call]))
     await this.requireFresh(timeOf(block), maxAgeSeconds)
@@ -163,10 +150,9 @@ export class ChainNode {
 
   /**
    * Returns the latest block of an endpoint, in the form of JSON-RPC, and the results of these calls of
-   * eth_call. All are from one endpoint, because another one may lag: the age of a block proves nothing about
-   * a result of another endpoint. The block is read first, so that the state is at least as new. Each call is
-   * sent separately at that block if an endpoint refuses the batch, or if rpcBatchSize splits it into several
-   * requests, because an endpoint may consist of several nodes.
+   * eth_call, all from one endpoint: another one may lag. The block is read first, so that the state is at
+   * least as new. Calls that cannot be one batch are sent at that block, because an endpoint may consist of
+   * several nodes.
    */
   protected async sendAtHead(calls: readonly object[]): Promise<[block: unknown, ...results: unknown[]]> {
     const latest = ['latest', false]
@@ -197,9 +183,8 @@ export class ChainNode {
   }
 
   /**
-   * Throws an UnavailableError if the head is older than this, because its state is too old; or if it is in
-   * the future, because its age is unknown. Local chains are exempt: they make blocks on demand.
-   * @param headTime Unix seconds
+   * Throws if the head (Unix seconds) is older than this, or in the future, which makes its age unknown.
+   * Local chains are exempt.
    */
   protected async requireFresh(headTime: number, maxAgeSeconds: number): Promise<void> {
     if (maxAgeSeconds === Infinity || (await this.isLocal())) return
@@ -220,8 +205,7 @@ export class ChainNode {
   }
 
   /**
-   * Reads the block that is final by consensus, if the node supports it, and then the one that the indexer
-   * treats as final: a node that stores only the newest states may lack the state of the first one.
+   * Reads the block that is final by consensus, and the indexer's: a node may store only the newest states.
    */
   private async readFinalBlocks(): Promise<readonly number[]> {
     const [finalized, last] = await Promise.all([
@@ -250,7 +234,6 @@ export class ChainNode {
     }
   }
 
-  /** Returns the raw result of a view function. */
   protected async ask(to: string, name: string, data: string, how?: Reading): Promise<string> {
     const answer = await this.request('eth_call', [{ to, data }, how?.block ?? 'latest'], how).catch(
       (error: UnavailableError) => {
@@ -279,10 +262,7 @@ export class ChainNode {
     return underWay() ?? (essential ? shared() : this.limited(shared, underWay))
   }
 
-  /**
-   * Sends in the client's turn, at once if a slot is free.
-   * @param underWay returns an equal call that another client has sent in the meantime
-   */
+  /** Sends in the client's turn. @param underWay equal call that was sent in the meantime */
   protected async limited<T>(
     send: () => Promise<T>,
     underWay: () => Promise<T> | undefined = () => undefined,
@@ -338,10 +318,7 @@ function isRevert(error: unknown): boolean {
   return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
 }
 
-/**
- * Returns the revert data of an RPC error: geth and anvil return it as the error's data, others return it
- * within an object or after a word.
- */
+/** Revert data of an RPC error: the error's data in geth and anvil; within an object or a text in others. */
 export function revertData(error: unknown): string | undefined {
   if (!(error instanceof RpcError)) return undefined
   const data: unknown = (error.data as { data?: unknown } | undefined)?.data ?? error.data

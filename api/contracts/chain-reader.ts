@@ -76,9 +76,8 @@ export interface ProxyFacts {
 }
 
 /**
- * Maximum age in milliseconds of a nonce or a proxy owner that requests share. On local chains and on chains
- * with blocks under a second, each request reads them again: a client can land an answer and request the next
- * one within this time.
+ * Maximum age in milliseconds of a shared nonce or owner; 0 on local chains and those with blocks under a
+ * second, where a client can land an answer and request the next one within this time.
  */
 const CURRENT_SHARED_MS = 250
 const SLOW_BLOCK_MS = 1_000
@@ -92,32 +91,22 @@ interface Gathering {
   readonly answers: Promise<[block: unknown, ...results: unknown[]]>
 }
 
-/**
- * Reads of one chain's contracts for the API. Equal reads of several requests are shared. All methods throw
- * an UnavailableError if no endpoint answers.
- */
+/** Reads of one chain's contracts. Equal reads are shared. */
 export class ChainReader extends ChainNode {
   private readonly schemas = new Cache<SchemaRecord>('schemas')
   private readonly current = new Cache<SharedRead<unknown>>('contract state')
   private readonly accounts = new AccountChecks(this.connected.chain.slug)
   private gathering: Gathering | undefined
-  /**
-   * Number of blocks whose logs the RPC endpoint last returned in one response, set by the searches in
-   * landed.ts.
-   */
+  /** Number of blocks whose logs the endpoint last returned in one response (landed.ts). */
   readonly logs = { span: Infinity }
 
-  /**
-   * @param clock Unix milliseconds
-   * @param batchSize calls in one HTTP request
-   */
   constructor(connected: ConnectedChain, clock: () => number, batchSize = CALLS_AT_ONCE + 1) {
     super(connected, clock, batchSize)
   }
 
   /**
-   * Returns the nonce that the next delegated attestation of this account must have. It is read after this
-   * call if `fresh`, on local chains and on chains with fast blocks; otherwise at most 250 ms before it.
+   * Nonce of the next delegated attestation of an account: read after this call if `fresh`; otherwise at
+   * most CURRENT_SHARED_MS before it.
    */
   nonce(account: string, fresh = false): Promise<bigint> {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
@@ -135,9 +124,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the number of a final block up to which this account has attested nothing, neither by signatures
-   * (its nonce in EAS) nor in its own transactions; undefined if it may have attested. Both nonces are read
-   * at one block, whichever endpoint answers. Throws an UnavailableError.
+   * Returns a final block up to which this account attested nothing, neither by signatures nor in its own
+   * transactions; undefined if it may have. Both nonces are read at one block.
    */
   async unusedUntil(account: string): Promise<number | undefined> {
     const { number } = await this.block('latest')
@@ -178,9 +166,9 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the present attestation, its content verified by its UID; undefined if it does not exist. All
-   * concurrent reads of one client's request are one request to one endpoint, together with the latest block,
-   * which must not be older than `maxAgeSeconds` (see requireFresh).
+   * Returns the present attestation, verified by its UID; undefined if it does not exist. Concurrent reads
+   * are
+   * one request, together with the latest block, which must not be older than `maxAgeSeconds`.
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
     const answer = (await this.gather('getAttestation', [uid], maxAgeSeconds)) as OnchainAttestation
@@ -199,10 +187,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the attestations of this schema by this attester to this recipient in these blocks, both
-   * included, oldest first. Throws an UnavailableError also if the range is too wide for the RPC endpoint, or
-   * if the endpoint lacks its last block: a lagging one returns no logs instead of an error. An endpoint that
-   * refuses batches is asked for both separately.
+   * Returns the attestations in these blocks, both included, oldest first. Throws also if the range is too
+   * wide, or the endpoint lacks its last block: a lagging one returns no logs instead of an error.
    */
   async attested(
     { recipient, attester, schema }: { recipient: string; attester: string; schema: string },
@@ -239,33 +225,23 @@ export class ChainReader extends ChainNode {
     }))
   }
 
-  /**
-   * Returns when this account revoked an offchain attestation, in Unix seconds; 0 = never. Revocations of the
-   * same UID by other accounts do not count. It is read like `attestation`.
-   */
+  /** Unix seconds at which this account, not another one, revoked an offchain attestation; 0 = never. */
   async offchainRevocationTime(revoker: string, uid: string, maxAgeSeconds: number): Promise<bigint> {
     return (await this.gather('getRevokeOffchain', [revoker, uid], maxAgeSeconds)) as bigint
   }
 
-  /**
-   * Returns why an account does not accept a signature; undefined if it does (AccountChecks). The head must
-   * not be older than `maxAgeSeconds`.
-   */
+  /** Returns why an account does not accept a signature; undefined if it does. */
   accountRefusal(claim: AccountSignature, maxAgeSeconds: number): Promise<AccountRefusal | undefined> {
     return this.accounts.refusal(claim, this, maxAgeSeconds)
   }
 
-  /** Reads the facts about EAS that the signer compares with the table of chains. */
   async easFacts(): Promise<EasFacts> {
     const names = ['getDomainSeparator', 'getAttestTypeHash', 'getSchemaRegistry'] as const
     const [domainSeparator, attestTypeHash, registry] = await this.facts(this.connected.chain.eas, EAS, names)
     return { domainSeparator, attestTypeHash, schemaRegistry: registry.toLowerCase() }
   }
 
-  /**
-   * Reads the facts about a proxy that the signer compares with the chain's EAS; undefined if the contract is
-   * not a proxy.
-   */
+  /** Facts that a proxy states; undefined if the contract is not a proxy. */
   async proxyFacts(proxy: string): Promise<ProxyFacts | undefined> {
     const names = ['getEAS', 'getName', 'version', 'getDomainSeparator', 'getAttestTypeHash'] as const
     const answers = await this.facts(proxy, PROXY, names).catch((error: unknown) => {
@@ -283,10 +259,7 @@ export class ChainReader extends ChainNode {
     return Promise.all(names.map(ask)) as Promise<{ [I in keyof Names]: string }>
   }
 
-  /**
-   * Returns the epochs of a GeoQuorum contract that are valid now or will be. Undefined if the contract is
-   * not a GeoQuorum of this chain's EAS.
-   */
+  /** Epochs that are or will be valid; undefined if it is not a GeoQuorum contract of this chain's EAS. */
   async quorumEpochs(quorum: string): Promise<QuorumEpoch[] | undefined> {
     try {
       const view: QuorumView = (name, parameters) => this.call(quorum, QUORUM, name, parameters, ESSENTIAL)
@@ -297,10 +270,7 @@ export class ChainReader extends ChainNode {
     }
   }
 
-  /**
-   * Returns the revert data, in hex, of a simulated call that changes the state; undefined if the call would
-   * succeed. Throws an UnavailableError, also for a revert without data.
-   */
+  /** Revert data, in hex, of a simulated call; undefined if it succeeds. Throws for a revert without data. */
   async revertOf(to: string, data: string): Promise<string | undefined> {
     try {
       await this.request('eth_call', [{ to, data }, 'latest'], { unshared: true })
@@ -312,10 +282,7 @@ export class ChainReader extends ChainNode {
     }
   }
 
-  /**
-   * Calls a view function that returns one word. Requests share the result if blocks are slow, see
-   * CURRENT_SHARED_MS. Every answer needs it, so the call is encoded once.
-   */
+  /** Calls a view function that returns one word. Every answer needs it, so the call is encoded once. */
   private now<T>(
     to: string,
     abi: Interface,
@@ -340,10 +307,7 @@ export class ChainReader extends ChainNode {
     return fresh ? read.fresh() : read.get()
   }
 
-  /**
-   * Returns the result of a view function of EAS at a head that is not older than `maxAgeSeconds`. Calls that
-   * start in one turn of the event loop are one request.
-   */
+  /** Calls a view function of EAS. Calls that start in one turn of the event loop are one request. */
   private async gather(name: string, parameters: unknown[], maxAgeSeconds: number): Promise<unknown> {
     const { slug, eas } = this.connected.chain
     const data = EAS.encodeFunctionData(name, parameters)

@@ -23,10 +23,7 @@ export interface QuorumEpoch {
 /** Calls a view function of the contract. */
 export type QuorumView = (name: string, parameters: unknown[]) => Promise<unknown>
 
-/**
- * Reads the epochs that are valid at this time (Unix seconds) or later. Undefined if the contract belongs to
- * another EAS.
- */
+/** Reads the epochs valid at this time (Unix seconds) or later; undefined for another EAS. */
 export async function readEpochs(
   view: QuorumView,
   expectedEas: string,

@@ -18,39 +18,25 @@ interface Signing {
   separator: string
   layout: AttestLayout
 }
-/**
- * Signing parameters of a contract, or the reason why nothing can be signed for it. Signatures that a proxy
- * accepted under its previous owner can still be verified.
- */
+/** Signing parameters of a contract, or the reason why there are none, and those of the previous owner. */
 type Verdict = Signing | { reason: string; before?: Signing | undefined }
-/**
- * `away`: the contract was ready, but its RPC endpoint does not respond now, is on another chain or finds no
- * contract.
- */
+/** `away`: the contract was ready, but its RPC endpoint does not find it now. */
 type Probe = { at: number } & (
   | ({ state: 'ready' | 'away' } & Signing)
   | { state: 'refused'; reason: string; before?: Signing | undefined }
   | { state: 'unreachable' }
 )
-/**
- * Milliseconds after which a request probes the contract again: some chains can replace their contracts. A
- * refusal may be the fault of an endpoint that recovers at any moment.
- */
+/** Milliseconds until another probe: some chains replace their contracts, and endpoints recover. */
 const PROBE_AGAIN_MS = { ready: 60_000, refused: 5_000, away: 5_000, unreachable: 5_000 }
 
-/**
- * Last known state of a contract that accepts this service's signatures: EAS itself, or the chain's proxy.
- */
+/** Last known state of a contract that accepts this service's signatures: EAS or the chain's proxy. */
 export class VerifyingContract {
   /** Checksummed address. */
   readonly address: string
   private probing: Promise<Probe> | undefined
   private last: Probe | undefined
 
-  /**
-   * @param look function that probes the contract; throws an UnavailableError
-   * @param elapsed monotonic milliseconds; set in tests
-   */
+  /** @param look probes the contract; throws an UnavailableError */
   constructor(
     readonly submission: Submission,
     address: string,
@@ -66,9 +52,8 @@ export class VerifyingContract {
   }
 
   /**
-   * Returns why nothing can be signed for this contract; undefined if signing is possible. A contract whose
-   * RPC endpoint does not answer is not refused: signing reads the endpoint anyway, and it may have
-   * recovered.
+   * Returns why nothing can be signed for this contract. An endpoint that stopped responding is no reason:
+   * signing reads it anyway, and it may have recovered.
    */
   async refusal(): Promise<string | undefined> {
     return reasonOf(await this.probe())
@@ -87,9 +72,8 @@ export class VerifyingContract {
   }
 
   /**
-   * Returns the values that a client needs to submit an answer: the functions and errors of the contract, as
-   * an ABI for ethers and viem, and the EIP-712 domain of its signatures. Without ABI and domain while it
-   * cannot be signed for.
+   * Returns the ABI (functions and errors) and the EIP-712 domain by which a client submits an answer;
+   * neither while it cannot be signed for.
    */
   async interface(): Promise<{ abi: readonly string[]; domain?: AttestDomain }> {
     const probe = await this.probe()
@@ -110,10 +94,7 @@ export class VerifyingContract {
     return signing
   }
 
-  /**
-   * Records that the contract no longer accepts this service's signatures. It is refused now, and probed
-   * again later.
-   */
+  /** Refuses the contract, which no longer accepts this service's signatures, until the next probe. */
   refuse(reason: string): void {
     const before = this.last && signingOf(this.last)
     this.last = { state: 'refused', reason, before, at: this.elapsed() }
@@ -135,9 +116,7 @@ export class VerifyingContract {
   }
 
   /**
-   * Probes the contract.
-   * @param before the last probe: it stays valid while the RPC endpoint does not answer, because signing
-   * requires the endpoint
+   * @param before last probe: it stays valid while the endpoint is silent, because signing needs the endpoint
    */
   private ask(before?: Probe): Promise<Probe> {
     const asked = this.seen(before)
@@ -159,7 +138,6 @@ export class VerifyingContract {
     }
   }
 
-  /** Returns the fault that an error shows; undefined if the endpoint just does not answer. */
   private reasonIn(error: UnavailableError): string | undefined {
     if (error instanceof OtherChainError) return `its RPC endpoint is on chain ${error.chainId}`
     if (error instanceof NoContractError) return `its RPC endpoint finds no contract at ${this.address}`
@@ -184,7 +162,6 @@ function signingOf(probe: Probe): Signing | undefined {
   return probe.state === 'refused' ? probe.before : undefined
 }
 
-/** Checks that the EAS of a chain is the one that src/chains.ts describes. Throws an UnavailableError. */
 export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verdict> {
   const chainId = await reader.chainId()
   if (chainId !== chain.id) throw new OtherChainError(chain.slug, chainId)
@@ -208,10 +185,7 @@ export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verd
   return { domain, separator: facts.domainSeparator, layout }
 }
 
-/**
- * Checks that a contract is a PermissionedEIP712Proxy of the chain's EAS and that this signer owns it: it
- * accepts signatures of its owner only. Throws an UnavailableError.
- */
+/** Checks that a contract is the proxy of the chain's EAS, and that this signer owns it. */
 export async function lookAtProxy(
   chain: Chain,
   reader: ChainReader,

@@ -17,10 +17,7 @@ import type { ChainReader } from './chain-reader'
 
 /** The parts of a request that a wallet signs (docs/reference/wallet.md). */
 export interface SignedRequest {
-  /**
-   * Host of PUBLIC_BASE_URL, with its port unless it is the scheme's default. The Host header is not used,
-   * because anyone can write it.
-   */
+  /** Host of PUBLIC_BASE_URL, with its port unless it is the default. Anyone can write the Host header. */
   authority: string
   method: string
   /** Path and query, as in the request's URL. */
@@ -35,10 +32,7 @@ export interface SignedRequest {
   chain?: string | undefined
 }
 
-/**
- * Returns the text that is signed as an EIP-191 personal message. It has one field per line, and no field can
- * hold a line feed, so that no two requests share a text.
- */
+/** Returns the EIP-191 message: one field per line, none with a line feed, so no two requests share it. */
 export function signedText(request: SignedRequest): string {
   return [
     'Geospatial Attestation Service: signed request, version 1',
@@ -63,10 +57,7 @@ const HEADERS = {
 const CHAIN_HEADER = 'x-wallet-chain'
 const HEADERS_NEEDED =
   'a signed request needs the headers X-Wallet-Address, X-Signature, X-Wallet-Timestamp and X-Wallet-Nonce'
-/**
- * Extra time in milliseconds that a nonce is remembered after its timestamp expires, because the clocks of
- * API instances may differ.
- */
+/** Milliseconds that a nonce is kept after its timestamp: the clocks of API instances may differ. */
 const CLOCK_MARGIN_MS = 60_000
 
 export interface WalletOptions {
@@ -88,9 +79,8 @@ export interface WalletOptions {
 type Claim = Pick<SignedRequest, 'address' | 'timestamp' | 'nonce' | 'chain'> & { signature: string }
 
 /**
- * Rate limits of requests signed by a wallet. A request with any of the headers counts as signed, and all but
- * the chain header must be present. A nonce or a request of a wallet counts as used only after its signature
- * is verified; before that only the client's address is counted.
+ * Rate limits of requests signed by a wallet: those with any of its headers. A nonce or a request of a
+ * wallet counts only once its signature is verified; before that, only the client's address is counted.
  */
 export class WalletTier {
   private readonly authority: string
@@ -104,9 +94,7 @@ export class WalletTier {
     this.byAddress = { scope: 'wallet-ip', perHour: options.perHourByAddress }
   }
 
-  /**
-   * Returns how to count the client's address for a request with a wallet's headers; undefined for others.
-   */
+  /** Returns how to count the address of a request with a wallet's headers; undefined for others. */
   tierOf(request: FastifyRequest): Tier | undefined {
     return [...Object.values(HEADERS), CHAIN_HEADER].some((name) => request.headers[name] !== undefined)
       ? this.byAddress
@@ -215,10 +203,7 @@ export class WalletTier {
       )
   }
 
-  /**
-   * Returns why a signature that is not by the wallet's key is not by its contract either; undefined if it
-   * is.
-   */
+  /** Returns why a signature that is not by the wallet's key is not by its contract either. */
   private async problemOf(
     chain: string | undefined,
     claim: AccountSignature,

@@ -17,10 +17,7 @@ const MAX_URI_LENGTH = 2_048
 const MAX_REDIRECTS = 3
 /** Time limit in milliseconds from the first DNS query to the last byte, over all redirects and gateways. */
 const FETCH_MS = 5_000
-/**
- * Time in milliseconds from the start to every refusal, whatever its reason. It is longer than FETCH_MS, so
- * that clients cannot distinguish a timeout from other reasons.
- */
+/** Milliseconds to every refusal: above FETCH_MS, so that a timeout looks like any other reason. */
 const REFUSAL_MS = 5_250
 const IN_FLIGHT_PER_CLIENT = 2
 const IN_FLIGHT = 64
@@ -29,10 +26,7 @@ const DNS_TIMEOUT_MS = 1_000
 /** Time in milliseconds without a connection after which the next address of a host is tried as well. */
 const NEXT_ADDRESS_MS = 1_000
 
-/**
- * One text for all reasons, because details would reveal to strangers which hosts and ports exist
- * (docs/spec/trust.md 3).
- */
+/** One text for all reasons: details would reveal which hosts and ports exist (docs/spec/trust.md 3). */
 const UNFETCHABLE =
   'uri: the document could not be fetched. The URL must be https on port 443, of a host with ' +
   'public addresses only and a valid certificate, with at most 3 redirects to such URLs. It ' +
@@ -43,7 +37,6 @@ const UNFETCHABLE =
 export interface FetchWorld {
   /** Returns all addresses of a host name; an empty list if it has none. */
   resolve(host: string, signal: AbortSignal): Promise<string[]>
-  /** Starts a connection to one of these addresses. */
   dial(addresses: readonly string[], port: number): Socket
   /** Trusted certificate authorities in PEM; undefined: those of Node. */
   ca?: string
@@ -54,19 +47,13 @@ export interface FetchWorld {
 export const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH_MS, refusalMs: REFUSAL_MS }
 
 export interface FetcherOptions {
-  /**
-   * Trustless gateways, http(s), in order of preference. If empty, ipfs:// URIs are refused. The operator
-   * chose them, so only their responses are checked, not their addresses.
-   */
+  /** Trustless gateways, the preferred first. The operator chose them: their addresses are not checked. */
   ipfsGateways: readonly string[]
   /** Receives the reason of a refusal, which the client does not see. `where`: a host name or a CID. */
   onRefusal?: (where: string, reason: string) => void
 }
 
-/**
- * Fetches documents from URIs that clients name, by the rules of docs/spec/trust.md 3. No state remains
- * between two fetches: no cookies, connections, TLS sessions or responses.
- */
+/** Fetches documents from URIs of clients, by docs/spec/trust.md 3. No state remains between two fetches. */
 export class SafeFetcher {
   private readonly world: FetchWorld
   private readonly semaphore = new Semaphore({ all: IN_FLIGHT, each: IN_FLIGHT_PER_CLIENT })
@@ -79,10 +66,9 @@ export class SafeFetcher {
   }
 
   /**
-   * Returns the text of the document at an https or ipfs URI, without a byte order mark and not yet parsed.
-   * Throws a ComputeError. It throws rate-limited, and invalid-input for a malformed URI, immediately. For
-   * everything else it throws invalid-input after one fixed time, with one text. Throws an UnavailableError
-   * if too many other fetches are under way.
+   * Returns the text of a document, without a byte order mark. Throws rate-limited, and invalid-input for a
+   * malformed URI, immediately, and invalid-input with one text after one fixed time for everything else;
+   * an UnavailableError if too many other fetches are under way.
    * @param client identity for rate limits: two documents at a time
    */
   async fetch(uri: string, client: string): Promise<string> {
@@ -133,7 +119,6 @@ export class SafeFetcher {
     return url
   }
 
-  /** Acquires a slot for a document; the returned function releases it. */
   private acquire(client: string): () => void {
     const release = this.semaphore.tryAcquire(client)
     if (release) return release
@@ -196,10 +181,7 @@ function malformed(rule: string): ComputeError {
   return invalidInput(`uri: ${rule}`)
 }
 
-/**
- * Returns the rule that an https URL breaks; undefined if it breaks none. The URL class has made the URL
- * canonical: 127.1 and 0x7f000001 have become 127.0.0.1.
- */
+/** Returns the rule that a URL breaks, which the URL class made canonical (127.1 became 127.0.0.1). */
 export function urlProblem(url: URL): string | undefined {
   if (url.protocol !== 'https:') return 'expected https://'
   if (url.username || url.password) return 'expected no user name or password'
@@ -223,9 +205,8 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 const AZURE_HOST = '168.63.129.16'
 
 /**
- * True if an address is on the public internet. For IPv6 only global unicast counts (RFC 4291, 2.5.4): not
- * addresses that contain an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), nor ranges such as ::/96
- * that ipaddr.js classifies as unicast because it has no name for them.
+ * True for public addresses. For IPv6 only global unicast counts (RFC 4291, 2.5.4): not addresses that
+ * contain an IPv4 address, nor ranges such as ::/96 that ipaddr.js calls unicast for lack of a name.
  */
 export function isPublicAddress(address: string): boolean {
   if (!isIP(address)) return false
@@ -234,10 +215,7 @@ export function isPublicAddress(address: string): boolean {
   return parsed instanceof ipaddr.IPv6 ? parsed.match(GLOBAL_UNICAST) : address !== AZURE_HOST
 }
 
-/**
- * Connects to host names whose addresses are all public. It checks the name, all its addresses and the
- * address of the connected socket before a byte is sent.
- */
+/** Checks a host's name, all its addresses and that of the connected socket before a byte is sent. */
 export function checkingConnector(
   world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>,
   signal: AbortSignal,
@@ -286,10 +264,7 @@ function quiet<S extends Socket>(socket: S, signal: AbortSignal): S {
   return socket.on('error', () => {}).on('close', () => signal.removeEventListener('abort', end))
 }
 
-/**
- * Resolves all addresses of a host by DNS, without hosts files and search lists. Unlike getaddrinfo it can be
- * cancelled and occupies no thread.
- */
+/** Resolves all addresses by DNS alone. Unlike getaddrinfo it can be cancelled and occupies no thread. */
 export async function resolveHost(host: string, signal: AbortSignal, servers?: string[]): Promise<string[]> {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 })
   if (servers) resolver.setServers(servers)
@@ -318,7 +293,6 @@ interface Answer {
   body: Uint8Array
 }
 
-/** Sends one GET over a new connection. */
 async function get(
   url: URL,
   options: { accept: string; maxBytes: number; signal: AbortSignal; connect?: buildConnector.connector },
@@ -364,9 +338,7 @@ async function jsonBody(answer: Answer): Promise<Uint8Array> {
   return decompress(answer.body, single(answer, 'content-encoding')?.toLowerCase() ?? 'identity')
 }
 
-/**
- * Decompresses a body: some servers compress despite the request not to. Only a single encoding is accepted.
- */
+/** Decompresses a body with one encoding: some servers compress despite the request not to. */
 async function decompress(body: Uint8Array, encoding: string): Promise<Uint8Array> {
   const limit = { maxOutputLength: MAX_BYTES }
   switch (encoding) {

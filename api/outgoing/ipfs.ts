@@ -21,10 +21,7 @@ const SHA2_256 = 0x12
 const DAG_PB = 0x70
 const RAW = 0x55
 
-/**
- * Loads the packages that read IPFS. Rejects if these optional dependencies are not installed. A process that
- * needs them calls this at its start.
- */
+/** Loads the optional packages that read IPFS, at the start. Rejects if they are not installed. */
 export async function loadIpfs() {
   const [{ CarBlockIterator }, { exporter }, { CID }] = await Promise.all([
     import('@ipld/car/iterator'),
@@ -83,9 +80,8 @@ function hex(digest: Uint8Array): string {
 
 /**
  * Returns the bytes of the file at a path from a CAR (https://ipld.io/specs/transport/car/carv1) that anyone
- * may have made: every block is checked against its hash, and only blocks linked from the root are read.
- * Throws an Error if the file is incomplete, larger than `maxBytes`, not a file, or needs more blocks than
- * permitted.
+ * may have made: blocks are checked against their hashes, and read only if linked from the root. Throws an
+ * Error if it is incomplete, larger than `maxBytes`, not a file, or needs too many blocks.
  */
 export async function documentOfCar(
   car: Uint8Array,
@@ -102,10 +98,7 @@ export async function documentOfCar(
     return exporter(cid, store)
   }
 
-  /**
-   * Finds the link of this name in a directory. For a sharded directory a gateway sends only the shards on
-   * the path to the entry, so all received shards are searched.
-   */
+  /** Finds a name in a directory. Gateways send only the shards on its path, so all received are searched. */
   async function find(cid: CID, name: string, depth: number): Promise<CID | undefined> {
     const directory = await open(cid, depth)
     if (directory.type !== 'directory') return undefined

@@ -16,9 +16,8 @@ export interface SentAnswer {
 }
 
 /**
- * Posts to addresses that others name, by the rules of docs/spec/trust.md 3: https on port 443 of a host all
- * of whose addresses are public, checked for each connection before a byte is sent. Redirects are not
- * followed. Hosts that the operator names are exempt, and may use http.
+ * Posts to addresses that others name, by docs/spec/trust.md 3: https on port 443 of hosts with public
+ * addresses only, checked for each connection, without redirects. Hosts of the operator are exempt.
  */
 export class SafeSender {
   private readonly open: Agent
@@ -112,7 +111,6 @@ export class SafeSender {
   }
 }
 
-/** Checks each connection separately, as it is made. */
 function publicConnector(world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'>): buildConnector.connector {
   return (options, callback) => {
     const late = new AbortController()
