@@ -16,10 +16,7 @@ export const needsOperator = (reason: string) => reason.endsWith(NEW_LOG)
 
 /** Source of the log's key: the setting LOG_KEY, or a key that the first process generates and stores. */
 export class KeySource {
-  /**
-   * @param given key in the setting LOG_KEY; undefined to generate a key
-   * @param origin origin of the log, if its key is generated
-   */
+  /** @param origin origin of the log, if its key is generated */
   constructor(
     private readonly given: SignerKey | undefined,
     private readonly origin: string,

@@ -1,6 +1,5 @@
 import { TILE_WIDTH } from '../../src/tlog'
 
-/** Number of bytes of a hash. */
 export const HASH_BYTES = 32
 /** Number of bits of the keys of the first tile: on average, four of its 256 hashes share a key. */
 const FIRST_BITS = 6
@@ -11,10 +10,9 @@ const keyAt = (hashes: Buffer, at: number, bits: number) =>
   2 ** bits + (hashes.readUInt32BE(at * HASH_BYTES) >>> (32 - bits))
 
 /**
- * Keys of the 256 hashes of a tile of level 0, by which an index finds the tile. A key is a 1 bit followed by
- * the first bits of a hash. Whenever the number of tiles doubles, the keys of further tiles have one more
- * bit, so that on average four hashes share a key at any size of the tree. The index has a quarter of the
- * size of one with a key per hash, and a search compares about four hashes per number of bits.
+ * Keys of the hashes of a tile of level 0, by which an index finds the tile: a 1 bit, and the first bits of a
+ * hash, one more whenever the number of tiles doubles, so that on average four hashes share a key. The
+ * index has a quarter of the size of one with a key per hash.
  */
 export function keysOf(hashes: Uint8Array, tile: number): number[] {
   // log2 is not exact for large numbers; Math.clz32 is.

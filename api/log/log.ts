@@ -63,7 +63,6 @@ export class SignatureLog {
     this.writer = new LogWriter({ store: this.store, clock, refusal, reason: this.closedBy })
   }
 
-  /** Commits the entry of a signature (LogWriter.append). */
   readonly append: LogWriter['append'] = (...given) => this.writer.append(...given)
 
   start(): void {
@@ -96,9 +95,8 @@ export class SignatureLog {
     stopped ?? (this.sequencer.problem || 'no API process has confirmed its state yet.')
 
   /**
-   * Returns the verifier key of the log as text, and the policy of its readers, which names it. Witnesses
-   * have their https URLs: a URL with http or a password is for this service only. Throws an
-   * UnavailableError if the setting LOG_KEY, which has the key, is missing.
+   * Returns the verifier key, and the policy that names it, with https URLs of witnesses: one with http or a
+   * password is for this service only. Throws an UnavailableError if LOG_KEY is missing.
    */
   async verifier({ key: text }: LogState): Promise<{ key: string; policy: string }> {
     const key = this.given ?? (text === null ? undefined : await parseSignerKey(text))
@@ -114,9 +112,8 @@ export class SignatureLog {
   }
 
   /**
-   * Returns the proof that a leaf is in the published tree (c2sp.org/tlog-proof). Throws a RecordsError if
-   * the leaf is unknown or not yet in the tree.
-   * @param store store that reads within the share of the client
+   * Returns the proof of a leaf in the published tree (c2sp.org/tlog-proof). Throws a RecordsError.
+   * @param store reads within the share of the client
    */
   async proof(leaf: Uint8Array, store: LogStore): Promise<string> {
     const place = this.existing(await store.find(leaf))
@@ -148,16 +145,12 @@ export class SignatureLog {
     return formatProof({ index, hashes: proof }, checkpoint.note)
   }
 
-  /** True if the published tree has a tile. */
   async has({ level, index, width }: Tile): Promise<boolean> {
     const { publishedSize } = await this.state()
     return (index * TILE_WIDTH + width) * TILE_WIDTH ** (level === 'entries' ? 0 : level) <= publishedSize
   }
 
-  /**
-   * Registers the metrics of this process. Metrics of the database are registered separately, because they
-   * are equal in all processes.
-   */
+  /** Registers the metrics of this process, without those of the database, which all processes share. */
   register(registry: Registry): void {
     const { writer, witnesses } = this
     registerFigures(registry, [
@@ -181,10 +174,7 @@ export class SignatureLog {
     ])
   }
 
-  /**
-   * Registers the metrics of the log in the database. For a process that refuses its tree, the log is closed.
-   * Returns a function that updates them.
-   */
+  /** Registers the metrics of the database, and returns a function that updates them. */
   registerState(registry: Registry): () => Promise<void> {
     const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] })
     const size = gauge('geospatial_log_size', 'Entries in the tree of the transparency log')

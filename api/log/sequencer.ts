@@ -34,10 +34,7 @@ export interface SequencerOptions {
   /** Time after which the lease of a process that does not renew it expires, and interval of the renewals. */
   leaseMs: number
   renewMs: number
-  /**
-   * Time for which entries are accepted without a renewal. It exceeds the lease, so that a failover does not
-   * interrupt signing.
-   */
+  /** Time without a renewal for which entries are accepted: above the lease, to outlast a failover. */
   openMs: number
   /** Interval between requests to witnesses that did not cosign the last checkpoint. */
   retryMs: number
@@ -49,15 +46,11 @@ const USUAL: SequencerOptions = {
   openMs: 30_000,
   retryMs: 5_000,
 }
-/**
- * Maximum number of bytes of entries per step, about 8,000 entries. It is halved while steps fail, for
- * example because of a time limit.
- */
+/** Bytes of entries per step, about 8,000 entries; halved while steps fail, for example by a time limit. */
 const STEP_BYTES = { most: 5_000_000, least: 150_000 }
 
 const REMEDY = `The database was restored from an older backup or lost commits. Restore a newer state, or ${NEW_LOG}`
 
-/** Right edge of the tree and its partial bundle, in memory. */
 interface Tree {
   edge: TreeEdge
   /** Entries of the partial bundle, and the groups that have them. */
@@ -67,11 +60,10 @@ interface Tree {
 type PlacedGroup = Group & { position: number }
 
 /**
- * Assigns positions in the tree to entries, and signs checkpoints. Every API process has a sequencer, of
- * which only the one with the lease works. Safety does not depend on the lease: a step applies only to the
- * tree on which it was computed. Entries are accepted once the process with the lease has confirmed with the
- * witnesses that no larger tree exists. A promoted replica or a restored backup counts as another server
- * (`log_here`), for which this must be confirmed again.
+ * Assigns positions to entries, and signs checkpoints, in the process with the lease. Safety does not depend
+ * on the lease: a step applies only to the tree on which it was computed. Entries are accepted once
+ * witnesses have confirmed that no larger tree exists, again on another server (`log_here`), such as a
+ * promoted replica or a restored backup.
  */
 export class Sequencer {
   private readonly holder = `${hostname()}/${process.pid}/${randomBytes(6).toString('hex')}`
@@ -91,14 +83,10 @@ export class Sequencer {
   /** Last checkpoint that this process has published, with its cosignatures. */
   private published: string | undefined
   private cosigning: Promise<void> | undefined
-  /** Time of the last request to the witnesses. */
   private cosignedAt = -Infinity
   /** Last checkpoint for which witnesses were asked, and the time after which they may be asked again. */
   private asked = { checkpoint: '', again: Infinity }
-  /**
-   * Reason why the tree in the database is not the one that this process knows, or has another key. Nothing
-   * is signed then, even if another process has the lease and accepts entries.
-   */
+  /** Reason why this process does not accept the tree or the key of the database. It then signs nothing. */
   contradiction: string | undefined
   /** Reason why this process makes no progress; empty while it does. */
   problem = ''
@@ -151,9 +139,9 @@ export class Sequencer {
   }
 
   /**
-   * Renews the lease if it is due, appends pending entries, and asks for cosignatures. Returns true if more
-   * entries may be pending. Entries that arrive faster than steps append them delay neither the renewal nor
-   * the witnesses.
+   * Renews the lease, appends entries, and asks for cosignatures. Returns true if more entries may be
+   * pending.
+   * A flood of entries delays neither the renewal nor the witnesses.
    */
   private async tick(): Promise<boolean> {
     this.key ??= await this.source.open(this.store)
@@ -213,10 +201,7 @@ export class Sequencer {
     return undefined
   }
 
-  /**
-   * Asks the witnesses whether they know a larger tree. Throws an Error if a witness does, or if too few
-   * respond.
-   */
+  /** Asks the witnesses for a larger tree. Throws an Error if one knows one, or too few respond. */
   private async confirm(state: LogState): Promise<void> {
     const { checkpoint, size } = state
     const signed = await this.signed(parseCheckpoint(checkpoint))

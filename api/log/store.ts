@@ -7,10 +7,8 @@ import { HASH_BYTES, keysOf, keysOfHash } from './leaf-keys'
 
 const decompress = promisify(gunzip)
 
-/** Store for reads of clients, each within the share of its client. */
 type Reader = Pick<Store, 'run' | 'runOnPrimary'>
 
-/** State of the tree and its checkpoints in the database. */
 export interface LogState {
   origin: string
   /** Signer key as text; null if it is in the setting LOG_KEY. */
@@ -23,7 +21,6 @@ export interface LogState {
   publishedSize: number
   /** Reason why the log signs nothing; null if it signs. */
   stopped: string | null
-  /** True if entries are accepted. */
   open: boolean
   /** Server, timeline and database that returned the state. */
   here: string
@@ -31,16 +28,12 @@ export interface LogState {
 
 /** Changes of one step of the sequencer: the next entries of the tree. */
 export interface Step {
-  /** Tree before and after the step. */
   old: { size: number; root: Uint8Array }
   head: { size: number; root: Uint8Array }
   checkpoint: string
   /** True if the checkpoint is published at once, because the policy has no witness. */
   publish: boolean
-  /**
-   * SHA-256 of the entries and leaf hashes of all these groups, by ascending id: a restored database may have
-   * other groups.
-   */
+  /** SHA-256 of all these groups by id: a restored database may have other groups. */
   content: Uint8Array
   /** Groups whose entries are all in full bundles now. */
   bundled: readonly number[]
@@ -86,9 +79,8 @@ const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, p
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
 
 /**
- * SQL statements of the log. All but those of readers run on the primary. The store has three connections:
- * one each for signatures, the sequencer and reads of the state. Reads of clients use other connections
- * (`of`).
+ * SQL of the log, on the primary, with one connection each for signatures, the sequencer and reads of the
+ * state. Clients read with other connections (`of`).
  */
 export class LogStore {
   private readonly config = apiConnections(3, {})
@@ -120,7 +112,6 @@ export class LogStore {
       : this.query<Row>(text, values)
   }
 
-  /** Creates the log if it does not exist. */
   async create(log: {
     origin: string
     key: string | null
@@ -140,8 +131,7 @@ export class LogStore {
   }
 
   /**
-   * Stores a group of entries with their leaf hashes, and returns the origin of the log. Returns undefined,
-   * and stores nothing, if the log is not open.
+   * Stores a group of entries, and returns the log's origin; undefined, and nothing stored, if it is closed.
    */
   async append(entries: readonly Uint8Array[], leaves: readonly Uint8Array[]): Promise<string | undefined> {
     const [row] = await this.query<{ origin: string | null }>('SELECT log_append($1, $2) AS origin', [
@@ -152,13 +142,12 @@ export class LogStore {
   }
 
   /**
-   * Acquires or renews the lease of the sequencer. Returns the state, with `held` set if this process has the
-   * lease.
-   * @param confirmed server on which this process has confirmed that the log is not a restored backup. On
-   *   that server, entries are accepted for `openSeconds`.
-   * @param opening state that was read before the confirmation, to open the log after it. Only the reason in
-   *   that state is deleted, and only if no other process has had the lease since: a later reason is newer
-   *   than the confirmation. A renewal deletes no reason.
+   * Acquires or renews the lease of the sequencer. `held` is true if this process has it.
+   * @param confirmed server on which this process has confirmed that the log is not a restored backup. On it,
+   *   entries are accepted for `openSeconds`.
+   * @param opening state before the confirmation, to open the log after it. Only the reason in that state is
+   *   deleted, and only if no other process has had the lease since: a later reason is newer than the
+   *   confirmation. A renewal deletes no reason.
    */
   async claim(
     holder: string,
@@ -181,7 +170,6 @@ export class LogStore {
     return row
   }
 
-  /** Closes the log for new entries, and stores the reason. */
   async stop(holder: string, reason: string): Promise<void> {
     await this.query(
       `UPDATE log_state SET stopped = $2, open_until = '-infinity' WHERE holder = $1 AND
@@ -215,7 +203,7 @@ export class LogStore {
 
   /**
    * Applies a step in one statement. Returns false and changes nothing if the tree or an entry has changed or
-   * the lease was lost. Therefore, every position has exactly one entry, even after a failure or a restore.
+   * the lease was lost, so that every position has exactly one entry, even after a failure or a restore.
    */
   async apply(holder: string, step: Step): Promise<boolean> {
     const { old, head, checkpoint, publish, content, bundled, placed, bundles, tiles } = step
@@ -278,10 +266,7 @@ export class LogStore {
     )
   }
 
-  /**
-   * Returns the published checkpoint, and the place of a leaf in the tree. Returns undefined if there is no
-   * log yet.
-   */
+  /** Returns the published checkpoint and the place of a leaf; undefined if there is no log yet. */
   async find(leaf: Uint8Array): Promise<Place | undefined> {
     // One statement, and thus one snapshot, because entries move to tiles. Groups are read only if no tile
     // has the leaf. A hash that begins within a leaf matches no entry.
@@ -303,7 +288,6 @@ export class LogStore {
     return place
   }
 
-  /** Returns the number of entries that have no position yet. */
   async backlog(): Promise<number> {
     const [row] = await this.query<{ entries: number }>(
       `SELECT coalesce(sum(${ENTRIES}), 0)::float8 AS entries FROM log_group WHERE position IS NULL`,

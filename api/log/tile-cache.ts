@@ -2,10 +2,7 @@ import type { Tile } from '../../src/tlog'
 import { Cache } from '../http/cache'
 import { HASH_BYTES } from './leaf-keys'
 
-/**
- * Cache of the tiles that proofs have read. A tile only grows, so its cached hashes stay valid. When the
- * database changes, the caller clears the cache.
- */
+/** Tiles that proofs have read. A tile only grows; clear the cache when the database changes. */
 export class TileCache {
   private readonly tiles = new Cache<Uint8Array>('log tiles')
 
@@ -22,7 +19,6 @@ export class TileCache {
     return found.map((hashes) => hashes ?? read[next++]!)
   }
 
-  /** Adds the hashes of a tile unless the cache has them. */
   add(tile: Tile, hashes: Uint8Array): void {
     if (!this.find(tile)) this.tiles.set(keyOf(tile), hashes)
   }

@@ -13,29 +13,20 @@ import {
 import type { SafeSender } from '../outgoing'
 import type { LogStore } from './store'
 
-/** Time limit for the response of a witness, in milliseconds. */
 const ANSWER_MS = 2_000
 /** Maximum number of bytes of a response: a few signature lines. */
 const MAX_ANSWER_BYTES = 16_384
 
-/**
- * Response of a witness: a cosignature; `ahead`, the reason, if the witness knows a tree that this tree does
- * not contain; or `failure`, the reason why there is no cosignature.
- */
+/** Response of a witness. `ahead` and `failure` are reasons; `ahead` if it knows another tree. */
 type Response = { cosignature: NoteSignature } | { ahead: string } | { failure: string }
 
-/** Result of asking all witnesses for cosignatures of a checkpoint. */
 export interface Round {
   /** Checkpoint with all cosignatures received so far. */
   checkpoint: string
-  /** True if every witness cosigned. */
   isComplete: boolean
-  /**
-   * True if every quorum includes a witness that responded. Then no reader trusts a tree that this process
-   * does not know.
-   */
+  /** True if every quorum includes a witness that responded, so that no reader trusts an unknown tree. */
   isConfirmed: boolean
-  /** Reason why this log differs from the one that a witness knows; undefined if no witness contradicts. */
+  /** Reason why this log differs from the one that a witness knows. */
   ahead: string | undefined
   /** Witnesses that did not cosign, with the reason. */
   failures: readonly { witness: string; reason: string }[]

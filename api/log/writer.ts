@@ -14,21 +14,12 @@ export interface LogClaim {
   by: number
 }
 
-/**
- * Maximum number of entries and of their bytes per statement. A thousand entries of answers have 0.6 MB.
- * Readers of a bundle read its groups as a whole: a thousand of the longest entries had 65 MB, and took 5 s.
- */
+/** Limits of a statement. A bundle reads whole groups: a thousand of the longest entries, 65 MB, took 5 s. */
 const AT_ONCE = { entries: 1_000, bytes: 1_000_000 }
-/**
- * Maximum time in milliseconds that an entry waits until the log accepts entries, at the start or after a
- * failover.
- */
+/** Milliseconds that an entry waits for the log to open, at the start or after a failover. */
 const OPEN_PATIENCE_MS = 4_000
 const LOOK_EVERY_MS = 100
-/**
- * Milliseconds after which waiting answers are checked again: the log publishes signatures, so an answer that
- * is no longer valid must not be committed.
- */
+/** Milliseconds after which waiting answers are checked again, because the log publishes them. */
 const CHECK_EVERY_MS = 1_000
 
 export interface WriterParts {
@@ -37,9 +28,7 @@ export interface WriterParts {
   clock: () => number
   /** Returns the reason why this process commits no entry, whatever the database accepts. */
   refusal: () => string | undefined
-  /**
-   * Returns the reason why no entry is accepted, worded for clients. `stopped` is the reason in the database.
-   */
+  /** Returns the reason for clients. `stopped` is the one in the database. */
   reason: (stopped: string | null | undefined) => string
 }
 
@@ -48,9 +37,9 @@ interface Waiting {
   leaf: Uint8Array
   /** Rejects if the answer must not be published any more. */
   stillValid: () => Promise<void>
-  /** Time of `performance.now()` at which the answer was checked last */
+  /** `performance.now()` at the last check */
   checkedAt: number
-  /** Time of `performance.now()` until which the entry waits for a log that accepts entries */
+  /** `performance.now()` until which the entry waits for a log that accepts entries */
   until: number
   resolve: (origin: string) => void
   reject: (error: Error) => void
@@ -58,9 +47,8 @@ interface Waiting {
 
 /**
  * Commits the entry of a signature before the signature leaves the process. Entries of one turn of the event
- * loop, and those that arrive while a statement runs, are committed together, so that no entry waits for a
- * timer. With a second statement at the same time, groups were smaller by a third and answers cost more
- * processor time, but were not faster.
+ * loop, and those that arrive while a statement runs, are committed together: no entry waits for a timer.
+ * A second statement at a time made groups a third smaller and answers costlier, not faster.
  */
 export class LogWriter {
   private queue: Waiting[] = []
@@ -69,10 +57,7 @@ export class LogWriter {
 
   constructor(private readonly parts: WriterParts) {}
 
-  /**
-   * Commits an entry. Throws an UnavailableError or the error of `stillValid`, after which the signature must
-   * not leave the process.
-   */
+  /** Commits an entry. If it throws, the signature must not leave the process. */
   async append(entry: Omit<Entry, 'time'>, stillValid = async (): Promise<void> => {}): Promise<LogClaim> {
     const time = Math.floor(this.parts.clock() / 1000)
     const bytes = encodeEntry({ ...entry, time })
@@ -135,10 +120,7 @@ export class LogWriter {
   }
 }
 
-/**
- * Returns the entries whose answers may be published: those that have waited are checked again. Rejects the
- * others, also if a check takes so long that it would hold up the log.
- */
+/** Returns the entries that may be published, checked again after a wait. Rejects those checked too late. */
 async function checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
   const recent = performance.now() - CHECK_EVERY_MS
   const due = waiting.filter(({ checkedAt }) => checkedAt <= recent)

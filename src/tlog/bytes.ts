@@ -44,9 +44,8 @@ export function fromHex(field: string, text: string, size = HASH_SIZE): Bytes {
 }
 
 /**
- * Writes the bytes of lower-case hex, which `text` has from `start` to its end, into `bytes` at `at`. Throws
- * a TlogError that names the field unless they are `size` bytes. Each signature encodes an entry: parseInt of
- * each byte took 30 µs per entry, and an array with a regular expression per field 20 µs.
+ * Writes lower-case hex from `start` of a text into `size` bytes at `at`. Throws a TlogError that names the
+ * field. Each signature encodes an entry: parseInt of each byte took 30 µs per entry.
  */
 export function writeHex(
   field: string,
@@ -75,10 +74,7 @@ export function toBase64(bytes: Uint8Array): string {
 /** Canonical base64: padded, and with zeros in the bits that no byte uses (RFC 4648, sections 3.5 and 4). */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$/
 
-/**
- * Parses canonical base64 that encodes `size` bytes; any number if it is undefined. Throws a TlogError that
- * names the field.
- */
+/** Parses canonical base64, of `size` bytes if given. Throws a TlogError that names the field. */
 export function fromBase64(field: string, text: string, size?: number): Bytes {
   const bytes = BASE64.test(text) ? Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)) : undefined
   if (!bytes || (size !== undefined && bytes.length !== size))

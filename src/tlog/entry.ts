@@ -3,30 +3,20 @@ import { fromBigEndian, toHex, writeBigEndian, writeHex, type Bytes } from './by
 import { TlogError } from './error'
 import { MAX_ENTRY_BYTES } from './tiles'
 
-/**
- * Kinds of signatures, by the number in an entry. Refusals are not logged: they are not signed, so an entry
- * about one would prove nothing.
- */
+/** Kinds of signatures. Refusals are not signed, so an entry about one would prove nothing. */
 export const ENTRY_KINDS = { answer: 1, batch: 2, resigned: 3, quorum: 4 } as const
 export type EntryKind = keyof typeof ENTRY_KINDS
 
-/**
- * Seconds from the time of an entry to `log.by` of its answer, the time by which the log includes it. A
- * client encodes the entry again with the time `by - INCLUSION_SECONDS`.
- */
+/** Seconds from an entry's time to `log.by`. Clients encode the entry with `by - INCLUSION_SECONDS`. */
 export const INCLUSION_SECONDS = 60
 
-/**
- * Typed data of a signature (EIP-712), by the number in an entry: a layout of EAS or its proxy, or
- * GeoQuorum's.
- */
+/** Typed data of a signature (EIP-712): a layout of EAS or its proxy, or GeoQuorum's. */
 export const ENTRY_LAYOUTS = { legacy: 1, v1: 2, v2: 3, proxy: 4, quorum: 5 } as const
 export type EntryLayout = keyof typeof ENTRY_LAYOUTS
 
 /**
- * A signature of the service as the log records it. An entry has all fields that its EIP-712 digest is
- * computed from, so that it cannot name a digest of other content. Hex has the prefix 0x and is lower-case.
- * `data` names inputs only by reference: an entry contains no coordinates, texts or salts.
+ * A signature as the log records it, with all fields of its EIP-712 digest, so that it cannot name another
+ * digest. Hex is lower-case, with 0x. `data` names inputs by reference: no coordinates, texts or salts.
  */
 export interface Entry extends Record<NumberField, number>, Record<HexField, string> {
   kind: EntryKind

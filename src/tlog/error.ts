@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/**
- * Error for text, bytes or numbers that a format of the log does not allow. `field` names the rejected part.
- */
+/** Error for what a format of the log does not allow. `field` names the rejected part. */
 export class TlogError extends Error {
   override name = 'TlogError'
 

@@ -59,10 +59,7 @@ async function faultOf<Result>(kind: LogFaultKind, work: () => Result | Promise<
   }
 }
 
-/**
- * Maximum number of bundles, and of bytes of their entries, that stay in memory until the tree is verified.
- * Further bundles are read a second time.
- */
+/** Bundles, and their bytes, kept until the tree is verified. Further bundles are read a second time. */
 const KEPT_BUNDLES = 64
 const KEPT_BYTES = 8_000_000
 
@@ -88,10 +85,7 @@ async function openCheckpoint(text: string, policy: Policy): Promise<Seen> {
   return { checkpoint, ...signers }
 }
 
-/**
- * Parses a checkpoint from another source than the log, and verifies that a log of the policy signed it.
- * Cosignatures are not verified: the source may have added any. Throws a LogFault.
- */
+/** Parses a checkpoint that a log of the policy signed, without verifying cosignatures. Throws a LogFault. */
 export async function openSigned(text: string, policy: Policy): Promise<Checkpoint> {
   const checkpoint = await faultOf('format', () => parseCheckpoint(text))
   await faultOf('signature', () => signersOf(checkpoint, { ...policy, witnesses: new Map() }))
@@ -112,8 +106,8 @@ export async function openProof(
 }
 
 /**
- * State of an entry that a log must include by `by`, in Unix seconds. `proof` is the log's proof; undefined
- * if there is none. Throws a LogFault if the proof is not valid, or the time has passed without a proof.
+ * State of an entry that a log must include by `by`, in Unix seconds. Throws a LogFault if the proof is not
+ * valid, or the time has passed without one.
  */
 export async function inclusionOf(
   { leaf, by, proof }: { leaf: Uint8Array; by: number; proof: string | undefined },
@@ -134,8 +128,9 @@ export async function inclusionOf(
 }
 
 /**
- * Reader of a whole log that verifies every step: signatures, cosignatures by the policy, each entry against
- * the tree, and each tree against the last one. Start with `advance`, and with `resume` after a restart.
+ * Reader of a whole log that verifies signatures, cosignatures, and each entry and tree against the last
+ * tree.
+ * Start with `advance`, and with `resume` after a restart.
  */
 export class LogFollower {
   #edge = new TreeEdge()
@@ -152,8 +147,8 @@ export class LogFollower {
   }
 
   /**
-   * Continues at a checkpoint that `last` returned earlier. Throws a LogFault if the log's tiles no longer
-   * match that checkpoint, with the log's current checkpoint as evidence if it can be read.
+   * Continues at a checkpoint of `last`. Throws a LogFault if the tiles no longer match it, with the log's
+   * current checkpoint as evidence if it can be read.
    */
   async resume(note: string): Promise<void> {
     const checkpoint = await faultOf('format', () => parseCheckpoint(note))
@@ -173,9 +168,9 @@ export class LogFollower {
   }
 
   /**
-   * Reads the checkpoint and all new entries. Once the tree is verified, calls `onEntries` for each bundle,
-   * with the index of its first entry. Throws a LogFault, or an error of `onEntries`, and then stays at the
-   * last checkpoint: the next call passes the entries again.
+   * Reads the checkpoint and all new entries, and passes each bundle to `onEntries` once the tree is
+   * verified.
+   * Throws a LogFault or an error of `onEntries`, and then stays at the last checkpoint.
    */
   async advance(
     onEntries: (entries: readonly Uint8Array[], index: number) => Promise<void> | void,
@@ -220,7 +215,6 @@ export class LogFollower {
     return seen
   }
 
-  /** Throws a LogFault if a checkpoint contradicts the last one. */
   #compareSize({ checkpoint }: Seen): void {
     const fault = this.#last && contradiction(this.#last.checkpoint, checkpoint)
     if (fault) throw fault
@@ -237,10 +231,7 @@ export class LogFollower {
     }
   }
 
-  /**
-   * Compares a checkpoint from another source with the tree of the last checkpoint. Throws a LogFault if the
-   * log signed both and neither tree contains the other.
-   */
+  /** Compares a checkpoint from another source. Throws a LogFault if neither tree contains the other. */
   async compare(text: string): Promise<void> {
     const other = await openSigned(text, this.policy)
     const { checkpoint } = this.#last!
@@ -254,10 +245,7 @@ export class LogFollower {
     if (!verifyConsistency(other, checkpoint, proof)) throw forkOf(other.size, size, evidence)
   }
 
-  /**
-   * Returns the fault of the tiles of a tree: a fork if they prove that it does not contain the last one.
-   * Undefined if they are those of a tree that contains it.
-   */
+  /** Fault of the tiles of a tree: a fork if they prove that it does not contain the last one. */
   async #treeFault(last: Checkpoint | undefined, checkpoint: Checkpoint): Promise<LogFault | undefined> {
     const { size } = checkpoint
     const found = await withTiles(this.#tiles, size, (read) => ({
@@ -277,10 +265,7 @@ export class LogFollower {
     return entries.slice(0, tile.width)
   }
 
-  /**
-   * Content and width of a tile. Reads the full tile if the partial one has been deleted
-   * (c2sp.org/tlog-tiles).
-   */
+  /** Content and width of a tile; the full tile if the partial one was deleted (c2sp.org/tlog-tiles). */
   async #partial(tile: Tile): Promise<[content: Uint8Array, width: number]> {
     const content = await this.files(tilePath(tile))
     if (content) return [content, tile.width]

@@ -23,8 +23,7 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
 }
 
 /**
- * Source of hashes: MTH(D[index * 2^height : (index + 1) * 2^height]) of RFC 6962, 2.1, for a complete
- * subtree within the tree.
+ * Source of hashes of complete subtrees: MTH(D[index * 2^height : (index + 1) * 2^height]) of RFC 6962, 2.1.
  */
 export type HashReader = (height: number, index: number) => Uint8Array
 
@@ -68,10 +67,7 @@ export function inclusionProof(read: HashReader, index: number, size: number): U
   return proof
 }
 
-/**
- * Consistency proof from the tree of `oldSize` to that of `size` (RFC 6962, 2.1.2). Empty if the sizes are
- * equal or the old tree is empty.
- */
+/** Consistency proof (RFC 6962, 2.1.2); empty if the sizes are equal or the old tree is empty. */
 export function consistencyProof(read: HashReader, oldSize: number, size: number): Uint8Array[] {
   if (!(oldSize >= 0 && oldSize <= size)) throw new TlogError('old size', `a number from 0 to ${size}`)
   if (oldSize === 0 || oldSize === size) return []
@@ -92,10 +88,7 @@ export function consistencyProof(read: HashReader, oldSize: number, size: number
   return proof
 }
 
-/**
- * Root that follows from a leaf and its inclusion proof (RFC 9162, 2.1.3.2). Undefined if the proof does not
- * have the number of hashes that belongs to the index and the size.
- */
+/** Root by an inclusion proof (RFC 9162, 2.1.3.2); undefined for another number of hashes. */
 function rootOfInclusion(
   leaf: Uint8Array,
   index: number,
@@ -132,10 +125,7 @@ export interface TreeHead {
   root: Uint8Array
 }
 
-/**
- * True if the proof shows that the first entries of the new tree are those of the old one (RFC 9162,
- * 2.1.4.2). The proof is empty if the old tree is empty or the sizes are equal.
- */
+/** True if the new tree begins with the old one by this proof (RFC 9162, 2.1.4.2). */
 export function verifyConsistency(old: TreeHead, head: TreeHead, proof: readonly Uint8Array[]): boolean {
   if (old.size > head.size) return false
   if (old.size === head.size) return proof.length === 0 && equal(old.root, head.root)

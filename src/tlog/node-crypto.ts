@@ -9,10 +9,7 @@ export interface NodeCrypto {
   verify: (algorithm: null, data: Uint8Array, key: object, signature: Uint8Array) => boolean
 }
 
-/**
- * The module node:crypto in Node, Bun and Deno; undefined in browsers. The import is hidden from bundlers.
- * The module hashes and signs synchronously, much faster than JavaScript and WebCrypto.
- */
+/** node:crypto in Node, Bun and Deno, hidden from bundlers: much faster than JavaScript and WebCrypto. */
 export const nodeCrypto = (
   globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } }
 ).process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined

@@ -66,10 +66,7 @@ const cosigned = (text: string, time: number) => concat(`cosignature/v1\ntime ${
 /** Number of bytes of the time in a cosignature. */
 const TIME_SIZE = 8
 
-/**
- * Signs a note's text. A witness's key produces a cosignature with `time` in Unix seconds, a log's key a
- * plain signature without a time.
- */
+/** Signs a note's text. A witness's key states `time` in Unix seconds; a log's key does not. */
 export async function signNote(text: string, key: SignerKey, time = 0): Promise<NoteSignature> {
   const { name, id, type, seed } = key
   const bytes =
@@ -93,8 +90,8 @@ async function isSignatureOf(text: string, { bytes }: NoteSignature, key: Verifi
 }
 
 /**
- * Returns the note's signature by a key; undefined if it has none. Ignores signatures of other keys. Throws a
- * TlogError if a signature that names the key is not valid (c2sp.org/signed-note).
+ * Returns the signature by a key; undefined if there is none. Throws a TlogError if one of this key is not
+ * valid (c2sp.org/signed-note).
  */
 export async function signatureBy(note: Note, key: VerifierKey): Promise<NoteSignature | undefined> {
   const own = note.signatures.filter(({ name, id }) => name === key.name && id === key.id)

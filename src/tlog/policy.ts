@@ -10,9 +10,7 @@ export interface PolicyKey {
   url?: string | undefined
 }
 
-/**
- * Policy: the trusted logs, and the witnesses that must have cosigned a checkpoint (c2sp.org/tlog-policy).
- */
+/** The trusted logs, and the witnesses that must have cosigned a checkpoint (c2sp.org/tlog-policy). */
 export interface Policy {
   logs: PolicyKey[]
   /** Witnesses by their name in the policy. */
@@ -126,10 +124,7 @@ export interface Signers {
   isQuorum: boolean
 }
 
-/**
- * Verifies the signers of a checkpoint. Throws a TlogError if no log of the policy signed it, or if a
- * signature by a key of the policy is not valid.
- */
+/** Verifies a checkpoint. Throws a TlogError if no log of the policy signed it, or a signature is invalid. */
 export async function signersOf(checkpoint: Checkpoint, policy: Policy): Promise<Signers> {
   const { note, origin } = checkpoint
   let log: PolicyKey | undefined

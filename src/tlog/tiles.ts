@@ -9,10 +9,7 @@ const TILE_HEIGHT = 8
 /** Maximum number of bytes of an entry, because a bundle stores its length in 16 bits. */
 export const MAX_ENTRY_BYTES = 65_535
 
-/**
- * Number of leaves below one hash of a level: 256 to the power of the level. It is not computed with `**`,
- * whose results differ between engines.
- */
+/** Leaves below one hash of a level: 256^level, without `**`, whose results differ between engines. */
 function leavesOf(level: number): number {
   let leaves = 1
   for (let each = 0; each < level; each++) leaves *= TILE_WIDTH
@@ -51,9 +48,7 @@ export function parseTilePath(path: string): Tile | undefined {
   return isInRange && tilePath(tile) === path ? tile : undefined
 }
 
-/**
- * Tile at an index of a level in a tree of `size` entries. Its width is 0 if the tree does not have the tile.
- */
+/** Tile at an index of a level in a tree of `size` entries. Its width is 0 if the tree lacks it. */
 export function tileOf(level: Tile['level'], index: number, size: number): Tile {
   const hashes = Math.floor(size / leavesOf(level === 'entries' ? 0 : level))
   return { level, index, width: Math.max(0, Math.min(TILE_WIDTH, hashes - index * TILE_WIDTH)) }
@@ -68,16 +63,10 @@ function foldComplete(hashes: Uint8Array, at: number, count: number): Uint8Array
   return nodeHash(foldComplete(hashes, at, half), foldComplete(hashes, at + half, half))
 }
 
-/**
- * Hashes that `foldOnce` has computed, by the bytes of their tile, indexed as a binary heap: the hash of the
- * whole tile is at 1, those of its halves are at 2 and 3.
- */
+/** Hashes of `foldOnce` by the bytes of their tile, as a binary heap: that of the whole tile is at 1. */
 const folded = new WeakMap<Uint8Array, { nodes: Uint8Array; isKnown: Uint8Array }>()
 
-/**
- * Like `foldComplete`, but computes each hash of a tile only once: many proofs read the same cached tiles,
- * and would compute up to 255 hashes per tile each.
- */
+/** Like `foldComplete`, but only once per tile: many proofs read the same cached tiles. */
 function foldOnce(hashes: Uint8Array, at: number, count: number): Uint8Array {
   if (count === 1) return hashAt(hashes, at)
   let known = folded.get(hashes)
@@ -95,10 +84,7 @@ function foldOnce(hashes: Uint8Array, at: number, count: number): Uint8Array {
   return hashAt(known.nodes, node)
 }
 
-/**
- * Tile that contains the hash of a complete subtree (HashReader), or the `count` hashes below that hash, from
- * index `at`.
- */
+/** Tile with the hash of a complete subtree, or the `count` hashes below it, from index `at`. */
 function tileWith(height: number, index: number, size: number): Tile & { at: number; count: number } {
   const level = Math.floor(height / TILE_HEIGHT)
   const count = 1 << (height % TILE_HEIGHT)
@@ -110,9 +96,8 @@ function tileWith(height: number, index: number, size: number): Tile & { at: num
 export type TileSource = (tiles: readonly Tile[]) => Promise<readonly Uint8Array[]>
 
 /**
- * Runs a computation on the hashes of a tree of `size` entries, such as `inclusionProof`, and reads all tiles
- * that it needs at once. The tiles are not trusted: compare the result with the root of a checkpoint. The
- * bytes of a tile must not change later.
+ * Runs a computation on hashes of a tree, such as `inclusionProof`, and reads all its tiles at once. They are
+ * not trusted: compare the result with a checkpoint. The bytes of a tile must not change later.
  */
 export async function withTiles<Result>(
   source: TileSource,
@@ -142,16 +127,12 @@ export async function withTiles<Result>(
   })
 }
 
-/**
- * Right edge of a tree: the last, partial tile of each level. A log needs nothing else to append entries, and
- * a monitor needs nothing else to compute the root.
- */
+/** Right edge of a tree, its partial tiles: all that is needed to append entries or compute the root. */
 export class TreeEdge {
   /** Hashes of the partial tile of each level, fewer than 256 per level. */
   readonly #levels: Uint8Array[][] = []
   #size = 0
 
-  /** Number of entries. */
   get size(): number {
     return this.#size
   }
@@ -163,10 +144,7 @@ export class TreeEdge {
     return edge
   }
 
-  /**
-   * Reads the edge of a tree of `size` entries from its tiles. The caller compares `root()` with the root of
-   * a checkpoint.
-   */
+  /** Reads the edge of a tree. The caller compares `root()` with that of a checkpoint. */
   static async read(source: TileSource, size: number): Promise<TreeEdge> {
     const edge = new TreeEdge()
     edge.#size = size
