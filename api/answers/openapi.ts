@@ -127,10 +127,7 @@ export const STATISTICS_QUERY = queryOf({
   ...groupParameters(ANSWER_DIMENSIONS, 'operation'),
 })
 
-/**
- * Reads the request for a list of answers, and the tag of its cursors. Throws a RecordsError for an invalid
- * combination.
- */
+/** Reads a request, and the tag of its cursors. Throws a RecordsError for an invalid combination. */
 export function answersRequest(
   query: typeof LIST_QUERY.static,
   accept: string | undefined,
@@ -155,7 +152,6 @@ export function answersRequest(
   }
 }
 
-/** Filter of answers by the parameters of a request. */
 export function answerFilter({
   fromTimestamp: after,
   toTimestamp: before,
@@ -199,7 +195,6 @@ const FIELDS: Readonly<Record<string, Schema>> = {
   revoked: { type: 'boolean', description: 'True if it was revoked.' },
   ...Object.fromEntries(Object.entries(PROVENANCE_FIELDS).map(([name, field]) => [name, { ...field }])),
 }
-/** Names of the fields, in their order. */
 export const ANSWER_FIELDS: readonly string[] = Object.keys(FIELDS)
 export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
   LandedAnswer: {

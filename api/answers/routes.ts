@@ -114,10 +114,7 @@ export function answersRoutes(parts: {
   }
 }
 
-/**
- * Returns the answer with this UID, the newest one if several chains have one.
- * @param given the chain as the client named it, for the error if there is none
- */
+/** Returns the newest answer with this UID. @param given the chain as the client named it, for the error */
 async function answerByUid(store: Store, uid: string, chain: string | undefined, given?: string) {
   const on = (slugs: readonly string[]) => {
     const ids = slugs.map((slug) => `${slug}-${uid.toLowerCase()}`)

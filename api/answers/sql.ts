@@ -40,10 +40,7 @@ export interface AnswerResult extends AnswerFields {
 const COLUMNS = `id, uid, chain, attester, recipient, operation, result, units, value::text AS value, input_refs,
   computed_at, timestamp, revoked, ${PROVENANCE_TEXT} AS provenance`
 
-/**
- * Reads answers in a total order. Uses the indexes (timestamp, id), (attester, timestamp), (recipient,
- * timestamp), (operation, timestamp), the index of operation names, and the GIN index of input references.
- */
+/** Reads answers in a total order, by an index of the attester, recipient, operation or input if given. */
 export function answersQuery(query: AnswerQuery): Statement {
   const { from, limit, ascending = false } = query
   const direction = ascending ? 'ASC' : 'DESC'
