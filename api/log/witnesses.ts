@@ -2,6 +2,7 @@ import {
   consistencyProof,
   formatNote,
   formatWitnessRequest,
+  isQuorum,
   parseCheckpoint,
   parseSignatures,
   signatureBy,
@@ -119,12 +120,4 @@ export class Witnesses {
       MAX_ANSWER_BYTES,
     )
   }
-}
-
-/** True if these witnesses satisfy the quorum of a policy; a policy without a quorum needs no witness. */
-function isQuorum({ quorum, groups }: Policy, names: ReadonlySet<string>): boolean {
-  const agreeing = new Set(names)
-  for (const [name, { threshold, members }] of groups)
-    if (members.filter((member) => agreeing.has(member)).length >= threshold) agreeing.add(name)
-  return quorum === undefined || agreeing.has(quorum)
 }

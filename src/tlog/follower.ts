@@ -178,7 +178,8 @@ export class LogFollower {
     const seen = await openCheckpoint(new TextDecoder().decode(await this.#file('checkpoint')), this.policy)
     const { checkpoint } = seen
     const { size } = checkpoint
-    this.#compareSize(seen)
+    const fault = this.#last && contradiction(this.#last.checkpoint, checkpoint)
+    if (fault) throw fault
     const edge = this.#edge.clone()
     const start = edge.size
     const first = Math.floor(start / TILE_WIDTH)
@@ -213,11 +214,6 @@ export class LogFollower {
     this.#edge = edge
     this.#last = seen
     return seen
-  }
-
-  #compareSize({ checkpoint }: Seen): void {
-    const fault = this.#last && contradiction(this.#last.checkpoint, checkpoint)
-    if (fault) throw fault
   }
 
   /** Returns the fault of the log's current checkpoint after the last one; undefined if it cannot be read. */

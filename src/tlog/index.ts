@@ -8,7 +8,7 @@
  *
  * This room runs in Node, Bun, Deno and browsers. It reads no clock and opens no connection.
  */
-export { fromHex, toBase64, toHex, equal as equalBytes } from './bytes'
+export { HASH_SIZE, fromHex, toBase64, toHex, equal as equalBytes } from './bytes'
 export { formatCheckpoint, parseCheckpoint, type Checkpoint } from './checkpoint'
 export {
   ENTRY_KINDS,
@@ -55,7 +55,7 @@ export {
   type Note,
   type NoteSignature,
 } from './note'
-export { formatPolicy, parsePolicy, signersOf, type Policy, type PolicyKey } from './policy'
+export { formatPolicy, isQuorum, parsePolicy, signersOf, type Policy, type PolicyKey } from './policy'
 export { formatProof, formatWitnessRequest, parseProof, parseWitnessRequest } from './proof'
 export {
   MAX_ENTRY_BYTES,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { concat, equal, fromBase64, fromBigEndian, fromHex, toBase64, toBigEndian, type Bytes } from './bytes'
+import { concat, fromBase64, fromBigEndian, fromHex, toBase64, toBigEndian, type Bytes } from './bytes'
 import { publicKeyOf } from './ed25519'
 import { TlogError } from './error'
 import { sha256 } from './sha256'
@@ -101,9 +101,4 @@ export async function signerKey(name: string, type: SignatureType, seed: Bytes):
 /** Generates a random key. */
 export function generateSignerKey(name: string, type: SignatureType): Promise<SignerKey> {
   return signerKey(name, type, crypto.getRandomValues(new Uint8Array(32)))
-}
-
-/** True if the public keys are equal, even under different names. */
-export function isSameKey(a: VerifierKey, b: VerifierKey): boolean {
-  return equal(a.publicKey, b.publicKey)
 }

@@ -49,12 +49,16 @@ export function treeRoot(read: HashReader, size: number): Uint8Array {
   return size === 0 ? EMPTY_ROOT : rangeHash(read, 0, size)
 }
 
-/** Inclusion proof of an entry in the tree of `size` entries (RFC 6962, 2.1.1), from the leaf upwards. */
-export function inclusionProof(read: HashReader, index: number, size: number): Uint8Array[] {
-  if (!(index >= 0 && index < size)) throw new TlogError('index', `a number from 0 to ${size - 1}`)
+/** Hashes next to the path from the root to a node above or at an index, from that node upwards. */
+function pathTo(
+  read: HashReader,
+  index: number,
+  size: number,
+  isNode: (start: number, end: number) => boolean,
+): { proof: Uint8Array[]; start: number } {
   const proof: Uint8Array[] = []
   let [start, end] = [0, size]
-  while (end - start > 1) {
+  while (!isNode(start, end)) {
     const middle = start + splitPoint(end - start)
     if (index < middle) {
       proof.unshift(rangeHash(read, middle, end))
@@ -64,59 +68,57 @@ export function inclusionProof(read: HashReader, index: number, size: number): U
       start = middle
     }
   }
-  return proof
+  return { proof, start }
+}
+
+/** Inclusion proof of an entry in the tree of `size` entries (RFC 6962, 2.1.1), from the leaf upwards. */
+export function inclusionProof(read: HashReader, index: number, size: number): Uint8Array[] {
+  if (!(index >= 0 && index < size)) throw new TlogError('index', `a number from 0 to ${size - 1}`)
+  return pathTo(read, index, size, (start, end) => end - start === 1).proof
 }
 
 /** Consistency proof (RFC 6962, 2.1.2); empty if the sizes are equal or the old tree is empty. */
 export function consistencyProof(read: HashReader, oldSize: number, size: number): Uint8Array[] {
   if (!(oldSize >= 0 && oldSize <= size)) throw new TlogError('old size', `a number from 0 to ${size}`)
   if (oldSize === 0 || oldSize === size) return []
-  const proof: Uint8Array[] = []
-  let [start, end] = [0, size]
-  while (end !== oldSize) {
-    const middle = start + splitPoint(end - start)
-    if (oldSize <= middle) {
-      proof.unshift(rangeHash(read, middle, end))
-      end = middle
-    } else {
-      proof.unshift(rangeHash(read, start, middle))
-      start = middle
-    }
-  }
+  const { proof, start } = pathTo(read, oldSize - 1, size, (_, end) => end === oldSize)
   // The proof omits the old root if it is a node of the new tree, because the verifier knows it.
-  if (start !== 0) proof.unshift(rangeHash(read, start, end))
-  return proof
+  return start === 0 ? proof : [rangeHash(read, start, oldSize), ...proof]
 }
 
-/** Root by an inclusion proof (RFC 9162, 2.1.3.2); undefined for another number of hashes. */
-function rootOfInclusion(
-  leaf: Uint8Array,
-  index: number,
-  size: number,
+/**
+ * Passes the hashes of a proof from a node up to the root, each with its side (RFC 9162, 2.1.3.2 and
+ * 2.1.4.2). False if the proof has another number of hashes.
+ */
+function climb(
+  node: number,
+  last: number,
   proof: readonly Uint8Array[],
-): Uint8Array | undefined {
-  if (!(index >= 0 && index < size)) return undefined
-  let [node, last, hash] = [index, size - 1, leaf]
+  pass: (sibling: Uint8Array, isLeft: boolean) => void,
+): boolean {
   for (const sibling of proof) {
-    if (last === 0) return undefined
-    if (node % 2 === 1 || node === last) {
-      hash = nodeHash(sibling, hash)
-      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)]
-    } else hash = nodeHash(hash, sibling)
+    if (last === 0) return false
+    const isLeft = node % 2 === 1 || node === last
+    pass(sibling, isLeft)
+    if (isLeft) while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)]
     ;[node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
   }
-  return last === 0 ? hash : undefined
+  return last === 0
 }
 
-/** True if the proof shows that the tree with this root has the leaf at the index. */
+/** True if the proof shows that the tree with this root has the leaf at the index (RFC 9162, 2.1.3.2). */
 export function verifyInclusion(
   leaf: Uint8Array,
   index: number,
   { size, root }: TreeHead,
   proof: readonly Uint8Array[],
 ): boolean {
-  const hash = rootOfInclusion(leaf, index, size, proof)
-  return hash !== undefined && equal(hash, root)
+  if (!(index >= 0 && index < size)) return false
+  let hash = leaf
+  const isWhole = climb(index, size - 1, proof, (sibling, isLeft) => {
+    hash = isLeft ? nodeHash(sibling, hash) : nodeHash(hash, sibling)
+  })
+  return isWhole && equal(hash, root)
 }
 
 /** Size and root of a tree. */
@@ -133,18 +135,12 @@ export function verifyConsistency(old: TreeHead, head: TreeHead, proof: readonly
   let [node, last] = [old.size - 1, head.size - 1]
   while (node % 2 === 1) [node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
   // A complete old tree is a node of the new tree, and the proof then leaves out its root.
-  const path = node === 0 ? [old.root, ...proof] : proof
-  const [first, ...rest] = path
+  const [first, ...rest] = node === 0 ? [old.root, ...proof] : proof
   if (first === undefined) return false
   let [oldHash, hash] = [first, first]
-  for (const sibling of rest) {
-    if (last === 0) return false
-    if (node % 2 === 1 || node === last) {
-      oldHash = nodeHash(sibling, oldHash)
-      hash = nodeHash(sibling, hash)
-      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)]
-    } else hash = nodeHash(hash, sibling)
-    ;[node, last] = [Math.floor(node / 2), Math.floor(last / 2)]
-  }
-  return last === 0 && equal(oldHash, old.root) && equal(hash, head.root)
+  const isWhole = climb(node, last, rest, (sibling, isLeft) => {
+    if (isLeft) oldHash = nodeHash(sibling, oldHash)
+    hash = isLeft ? nodeHash(sibling, hash) : nodeHash(hash, sibling)
+  })
+  return isWhole && equal(oldHash, old.root) && equal(hash, head.root)
 }

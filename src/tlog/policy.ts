@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+import { equal } from './bytes'
 import type { Checkpoint } from './checkpoint'
 import { TlogError } from './error'
-import { formatVerifierKey, isSameKey, parseVerifierKey, type SignatureType, type VerifierKey } from './keys'
+import { formatVerifierKey, parseVerifierKey, type SignatureType, type VerifierKey } from './keys'
 import { cosignatureTime, signatureBy } from './note'
 
 /** A log or a witness of a policy. */
@@ -21,7 +22,6 @@ export interface Policy {
   quorum: string | undefined
 }
 
-/** Reader of a policy, line by line. */
 class PolicyReader {
   readonly policy: Policy = { logs: [], witnesses: new Map(), groups: new Map(), quorum: undefined }
   /** Names of witnesses and groups that already belong to a group. */
@@ -53,7 +53,8 @@ class PolicyReader {
     }
     if (key.type !== type)
       throw this.line(type === 'ed25519' ? 'a key of signature type 1' : 'a key of signature type 4')
-    if (known.some((other) => isSameKey(other.key, key))) throw this.line('a key that no earlier line has')
+    if (known.some((other) => equal(other.key.publicKey, key.publicKey)))
+      throw this.line('a key that no earlier line has')
     return { key, url }
   }
 
@@ -136,8 +137,13 @@ export async function signersOf(checkpoint: Checkpoint, policy: Policy): Promise
     const signature = await signatureBy(note, key)
     if (signature) cosigned.set(name, cosignatureTime(signature))
   }
-  const agreeing = new Set(cosigned.keys())
-  for (const [name, { threshold, members }] of policy.groups)
+  return { log, cosigned, isQuorum: isQuorum(policy, cosigned.keys()) }
+}
+
+/** True if these witnesses satisfy the quorum of a policy; a policy without a quorum needs no witness. */
+export function isQuorum({ quorum, groups }: Policy, witnesses: Iterable<string>): boolean {
+  const agreeing = new Set(witnesses)
+  for (const [name, { threshold, members }] of groups)
     if (members.filter((member) => agreeing.has(member)).length >= threshold) agreeing.add(name)
-  return { log, cosigned, isQuorum: policy.quorum === undefined || agreeing.has(policy.quorum) }
+  return quorum === undefined || agreeing.has(quorum)
 }

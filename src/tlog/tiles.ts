@@ -95,6 +95,15 @@ function tileWith(height: number, index: number, size: number): Tile & { at: num
 /** Reads tiles in parallel. Each has `width * 32` bytes. */
 export type TileSource = (tiles: readonly Tile[]) => Promise<readonly Uint8Array[]>
 
+/** Reads tiles. Throws a TlogError if the content of one has another length. */
+async function readTiles(source: TileSource, tiles: readonly Tile[]): Promise<readonly Uint8Array[]> {
+  const contents = await source(tiles)
+  for (const [at, tile] of tiles.entries())
+    if (contents[at]?.length !== tile.width * HASH_SIZE)
+      throw new TlogError(tilePath(tile), `${tile.width} hashes, ${tile.width * HASH_SIZE} bytes`)
+  return contents
+}
+
 /**
  * Runs a computation on hashes of a tree, such as `inclusionProof`, and reads all its tiles at once. They are
  * not trusted: compare the result with a checkpoint. The bytes of a tile must not change later.
@@ -112,15 +121,8 @@ export async function withTiles<Result>(
     needed.set(`${level}/${tile}`, { level, index: tile, width })
     return EMPTY_ROOT
   })
-  const tiles = [...needed.values()]
-  const contents = await source(tiles)
-  const hashes = new Map<string, Uint8Array>()
-  for (const [at, tile] of tiles.entries()) {
-    const bytes = contents[at]
-    if (bytes?.length !== tile.width * HASH_SIZE)
-      throw new TlogError(tilePath(tile), `${tile.width} hashes, ${tile.width * HASH_SIZE} bytes`)
-    hashes.set(`${tile.level}/${tile.index}`, bytes)
-  }
+  const contents = await readTiles(source, [...needed.values()])
+  const hashes = new Map([...needed.keys()].map((name, at) => [name, contents[at]!]))
   return compute((height, index) => {
     const { level, index: tile, at, count } = tileWith(height, index, size)
     return foldOnce(hashes.get(`${level}/${tile}`)!, at, count)
@@ -154,15 +156,9 @@ export class TreeEdge {
       const hashes = Math.floor(size / leavesOf(level))
       if (hashes % TILE_WIDTH > 0) tiles.push(tileOf(level, Math.floor(hashes / TILE_WIDTH), size))
     }
-    const contents = await source(tiles)
-    for (const [at, tile] of tiles.entries()) {
-      const bytes = contents[at]
-      if (bytes?.length !== tile.width * HASH_SIZE)
-        throw new TlogError(tilePath(tile), `${tile.width} hashes, ${tile.width * HASH_SIZE} bytes`)
-      edge.#levels[tile.level as number] = Array.from({ length: tile.width }, (_, hash) =>
-        hashAt(bytes, hash),
-      )
-    }
+    const contents = await readTiles(source, tiles)
+    for (const [at, { level, width }] of tiles.entries())
+      edge.#levels[level as number] = Array.from({ length: width }, (_, hash) => hashAt(contents[at]!, hash))
     return edge
   }
 
