@@ -8,12 +8,7 @@ const MAX_URL_LENGTH = 2_048
 const CONNECTIONS_PER_HOST = 32
 const KEEP_ALIVE_MS = 4_000
 
-/** Response of a receiver. */
-export interface SentAnswer {
-  status: number
-  /** Retry-After header, unparsed. */
-  retryAfter: string | undefined
-}
+type Post = [url: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal]
 
 /**
  * Posts to addresses that others name, by docs/spec/trust.md 3: https on port 443 of hosts with public
@@ -52,27 +47,16 @@ export class SafeSender {
   }
 
   /** Posts a body, and returns once the head of the response has arrived. Throws if none arrives in time. */
-  async post(
-    text: string,
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<SentAnswer> {
-    const answer = await this.request(text, headers, body, signal)
+  async post(...given: Post): Promise<{ status: number; retryAfter: string | undefined }> {
+    const answer = await this.request(...given)
     const retryAfter = answer.headers['retry-after']
-    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal }).catch(() => {})
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: given[3] }).catch(() => {})
     return { status: answer.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
   }
 
   /** Posts a body, and returns the response as text. Throws if it is late or too large. */
-  async exchange(
-    text: string,
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-    maxBytes: number,
-  ): Promise<{ status: number; body: string }> {
-    const answer = await this.request(text, headers, body, signal)
+  async exchange(maxBytes: number, ...given: Post): Promise<{ status: number; body: string }> {
+    const answer = await this.request(...given)
     const chunks: Buffer[] = []
     let bytes = 0
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -82,23 +66,14 @@ export class SafeSender {
     return { status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }
   }
 
-  private async request(
-    text: string,
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
+  private async request(...[text, headers, body, signal]: Post): Promise<Dispatcher.ResponseData> {
     const problem = this.problemOf(text)
     if (problem) throw new Error(problem)
     const url = new URL(text)
     return (this.isPrivate(url) ? this.own : this.open).request({
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method: 'POST',
-      headers,
-      body,
-      signal,
-    } satisfies Dispatcher.RequestOptions & { origin: string })
+      ...{ origin: url.origin, path: `${url.pathname}${url.search}`, method: 'POST' as const },
+      ...{ headers, body, signal },
+    })
   }
 
   async close(): Promise<void> {
