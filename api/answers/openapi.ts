@@ -36,10 +36,9 @@ import {
 } from '../http/parameters'
 import { listTag, MAX_CURSOR_LENGTH, positionIn } from '../http/paging'
 import { chooseFormat } from '../http/accept'
+import { objectOf } from '../http/schema'
 import { ANSWER_DIMENSIONS, PROVENANCE_FIELDS } from '../store'
 import type { AnswerFilter, AnswerQuery } from './sql'
-
-/** Parameters and OpenAPI documentation of the answers that have landed. */
 
 const NAMES = Object.keys(OPERATIONS)
 
@@ -65,7 +64,6 @@ function readInput(given: string, name: string): string {
 }
 
 const LIST_FORMATS = ['json', 'ndjson', 'csv', 'html'] as const
-/** Formats of one answer. */
 export const ANSWER_FORMATS = ['json', 'html'] as const
 const FORMAT_TEXT = 'Default: the format that the Accept header prefers, otherwise JSON.'
 const addresses = (description: string) =>
@@ -203,21 +201,18 @@ export const ANSWERS_COMPONENTS: Readonly<Record<string, Schema>> = {
     required: Object.keys(FIELDS),
     properties: FIELDS,
   },
-  LandedAnswerList: Type.Object(
-    {
-      data: Type.Array(Type.Unsafe(ref('LandedAnswer')), {
-        description: 'The answers.',
-        maxItems: MAX_LIMIT,
-      }),
-      count: Type.Integer({ description: 'Number of answers.', minimum: 0 }),
-      limit: Type.Integer({ description: 'The limit applied.', minimum: 1, maximum: MAX_LIMIT }),
-      next_cursor: Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        description: '`cursor` of the next page; null at the end.',
-      }),
-    },
-    { description: 'Answers that have landed.' },
-  ),
+  LandedAnswerList: objectOf('Answers that have landed.', {
+    data: Type.Array(Type.Unsafe(ref('LandedAnswer')), {
+      description: 'The answers.',
+      maxItems: MAX_LIMIT,
+    }),
+    count: Type.Integer({ description: 'Number of answers.', minimum: 0 }),
+    limit: Type.Integer({ description: 'The limit applied.', minimum: 1, maximum: MAX_LIMIT }),
+    next_cursor: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: '`cursor` of the next page; null at the end.',
+    }),
+  }),
   AnswerGroups: groupsSchema(ANSWER_DIMENSIONS, 'answers'),
 }
 

@@ -5,11 +5,7 @@ import { address, components, constant, named, oneOfTexts, ref, uid } from '../h
 
 /** Marks an object whose further fields are ignored: see OPEN of openapi-components.ts. */
 const open = <P extends TProperties>(description: string, properties: P, title?: string) =>
-  Type.Object(properties, {
-    description,
-    ...(title !== undefined && { title }),
-    unevaluatedProperties: true,
-  })
+  Type.Object(properties, { description, ...(title !== undefined && { title }), unevaluatedProperties: true })
 const whole = (description: string) =>
   Type.Unsafe<number | string>({
     type: ['integer', 'string'],

@@ -1,5 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import { Type, type SchemaOptions, type Static, type TSchema, type TUnsafe } from '@sinclair/typebox'
+import {
+  Type,
+  type SchemaOptions,
+  type Static,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+} from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { ADDRESS_PATTERN, UID_PATTERN } from '../../src/eas'
 
@@ -52,6 +59,11 @@ export const constant = <const T>(value: T, description?: string) =>
   Type.Unsafe<T>({ const: value, ...(description !== undefined && { description }) })
 export const orNull = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [(schema as { type?: string }).type, 'null'] })
+/** Schema of an object. */
+export const objectOf = <P extends TProperties>(description: string, properties: P) =>
+  Type.Object(properties, { description })
+export const namedObject = <P extends TProperties>(name: string, description: string, properties: P) =>
+  named(name, objectOf(description, properties))
 /** Schema of one of several forms. */
 export const oneOf = <T extends TSchema[]>(forms: [...T], options: SchemaOptions = {}) =>
   Type.Unsafe<Static<T[number]>>({ oneOf: forms, ...options })

@@ -10,5 +10,4 @@
 export { readKeyOfLog, readPolicyFile } from './settings'
 export { SignatureLog } from './log'
 export { logRoutes } from './routes'
-export { LOG_COMPONENTS } from './schemas'
-export type { LogClaim } from './writer'
+export { LOG_COMPONENTS, LogClaim } from './schemas'

@@ -1,28 +1,34 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
 import { fromHex, parseTilePath, TlogError } from '../../src/tlog'
 import { answer, RATE_HEADERS, RECORDS_ERRORS, recordsErrors } from '../http/openapi-components'
 import { invalid, parameter, pathOf } from '../http/parameters'
-import { components, named, ref } from '../http/schema'
+import { components, namedObject, ref } from '../http/schema'
 
-/** Parameters and OpenAPI documentation of the log. */
-
-const LogInformation = named(
-  'LogInformation',
-  Type.Object(
-    {
-      origin: Type.String({ description: 'Identity of the log: first line of its checkpoints.' }),
-      key: Type.String({ description: 'Verifier key of its signatures (C2SP signed-note).' }),
-      policy: Type.String({
-        description: 'Its witnesses, their https URLs and their quorum (C2SP tlog-policy). Pin it.',
-      }),
-      size: Type.Integer({ description: 'Entries in the tree of the published checkpoint.' }),
-      open: Type.Boolean({ description: 'True if entries are accepted. Otherwise nothing is signed.' }),
-      reason: Type.Optional(Type.String({ description: 'Reason if not.' })),
-    },
-    { description: 'The transparency log of this deployment.' },
-  ),
+const LogInformation = namedObject('LogInformation', 'The transparency log of this deployment.', {
+  origin: Type.String({ description: 'Identity of the log: first line of its checkpoints.' }),
+  key: Type.String({ description: 'Verifier key of its signatures (C2SP signed-note).' }),
+  policy: Type.String({
+    description: 'Its witnesses, their https URLs and their quorum (C2SP tlog-policy). Pin it.',
+  }),
+  size: Type.Integer({ description: 'Entries in the tree of the published checkpoint.' }),
+  open: Type.Boolean({ description: 'True if entries are accepted. Otherwise nothing is signed.' }),
+  reason: Type.Optional(Type.String({ description: 'Reason if not.' })),
+})
+export const LogClaim = namedObject(
+  'LogClaim',
+  'Promise of the transparency log. Absent if the deployment has no log.',
+  {
+    origin: Type.String({ description: 'Identity of the log.' }),
+    leaf: Type.String({
+      description: 'Leaf hash of the entry of this answer, in hex: `GET /log/v0/proof/<leaf>` proves it.',
+      pattern: '^[0-9a-f]{64}$',
+    }),
+    by: Type.Integer({ description: 'Unix seconds by which the log includes the entry.' }),
+  },
 )
+export type LogClaim = Static<typeof LogClaim>
+
 export const LOG_COMPONENTS = components(LogInformation)
 
 const LEAF = parameter(
@@ -82,12 +88,7 @@ export const LOG_ROUTES = {
     'getLog',
     'Describes the transparency log',
     'Returns origin and key of the log, which readers pin, and its size.',
-    {
-      response: {
-        200: answer(ref(LogInformation), 'The log.', { headers: RATE_HEADERS }),
-        ...ERRORS,
-      },
-    },
+    { response: { 200: answer(ref(LogInformation), 'The log.', { headers: RATE_HEADERS }), ...ERRORS } },
   ),
   checkpoint: route(
     'getCheckpoint',
@@ -95,10 +96,7 @@ export const LOG_ROUTES = {
     'A signed note (C2SP tlog-checkpoint) with origin, size and root of the tree, signed by the log and cosigned by witnesses.',
     {
       response: {
-        200: answer({ type: 'string' }, 'The checkpoint.', {
-          type: 'text/plain',
-          headers: RATE_HEADERS,
-        }),
+        200: answer({ type: 'string' }, 'The checkpoint.', { type: 'text/plain', headers: RATE_HEADERS }),
         ...ERRORS,
       },
     },
@@ -126,10 +124,7 @@ export const LOG_ROUTES = {
     {
       params: pathOf({ leaf: LEAF }),
       response: {
-        200: answer({ type: 'string' }, 'The proof.', {
-          type: 'text/plain',
-          headers: RATE_HEADERS,
-        }),
+        200: answer({ type: 'string' }, 'The proof.', { type: 'text/plain', headers: RATE_HEADERS }),
         ...RECORDS_ERRORS,
         ...NO_LOG_ENTRY,
         ...NOT_PUBLISHED,

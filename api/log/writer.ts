@@ -2,17 +2,8 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { INCLUSION_SECONDS, encodeEntry, leafHash, toHex, type Entry } from '../../src/tlog'
 import { StoppedError, UnavailableError } from '../http/problems'
 import { needsOperator } from './key'
+import type { LogClaim } from './schemas'
 import type { LogStore } from './store'
-
-/** Promise of the log to include the entry of a signature, which is part of the answer. */
-export interface LogClaim {
-  /** Identity of the log. */
-  origin: string
-  /** Leaf hash of the entry in lower-case hex. */
-  leaf: string
-  /** Unix seconds by which the log includes the entry. */
-  by: number
-}
 
 /** Limits of a statement. A bundle reads whole groups: a thousand of the longest entries, 65 MB, took 5 s. */
 const AT_ONCE = { entries: 1_000, bytes: 1_000_000 }

@@ -17,10 +17,18 @@ import {
   type OperationRequest,
 } from '../compute'
 import { answer, RATE_HEADERS } from '../http/openapi-components'
-import { address, components, constant, named, oneOfTexts, ref, uid } from '../http/schema'
+import {
+  address,
+  components,
+  constant,
+  named,
+  namedObject,
+  objectOf,
+  oneOfTexts,
+  ref,
+  uid,
+} from '../http/schema'
 import { withRules } from '../http/validation'
-
-/** Schemas of the requests and responses of /quorum/v0, for validation, types and OpenAPI. */
 
 const seconds = (description: string) => withRules(Type.Integer({ description, minimum: 0 }), WHOLE_NUMBER)
 const DEADLINE = seconds(
@@ -40,14 +48,10 @@ const TERMS = {
 }
 
 /** A compute request, and the timestamp, deadline and expiration with which all operators sign its answer. */
-export interface QuorumRequest extends OperationRequest {
-  operation: OperationName
-  chainId: number
-  timestamp: number
-  deadline: number
-  expirationTime: number
-  epoch: number
-}
+export type QuorumRequest = OperationRequest & { operation: OperationName } & Record<
+    'chainId' | keyof typeof TERMS,
+    number
+  >
 const QuorumRequest = withRules(
   Type.Unsafe<QuorumRequest>({
     oneOf: OPERATION_ROWS.map(([name, operation]) =>
@@ -60,69 +64,50 @@ const QuorumRequest = withRules(
   { discriminator: 'operation', ...CHAIN_FIRST },
 )
 
-const QuorumAnswer = named(
-  'QuorumAnswer',
-  Type.Object(
-    {
-      schema: uid('UID of the schema.'),
-      recipient: address('The recipient, or the zero address.'),
-      expirationTime: EXPIRATION,
-      revocable: Type.Boolean({ description: "The schema's own flag." }),
-      refUID: uid('Zero.'),
-      data: hex('The ABI-encoded result, as in answers of the Compute API.'),
-      deadline: DEADLINE,
-      epoch: EPOCH,
-    },
-    { description: 'Argument `answer` of `GeoQuorum.land`.' },
-  ),
-)
-const QuorumSignature = named(
-  'QuorumSignature',
-  Type.Object(
-    {
-      ...CLAIMS,
-      answer: ref(QuorumAnswer),
-      operator: address("Account of the operator's key."),
-      index: Type.Integer({
-        description: 'Index of the operator in the epoch: its bit in `signers`.',
-        minimum: 0,
-      }),
-      quorum: address('GeoQuorum contract.'),
-      digest: hash('EIP-712 digest that was signed.'),
-      signature: SIGNATURE,
-      log: Type.Optional(ref(LogClaim)),
-    },
-    { description: 'An answer, and the signature of one operator.' },
-  ),
-)
+const QuorumAnswer = namedObject('QuorumAnswer', 'Argument `answer` of `GeoQuorum.land`.', {
+  schema: uid('UID of the schema.'),
+  recipient: address('The recipient, or the zero address.'),
+  expirationTime: EXPIRATION,
+  revocable: Type.Boolean({ description: "The schema's own flag." }),
+  refUID: uid('Zero.'),
+  data: hex('The ABI-encoded result, as in answers of the Compute API.'),
+  deadline: DEADLINE,
+  epoch: EPOCH,
+})
+const QuorumSignature = namedObject('QuorumSignature', 'An answer, and the signature of one operator.', {
+  ...CLAIMS,
+  answer: ref(QuorumAnswer),
+  operator: address("Account of the operator's key."),
+  index: Type.Integer({
+    description: 'Index of the operator in the epoch: its bit in `signers`.',
+    minimum: 0,
+  }),
+  quorum: address('GeoQuorum contract.'),
+  digest: hash('EIP-712 digest that was signed.'),
+  signature: SIGNATURE,
+  log: Type.Optional(ref(LogClaim)),
+})
 export type QuorumSignature = Static<typeof QuorumSignature>
 
-const Epoch = Type.Object(
-  {
-    epoch: EPOCH,
-    validFrom: Type.Integer({ description: 'Unix seconds, included.' }),
-    validUntil: Type.Integer({ description: 'Unix seconds, excluded; 0 for an epoch that was replaced.' }),
-    threshold: Type.Integer({ description: 'Number of signatures that an answer needs.' }),
-    operators: Type.Array(address('Account of an operator; zero if it was removed.'), {
-      description: 'In the order of the indices.',
-    }),
-  },
-  { description: 'An operator set.' },
-)
+const Epoch = objectOf('An operator set.', {
+  epoch: EPOCH,
+  validFrom: Type.Integer({ description: 'Unix seconds, included.' }),
+  validUntil: Type.Integer({ description: 'Unix seconds, excluded; 0 for an epoch that was replaced.' }),
+  threshold: Type.Integer({ description: 'Number of signatures that an answer needs.' }),
+  operators: Type.Array(address('Account of an operator; zero if it was removed.'), {
+    description: 'In the order of the indices.',
+  }),
+})
 const Quorums = Type.Array(
-  Type.Object(
-    {
-      chainId: Type.Integer({ description: 'Id of the chain.' }),
-      chain: Type.String({ description: 'Its slug.' }),
-      quorum: address('GeoQuorum contract.'),
-      operator: address('Account of this operator.'),
-      epochs: Type.Array(Epoch, {
-        description:
-          'The epochs that are or will be valid; none while the operator cannot read the contract.',
-      }),
-    },
-    { description: 'A quorum to which the operator belongs.' },
-  ),
+  objectOf('A quorum to which the operator belongs.', {
+    chainId: Type.Integer({ description: 'Id of the chain.' }),
+    chain: Type.String({ description: 'Its slug.' }),
+    quorum: address('GeoQuorum contract.'),
+    operator: address('Account of this operator.'),
+    epochs: Type.Array(Epoch, {
+      description: 'The epochs that are or will be valid; none while the operator cannot read the contract.',
+    }),
+  }),
   { description: 'One entry per chain with a quorum.' },
 )
 export type Quorums = Static<typeof Quorums>

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type OperationRow, type UnitName, UNITS } from '../../../src/operations'
-import { address, constant, named, oneOfTexts, ref, uid } from '../../http/schema'
+import { address, constant, namedObject, objectOf, oneOfTexts, ref, uid } from '../../http/schema'
+import { LogClaim } from '../../log'
 import {
   DEADLINE,
   EXPIRATION,
@@ -14,49 +15,41 @@ import {
 } from './fields'
 import { SUBMISSION } from './requests'
 
-/** Answers of the operations, and of a batch. */
-
-export const Attestation = named(
+export const Attestation = namedObject(
   'Attestation',
-  Type.Object(
-    {
-      schema: uid('UID of the schema.'),
-      attester: address("Signer: the deployment's attester address."),
-      recipient: address('Recipient in the request, or the zero address.'),
-      data: hex(
-        'The ABI-encoded result, by the schema: `uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation` in whole centimeters or square_centimeters; for booleans `bool result,bytes32[] inputRefs,uint256 timestamp,string operation`.',
-      ),
-      signature: SIGNATURE,
-      revocable: Type.Boolean({ description: "The schema's flag; EAS rejects any other value." }),
-      refUID: uid('Zero.'),
-      expirationTime: EXPIRATION,
-    },
-    {
-      description: 'Signed content: the arguments of `attestByDelegation`. Its value is 0.',
-    },
-  ),
+  'Signed content: the arguments of `attestByDelegation`. Its value is 0.',
+  {
+    schema: uid('UID of the schema.'),
+    attester: address("Signer: the deployment's attester address."),
+    recipient: address('Recipient in the request, or the zero address.'),
+    data: hex(
+      'The ABI-encoded result, by the schema: `uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation` in whole centimeters or square_centimeters; for booleans `bool result,bytes32[] inputRefs,uint256 timestamp,string operation`.',
+    ),
+    signature: SIGNATURE,
+    revocable: Type.Boolean({ description: "The schema's flag; EAS rejects any other value." }),
+    refUID: uid('Zero.'),
+    expirationTime: EXPIRATION,
+  },
 )
-export const DelegatedAttestation = named(
+export const DelegatedAttestation = namedObject(
   'DelegatedAttestation',
-  Type.Object(
-    {
-      signature: SIGNATURE,
-      attester: address('Signer.'),
-      deadline: DEADLINE,
-      nonce: Type.Optional(NONCE),
-      submission: SUBMISSION,
-      contract: address('Contract that accepts it: EAS, or the proxy of the chain.'),
-      ifNonceUsed: Type.Optional(
-        Type.String({ description: 'Remedy if another answer has used the nonce, as a sentence.' }),
-      ),
-      resignToken: Type.String({
-        description:
-          'Inputs, in a form that only this service can write. Send it back to re-sign the same result ' +
-          '(`/compute/v0/resign`).',
-      }),
-    },
-    { description: 'Further arguments of the delegated submission.' },
-  ),
+  'Further arguments of the delegated submission.',
+  {
+    signature: SIGNATURE,
+    attester: address('Signer.'),
+    deadline: DEADLINE,
+    nonce: Type.Optional(NONCE),
+    submission: SUBMISSION,
+    contract: address('Contract that accepts it: EAS, or the proxy of the chain.'),
+    ifNonceUsed: Type.Optional(
+      Type.String({ description: 'Remedy if another answer has used the nonce, as a sentence.' }),
+    ),
+    resignToken: Type.String({
+      description:
+        'Inputs, in a form that only this service can write. Send it back to re-sign the same result ' +
+        '(`/compute/v0/resign`).',
+    }),
+  },
 )
 
 export const CLAIMS = {
@@ -72,91 +65,58 @@ export const Claims = Type.Object(CLAIMS, {
   description: 'Decoded `data`; null if this service did not sign it.',
 })
 
-const AttestationRequestData = Type.Object(
-  {
-    recipient: address('The recipient.'),
-    expirationTime: EXPIRATION,
-    revocable: Type.Boolean({ description: "The schema's own flag." }),
-    refUID: uid('Zero.'),
-    data: hex('The ABI-encoded result.'),
-    value: Type.Unsafe<string>({
-      const: '0',
-      description: 'Value to send: none. (A decimal string, which ethers, viem and eas-sdk accept.)',
-    }),
-  },
-  { description: '`AttestationRequestData`' },
-)
+const AttestationRequestData = objectOf('`AttestationRequestData`', {
+  recipient: address('The recipient.'),
+  expirationTime: EXPIRATION,
+  revocable: Type.Boolean({ description: "The schema's own flag." }),
+  refUID: uid('Zero.'),
+  data: hex('The ABI-encoded result.'),
+  value: Type.Unsafe<string>({
+    const: '0',
+    description: 'Value to send: none. (A decimal string, which ethers, viem and eas-sdk accept.)',
+  }),
+})
 const SplitSignature = Type.Object(
   { v: Type.Integer({ description: '27 or 28' }), r: uid('32 bytes in hex'), s: uid('32 bytes in hex') },
   { description: 'A signature.' },
 )
-export const DelegatedRequest = named(
+export const DelegatedRequest = namedObject(
   'DelegatedRequest',
-  Type.Object(
-    {
-      schema: uid('UID of the schema.'),
-      data: AttestationRequestData,
-      signature: SplitSignature,
-      attester: address('Signer.'),
-      deadline: DEADLINE,
-    },
-    {
-      description: 'Argument of `attestByDelegation` of the contract in `delegatedAttestation`.',
-    },
-  ),
+  'Argument of `attestByDelegation` of the contract in `delegatedAttestation`.',
+  {
+    schema: uid('UID of the schema.'),
+    data: AttestationRequestData,
+    signature: SplitSignature,
+    attester: address('Signer.'),
+    deadline: DEADLINE,
+  },
 )
 export const MULTI_ATTEST = Type.Array(
-  Type.Object(
-    {
-      schema: uid('UID of the schema.'),
-      data: Type.Array(AttestationRequestData, {
-        description: 'Data in the order of the nonces.',
-        minItems: 1,
-      }),
-      signatures: Type.Array(SplitSignature, {
-        description: 'Signatures, parallel to `data`.',
-        minItems: 1,
-      }),
-      attester: address('Signer.'),
-      deadline: DEADLINE,
-    },
-    { description: 'One `MultiDelegatedAttestationRequest`: results of one schema.' },
-  ),
+  objectOf('One `MultiDelegatedAttestationRequest`: results of one schema.', {
+    schema: uid('UID of the schema.'),
+    data: Type.Array(AttestationRequestData, {
+      description: 'Data in the order of the nonces.',
+      minItems: 1,
+    }),
+    signatures: Type.Array(SplitSignature, { description: 'Signatures, parallel to `data`.', minItems: 1 }),
+    attester: address('Signer.'),
+    deadline: DEADLINE,
+  }),
   { description: 'Argument of `multiAttestByDelegation`.', minItems: 1 },
 )
-export const Transaction = named(
+export const Transaction = namedObject(
   'Transaction',
-  Type.Object(
-    {
-      to: address('The contract.'),
-      data: hex('The call.'),
-      value: Type.Unsafe<number>({
-        const: 0,
-        description: 'Value to send: none. (A bare EIP-1193 provider expects hex: leave it out there.)',
-      }),
-    },
-    {
-      description:
-        'Transaction that submits the answer, as ethers and viem send it. The sender pays the gas.',
-    },
-  ),
+  'Transaction that submits the answer, as ethers and viem send it. The sender pays the gas.',
+  {
+    to: address('The contract.'),
+    data: hex('The call.'),
+    value: Type.Unsafe<number>({
+      const: 0,
+      description: 'Value to send: none. (A bare EIP-1193 provider expects hex: leave it out there.)',
+    }),
+  },
 )
 export type Transaction = Static<typeof Transaction>
-
-export const LogClaim = named(
-  'LogClaim',
-  Type.Object(
-    {
-      origin: Type.String({ description: 'Identity of the log.' }),
-      leaf: Type.String({
-        description: 'Leaf hash of the entry of this answer, in hex: `GET /log/v0/proof/<leaf>` proves it.',
-        pattern: '^[0-9a-f]{64}$',
-      }),
-      by: Type.Integer({ description: 'Unix seconds by which the log includes the entry.' }),
-    },
-    { description: 'Promise of the transparency log. Absent if the deployment has no log.' },
-  ),
-)
 
 const SIGNED = {
   attestation: ref(Attestation),
@@ -165,56 +125,47 @@ const SIGNED = {
   transaction: Type.Optional(ref(Transaction)),
   log: Type.Optional(ref(LogClaim)),
 }
-export const ComputeResult = named(
-  'ComputeResult',
-  Type.Object({ ...CLAIMS, ...SIGNED }, { description: 'A computed result with its signed attestation.' }),
-)
+export const ComputeResult = namedObject('ComputeResult', 'A computed result with its signed attestation.', {
+  ...CLAIMS,
+  ...SIGNED,
+})
 /** Response of a compute endpoint (docs/spec/interface.md 3). */
 export type ComputeResult = Static<typeof ComputeResult>
 
-/** Schema of the result of one operation. */
 export function resultOf(name: string, { units, parameters, inputs }: OperationRow) {
-  return Type.Object(
-    {
-      result: units
-        ? Type.Number({
-            description: `In ${units.replace('_', ' ')}, to ${1 / UNITS[units].perAnswerUnit}.`,
-            minimum: 0,
-          })
-        : Type.Boolean({ description: 'The answer.' }),
-      ...(units && { units: constant(units, 'The unit of `result`.') }),
-      operation: parameters
-        ? Type.String({
-            description: `\`${name}:\` and the parameter. Match it by this prefix.`,
-            pattern: `^${name}:[0-9]+$`,
-          })
-        : constant(name, 'The operation.'),
-      timestamp: TIMESTAMP,
-      inputRefs: inputRefs({ minItems: inputs.length, maxItems: inputs.length }),
-      ...SIGNED,
-    },
-    { description: `The signed result of ${name}.` },
-  )
+  return objectOf(`The signed result of ${name}.`, {
+    result: units
+      ? Type.Number({
+          description: `In ${units.replace('_', ' ')}, to ${1 / UNITS[units].perAnswerUnit}.`,
+          minimum: 0,
+        })
+      : Type.Boolean({ description: 'The answer.' }),
+    ...(units && { units: constant(units, 'The unit of `result`.') }),
+    operation: parameters
+      ? Type.String({
+          description: `\`${name}:\` and the parameter. Match it by this prefix.`,
+          pattern: `^${name}:[0-9]+$`,
+        })
+      : constant(name, 'The operation.'),
+    timestamp: TIMESTAMP,
+    inputRefs: inputRefs({ minItems: inputs.length, maxItems: inputs.length }),
+    ...SIGNED,
+  })
 }
 
-export const BatchResult = named(
+export const BatchResult = namedObject(
   'BatchResult',
-  Type.Object(
-    {
-      results: Type.Array(ref(ComputeResult), {
-        description: 'One result per operation, in order.',
-        minItems: 1,
-        maxItems: 20,
-      }),
-      deadline: DEADLINE,
-      multiAttestByDelegation: MULTI_ATTEST,
-      transaction: Type.Optional(ref(Transaction)),
-    },
-    {
-      description:
-        'Results that can all be submitted, in one transaction or one by one: in the order of their ' +
-        'consecutive nonces, or through the proxy in any order.',
-    },
-  ),
+  'Results that can all be submitted, in one transaction or one by one: in the order of their ' +
+    'consecutive nonces, or through the proxy in any order.',
+  {
+    results: Type.Array(ref(ComputeResult), {
+      description: 'One result per operation, in order.',
+      minItems: 1,
+      maxItems: 20,
+    }),
+    deadline: DEADLINE,
+    multiAttestByDelegation: MULTI_ATTEST,
+    transaction: Type.Optional(ref(Transaction)),
+  },
 )
 export type BatchResult = Static<typeof BatchResult>

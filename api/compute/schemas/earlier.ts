@@ -1,40 +1,32 @@
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { Claims as AnswerClaims } from '../../../src/answer'
 import { parseChecksumAddress } from '../../../src/eas'
-import { address, named, oneOf, oneOfTexts, orNull, ref, uid } from '../../http/schema'
+import { address, named, namedObject, objectOf, oneOf, oneOfTexts, orNull, ref, uid } from '../../http/schema'
 import { unchecked, withRules } from '../../http/validation'
-import { Attestation, Claims, CLAIMS, DelegatedRequest, LogClaim, MULTI_ATTEST, Transaction } from './answers'
+import { LogClaim } from '../../log'
+import { Attestation, Claims, CLAIMS, DelegatedRequest, MULTI_ATTEST, Transaction } from './answers'
 import { chainId, DEADLINE, EXPIRATION, hex, NONCE, object, WHOLE_NUMBER } from './fields'
 import { LANDING, SUBMISSION } from './requests'
 
-/** Requests that send an answer back, and the response of verify. */
-
 const hexBytes = (count: string, description: string, expected: string) =>
   withRules(hex(description, `^0x([0-9a-fA-F]{2}){${count}}$`), { type: `expected ${expected}` })
-export const EarlierAttestation = named(
-  'EarlierAttestation',
-  Type.Object(
-    {
-      schema: withRules(Attestation.properties.schema, { type: 'expected a schema UID' }),
-      attester: withRules(Attestation.properties.attester, { type: 'expected an address' }),
-      recipient: withRules(Attestation.properties.recipient, {
-        type: 'expected an address',
-        test: (text) =>
-          parseChecksumAddress(text) === undefined ? 'its checksum is not correct' : undefined,
-      }),
-      data: hexBytes('160,2048', 'The ABI-encoded result.', 'the payload of a result, in hex'),
-      signature: hexBytes(
-        '64,65',
-        'Signature as in the response, or in the 64 bytes of EIP-2098.',
-        '65 bytes in hex',
-      ),
-      revocable: withRules(Attestation.properties.revocable, { type: 'expected true or false' }),
-      refUID: Type.Optional(unchecked(Attestation.properties.refUID)),
-      expirationTime: Type.Optional(withRules(EXPIRATION, WHOLE_NUMBER)),
-    },
-    { description: '`attestation` of an earlier answer.' },
+export const EarlierAttestation = namedObject('EarlierAttestation', '`attestation` of an earlier answer.', {
+  schema: withRules(Attestation.properties.schema, { type: 'expected a schema UID' }),
+  attester: withRules(Attestation.properties.attester, { type: 'expected an address' }),
+  recipient: withRules(Attestation.properties.recipient, {
+    type: 'expected an address',
+    test: (text) => (parseChecksumAddress(text) === undefined ? 'its checksum is not correct' : undefined),
+  }),
+  data: hexBytes('160,2048', 'The ABI-encoded result.', 'the payload of a result, in hex'),
+  signature: hexBytes(
+    '64,65',
+    'Signature as in the response, or in the 64 bytes of EIP-2098.',
+    '65 bytes in hex',
   ),
-)
+  revocable: withRules(Attestation.properties.revocable, { type: 'expected true or false' }),
+  refUID: Type.Optional(unchecked(Attestation.properties.refUID)),
+  expirationTime: Type.Optional(withRules(EXPIRATION, WHOLE_NUMBER)),
+})
 /** Repeated fields, which earlier.ts compares with what was signed. */
 const DELEGATION = {
   signature: Type.Optional(unchecked(Type.String({ description: 'As in `attestation`.' }))),
@@ -77,10 +69,7 @@ const LEFT_IN = {
 export const CLAIM_NAMES = Object.keys(LEFT_IN) as readonly (keyof AnswerClaims)[]
 const REST_LEFT_IN = {
   attestByDelegation: Type.Optional(
-    unchecked({
-      ...ref(DelegatedRequest),
-      description: 'Optional; must be the call of this answer.',
-    }),
+    unchecked({ ...ref(DelegatedRequest), description: 'Optional; must be the call of this answer.' }),
   ),
   transaction: Type.Optional(
     unchecked({ ...ref(Transaction), description: 'Optional; must be the transaction of this answer.' }),
@@ -128,10 +117,7 @@ export const EarlierBatch = named(
         unchecked({ ...DEADLINE, description: 'Optional; must be the deadline of the results.' }),
       ),
       multiAttestByDelegation: Type.Optional(
-        unchecked({
-          ...MULTI_ATTEST,
-          description: 'Optional; must be the call of these results.',
-        }),
+        unchecked({ ...MULTI_ATTEST, description: 'Optional; must be the call of these results.' }),
       ),
       transaction: REST_LEFT_IN.transaction,
       ...RESIGN_LANDING,
@@ -156,64 +142,45 @@ export type EarlierAnswer = Omit<VerifyRequest, 'chainId'>
 const OneAnswer = earlierAnswer('One answer', ref(ResignableDelegation), RESIGN_LANDING)
 export const ResignRequest = withRules(
   oneOf([OneAnswer, ref(EarlierBatch)], { title: 'Request of resign' }),
-  {
-    marker: 'results',
-  },
+  { marker: 'results' },
 )
 
-export const Verification = named(
-  'Verification',
-  Type.Object(
-    {
-      ours: Type.Boolean({
-        description: "True if this deployment's key signed exactly this content for this chain.",
-      }),
-      submittable: Type.Boolean({ description: 'True if the contract would accept it now.' }),
-      reasons: Type.Array(Type.String({ description: 'A sentence.' }), {
-        description: 'Reasons, if one of the two is false.',
-      }),
-      says: orNull(Claims),
-      landed: orNull(
-        Type.Object(
-          {
-            status: oneOfTexts(
-              ['landed', 'not landed', 'unknown'],
-              "`unknown` if the chain's RPC endpoint does not return the logs that show it.",
-            ),
-            uid: orNull(uid('UID of the attestation.')),
-            transactionHash: orNull(uid('Transaction that created it.')),
-            blockNumber: orNull(Type.Integer({ description: 'Its block.' })),
-            revoked: orNull(Type.Boolean({ description: 'True if it was revoked.' })),
-          },
-          {
-            description:
-              'Attestation on the chain that contains this answer, if any; the first of several with the ' +
-              'same content. Null if this service did not sign it.',
-          },
+export const Verification = namedObject('Verification', 'Validity of an earlier answer.', {
+  ours: Type.Boolean({
+    description: "True if this deployment's key signed exactly this content for this chain.",
+  }),
+  submittable: Type.Boolean({ description: 'True if the contract would accept it now.' }),
+  reasons: Type.Array(Type.String({ description: 'A sentence.' }), {
+    description: 'Reasons, if one of the two is false.',
+  }),
+  says: orNull(Claims),
+  landed: orNull(
+    objectOf(
+      'Attestation on the chain that contains this answer, if any; the first of several with the ' +
+        'same content. Null if this service did not sign it.',
+      {
+        status: oneOfTexts(
+          ['landed', 'not landed', 'unknown'],
+          "`unknown` if the chain's RPC endpoint does not return the logs that show it.",
         ),
-      ),
-      attester: address('Signer of the answer; the attester of this chain if it is not of this service.'),
-      submission: SUBMISSION,
-      contract: address('Contract that it was signed for.'),
-      nonce: orNull(
-        Type.Object(
-          {
-            signed: Type.Integer({ description: 'Nonce of the answer.' }),
-            current: Type.Integer({
-              description: 'Nonce of the next signature that the contract accepts.',
-            }),
-          },
-          {
-            description:
-              'Signed nonce, and the current one of the contract; null for the proxy, which has none.',
-          },
-        ),
-      ),
-      deadline: DEADLINE,
-    },
-    { description: 'Validity of an earlier answer.' },
+        uid: orNull(uid('UID of the attestation.')),
+        transactionHash: orNull(uid('Transaction that created it.')),
+        blockNumber: orNull(Type.Integer({ description: 'Its block.' })),
+        revoked: orNull(Type.Boolean({ description: 'True if it was revoked.' })),
+      },
+    ),
   ),
-)
+  attester: address('Signer of the answer; the attester of this chain if it is not of this service.'),
+  submission: SUBMISSION,
+  contract: address('Contract that it was signed for.'),
+  nonce: orNull(
+    objectOf('Signed nonce, and the current one of the contract; null for the proxy, which has none.', {
+      signed: Type.Integer({ description: 'Nonce of the answer.' }),
+      current: Type.Integer({ description: 'Nonce of the next signature that the contract accepts.' }),
+    }),
+  ),
+  deadline: DEADLINE,
+})
 export type Verification = Static<typeof Verification>
 /** State of an answer on its chain: if it landed, and as which attestation. */
 export type Landed = NonNullable<Verification['landed']>

@@ -1,8 +1,6 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import { withRules } from '../../http/validation'
 
-/** Fields shared by the schemas of the Compute API. */
-
 export const hex = (description: string, pattern = '^0x([0-9a-f]{2})*$') =>
   Type.String({ description, pattern })
 export const hash = (description: string) => hex(description, '^0x[0-9a-f]{64}$')

@@ -3,8 +3,9 @@ import { COMPUTE_ERRORS, type ComputeErrorKind, type ErrorRow } from '../../../s
 import { type OperationName, type OperationRow, TEXTS } from '../../../src/operations'
 import { ERROR_PAGES } from '../../http/error-pages'
 import { answer, errorHeaders, RATE_HEADERS } from '../../http/openapi-components'
-import { components, named, oneOf, oneOfTexts, ref, type Named } from '../../http/schema'
+import { components, namedObject, oneOf, oneOfTexts, ref, type Named } from '../../http/schema'
 import { withRules } from '../../http/validation'
+import { LogClaim } from '../../log'
 import { OFFCHAIN_COMPONENTS } from '../offchain-schemas'
 import {
   Attestation,
@@ -12,7 +13,6 @@ import {
   ComputeResult,
   DelegatedAttestation,
   DelegatedRequest,
-  LogClaim,
   resultOf,
   Transaction,
 } from './answers'
@@ -28,41 +28,34 @@ import {
 import { INPUTS, Reference, ReferenceRequest } from './inputs'
 import { ZonesRequest, ZonesResult } from './zones'
 import { BatchRequest, CHAIN_FIRST, CHAIN_ID, LANDING, type OperationRequest, requestOf } from './requests'
-export { CLAIMS, LogClaim } from './answers'
-export type { BatchResult, ComputeResult, Transaction } from './answers'
-export type { EarlierAnswer, EarlierBatch, Landed, Verification, VerifyRequest } from './earlier'
+export { LogClaim } from '../../log'
+export { CLAIMS, type BatchResult, type ComputeResult, type Transaction } from './answers'
+export { CLAIM_NAMES, type EarlierAnswer, type EarlierBatch, type Landed } from './earlier'
+export type { Verification, VerifyRequest } from './earlier'
 export type { Reference, ReferenceRequest } from './inputs'
 export { EXPIRATION, hash, hex, SIGNATURE, WHOLE_NUMBER } from './fields'
-export { CHAIN_FIRST, CHAIN_ID, requestOf } from './requests'
-export type { BatchRequest, OperationRequest } from './requests'
+export { CHAIN_FIRST, CHAIN_ID, requestOf, type BatchRequest, type OperationRequest } from './requests'
 export { EXPECTED_ZONES, type ZonesRequest, type ZonesResult } from './zones'
-export { CLAIM_NAMES } from './earlier'
 
 /** Routes of the Compute API (docs/spec/interface.md 6), checked, typed and documented. */
 
-export const Problem = named(
-  'Problem',
-  Type.Object(
-    {
-      type: Type.String({
-        description: 'URL of a page that explains the error and its remedies.',
-        format: 'uri',
-        pattern: `/errors/(${Object.keys(COMPUTE_ERRORS).join('|')})$`,
-      }),
-      title: oneOfTexts(
-        Object.values(COMPUTE_ERRORS).map(({ title }) => title),
-        'The kind of error.',
-      ),
-      status: Type.Unsafe<number>({
-        enum: Object.values(COMPUTE_ERRORS).map(({ status }) => status),
-        description: 'The HTTP status.',
-      }),
-      detail: Type.String({ description: 'Problem of this request, and the expected value.' }),
-      instance: Type.Optional(Type.String({ description: 'The path of the request.' })),
-    },
-    { description: 'Problem details (RFC 7807).' },
+export const Problem = namedObject('Problem', 'Problem details (RFC 7807).', {
+  type: Type.String({
+    description: 'URL of a page that explains the error and its remedies.',
+    format: 'uri',
+    pattern: `/errors/(${Object.keys(COMPUTE_ERRORS).join('|')})$`,
+  }),
+  title: oneOfTexts(
+    Object.values(COMPUTE_ERRORS).map(({ title }) => title),
+    'The kind of error.',
   ),
-)
+  status: Type.Unsafe<number>({
+    enum: Object.values(COMPUTE_ERRORS).map(({ status }) => status),
+    description: 'The HTTP status.',
+  }),
+  detail: Type.String({ description: 'Problem of this request, and the expected value.' }),
+  instance: Type.Optional(Type.String({ description: 'The path of the request.' })),
+})
 
 export const COMPUTE_COMPONENTS = {
   ...OFFCHAIN_COMPONENTS,

@@ -6,8 +6,6 @@ import { unchecked, withRules } from '../../http/validation'
 import { OffchainAttestation } from '../offchain-schemas'
 import { chainId, hash, object } from './fields'
 
-/** Schemas of the geometries in requests, and the request for a reference. */
-
 const ATTESTED_UID = 'UID of an attestation on the chain of the request.'
 
 /** Schemas of GeoJSON of these types: a geometry, or a Feature or FeatureCollection of one. */

@@ -7,17 +7,12 @@ import { unchecked, withRules } from '../../http/validation'
 import { chainId, object } from './fields'
 import { inputName, INPUTS } from './inputs'
 
-/** Requests of the operations, and of a batch. */
-
 const EXPECTED_ADDRESS =
   'expected an address, 0x and 40 hex digits, in one letter case or with a correct checksum'
 const LEAVE_OUT = 'expected a string. Leave it out for the default.'
 const schemaUid = (description: string) =>
   Type.Optional(
-    withRules(uid(description), {
-      type: LEAVE_OUT,
-      form: 'expected a schema UID, 0x and 64 hex digits',
-    }),
+    withRules(uid(description), { type: LEAVE_OUT, form: 'expected a schema UID, 0x and 64 hex digits' }),
   )
 const recipient = (description: string) =>
   Type.Optional(
@@ -94,10 +89,7 @@ export function parametersOf({ inputs, parameters = [] }: OperationRow): TProper
             allOf: [ref(INPUTS.get(inputName(input.accepts))!)],
             description: taken(input),
           } as unknown as TSchema),
-          {
-            missing: 'missing; expected an attestation UID or a GeoJSON geometry',
-            aliases: input.aliases,
-          },
+          { missing: 'missing; expected an attestation UID or a GeoJSON geometry', aliases: input.aliases },
         ),
       ]),
     ),

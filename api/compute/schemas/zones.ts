@@ -1,13 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { parseAddress } from '../../../src/eas'
 import { OPERATION_ROWS } from '../../../src/operations'
-import { address, named, uid } from '../../http/schema'
+import { address, namedObject, uid } from '../../http/schema'
 import { withRules } from '../../http/validation'
 import { BatchResult } from './answers'
 import { hash } from './fields'
 import { CHAIN_FIRST, CHAIN_ID, LANDING, parametersOf, ATTEST_AS } from './requests'
-
-/** Request and response of POST /compute/v0/zones. */
 
 const MAX_UIDS = 1_000
 const CONTAINS = OPERATION_ROWS.find(([name]) => name === 'contains')![1]
@@ -56,41 +54,39 @@ export const ZonesRequest = withRules(
 export type ZonesRequest = Static<typeof ZonesRequest> & { geometry: unknown }
 
 const { results, multiAttestByDelegation, ...batch } = BatchResult.properties
-export const ZonesResult = named(
+export const ZonesResult = namedObject(
   'ZonesResult',
-  Type.Object(
-    {
-      results: Type.Array(results.items, {
+  'Signed answers of the zones that contain a geometry, as a batch.',
+  {
+    results: Type.Array(results.items, {
+      description:
+        'A `contains` with the result true per zone that contains the geometry, in the order of UIDs.',
+      minItems: 0,
+      maxItems: 20,
+    }),
+    multiAttestByDelegation: { ...multiAttestByDelegation, minItems: 0 },
+    ...batch,
+    onBoundary: Type.Array(hash('UID of the zone.'), {
+      description:
+        'Zones whose boundary is at most 0.00 m from the geometry, after rounding to a centimetre, whether they contain it or not.',
+    }),
+    undecided: Type.Array(
+      Type.Object({
+        uid: hash('UID of the zone.'),
+        reason: Type.String({ description: 'Why it cannot be measured.' }),
+      }),
+      {
         description:
-          'A `contains` with the result true per zone that contains the geometry, in the order of UIDs.',
-        minItems: 0,
-        maxItems: 20,
-      }),
-      multiAttestByDelegation: { ...multiAttestByDelegation, minItems: 0 },
-      ...batch,
-      onBoundary: Type.Array(hash('UID of the zone.'), {
-        description:
-          'Zones whose boundary is at most 0.00 m from the geometry, after rounding to a centimetre, whether they contain it or not.',
-      }),
-      undecided: Type.Array(
-        Type.Object({
-          uid: hash('UID of the zone.'),
-          reason: Type.String({ description: 'Why it cannot be measured.' }),
-        }),
-        {
-          description:
-            'Zones that may contain the geometry, but cannot be measured, in the order of UIDs: of an attester or a schema, at most the 100 oldest whose location cannot be read.',
-        },
-      ),
-      undecidedMore: Type.Boolean({
-        description: 'True if the set has more zones whose location cannot be read.',
-      }),
-      complete: Type.Boolean({
-        description: 'True if `undecided` is empty: no other zone of the set contains the geometry.',
-      }),
-      inputRef: hash('Reference of the geometry.'),
-    },
-    { description: 'Signed answers of the zones that contain a geometry, as a batch.' },
-  ),
+          'Zones that may contain the geometry, but cannot be measured, in the order of UIDs: of an attester or a schema, at most the 100 oldest whose location cannot be read.',
+      },
+    ),
+    undecidedMore: Type.Boolean({
+      description: 'True if the set has more zones whose location cannot be read.',
+    }),
+    complete: Type.Boolean({
+      description: 'True if `undecided` is empty: no other zone of the set contains the geometry.',
+    }),
+    inputRef: hash('Reference of the geometry.'),
+  },
 )
 export type ZonesResult = Static<typeof ZonesResult>
