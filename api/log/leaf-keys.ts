@@ -1,13 +1,12 @@
-import { TILE_WIDTH } from '../../src/tlog'
+import { HASH_SIZE, TILE_WIDTH } from '../../src/tlog'
 
-export const HASH_BYTES = 32
 /** Number of bits of the keys of the first tile: on average, four of its 256 hashes share a key. */
 const FIRST_BITS = 6
 /** Maximum number of bits: keys are 32-bit integers. It is reached at 8,600,000,000 entries. */
 const MOST_BITS = 30
 
 const keyAt = (hashes: Buffer, at: number, bits: number) =>
-  2 ** bits + (hashes.readUInt32BE(at * HASH_BYTES) >>> (32 - bits))
+  2 ** bits + (hashes.readUInt32BE(at * HASH_SIZE) >>> (32 - bits))
 
 /**
  * Keys of the hashes of a tile of level 0, by which an index finds the tile: a 1 bit, and the first bits of a

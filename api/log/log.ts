@@ -19,7 +19,7 @@ import { registerFigures } from '../http/figures'
 import { RecordsError, UnavailableError } from '../http/problems'
 import type { SafeSender } from '../outgoing'
 import type { DatabaseServers } from '../store'
-import { KeySource, originOf } from './key'
+import { openKey, originOf } from './key'
 import { Sequencer, type SequencerOptions } from './sequencer'
 import { LogStore, type LogState } from './store'
 import { TileCache } from './tile-cache'
@@ -46,19 +46,14 @@ export class SignatureLog {
   private readonly witnesses: Witnesses | undefined
   private readonly sequencer: Sequencer
   private readonly writer: LogWriter
-  private readonly sender: SafeSender
   private readonly tiles = new TileCache()
-  private readonly given: SignerKey | undefined
-  private readonly policy: Policy | undefined
 
-  constructor({ servers, publicBaseUrl, key, policy, sender, clock, logger, options }: LogParts) {
+  constructor(private readonly parts: LogParts) {
+    const { servers, publicBaseUrl, key, policy, sender, clock, logger, options } = parts
     this.store = new LogStore(servers)
-    this.sender = sender
-    this.given = key
-    this.policy = policy
     this.witnesses = policy?.witnesses.size ? new Witnesses(policy, sender, this.store) : undefined
-    const source = new KeySource(key, originOf(publicBaseUrl))
-    this.sequencer = new Sequencer(this.store, source, this.witnesses, logger, options)
+    const open = () => openKey(this.store, key, originOf(publicBaseUrl))
+    this.sequencer = new Sequencer(this.store, open, this.witnesses, logger, options)
     const refusal = () => this.sequencer.contradiction
     this.writer = new LogWriter({ store: this.store, clock, refusal, reason: this.closedBy })
   }
@@ -71,7 +66,7 @@ export class SignatureLog {
 
   async stop(): Promise<void> {
     await this.sequencer.stop()
-    await this.sender.close()
+    await this.parts.sender.close()
   }
 
   /** Returns the state of the log. Throws an UnavailableError until a process has created it. */
@@ -99,9 +94,9 @@ export class SignatureLog {
    * password is for this service only. Throws an UnavailableError if LOG_KEY is missing.
    */
   async verifier({ key: text }: LogState): Promise<{ key: string; policy: string }> {
-    const key = this.given ?? (text === null ? undefined : await parseSignerKey(text))
+    const key = this.parts.key ?? (text === null ? undefined : await parseSignerKey(text))
     if (!key) throw new UnavailableError(`The key of the transparency log is unknown: ${this.closedBy(null)}`)
-    const { witnesses: all, groups, quorum } = this.policy ?? parsePolicy('quorum none')
+    const { witnesses: all, groups, quorum } = this.parts.policy ?? parsePolicy('quorum none')
     const witnesses = new Map(
       [...all].map(([name, each]) => [name, isPublic(each.url) ? each : { key: each.key }] as const),
     )

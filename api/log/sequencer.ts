@@ -6,23 +6,21 @@ import { gzip } from 'node:zlib'
 import type { FastifyBaseLogger } from 'fastify'
 import {
   EMPTY_ROOT,
+  HASH_SIZE,
   TILE_WIDTH,
   TreeEdge,
   decodeBundle,
   encodeBundle,
   equalBytes,
-  formatCheckpoint,
   formatNote,
   leafHash,
   parseCheckpoint,
-  signNote,
   signatureBy,
   type NoteSignature,
   type SignerKey,
   type Tile,
 } from '../../src/tlog'
-import { NEW_LOG, type KeySource } from './key'
-import { HASH_BYTES } from './leaf-keys'
+import { NEW_LOG, signedCheckpoint } from './key'
 import type { Group, LogState, LogStore, Step } from './store'
 import type { Round, Witnesses } from './witnesses'
 
@@ -95,7 +93,7 @@ export class Sequencer {
 
   constructor(
     private readonly store: LogStore,
-    private readonly source: KeySource,
+    private readonly openKey: () => Promise<SignerKey>,
     private readonly witnesses: Witnesses | undefined,
     private readonly logger: FastifyBaseLogger,
     options: Partial<SequencerOptions> = {},
@@ -144,7 +142,7 @@ export class Sequencer {
    * A flood of entries delays neither the renewal nor the witnesses.
    */
   private async tick(): Promise<boolean> {
-    this.key ??= await this.source.open(this.store)
+    this.key ??= await this.openKey()
     if (performance.now() - this.claimedAt >= this.options.renewMs || !this.state?.held) await this.claim()
     if (!this.state?.held || !this.confirmed) return false
     const isBehind = await this.step()
@@ -245,7 +243,7 @@ export class Sequencer {
     for (const group of waiting) {
       groups.push({ ...group, position: edge.size })
       for (const [at, entry] of entriesOf(group).entries()) {
-        edge.append(group.leaves.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES), note)
+        edge.append(group.leaves.subarray(at * HASH_SIZE, (at + 1) * HASH_SIZE), note)
         entries.push(entry)
         if (entries.length < TILE_WIDTH) continue
         // Compressed one bundle at a time, so that a large step delays answers of this process by at most a
@@ -264,7 +262,7 @@ export class Sequencer {
     const isBundled = (group: PlacedGroup) => endOf(group) <= edge.size - entries.length
     const placed = groups.filter((group) => !isBundled(group))
     const step: Step = {
-      ...{ old, head, checkpoint: await this.signed({ ...head }), publish: !this.witnesses },
+      ...{ old, head, checkpoint: await this.signed(head), publish: !this.witnesses },
       content: content.digest(),
       bundled: groups.filter(isBundled).map(({ id }) => id),
       placed,
@@ -309,9 +307,8 @@ export class Sequencer {
     return { edge, entries: entries.slice(start - first), groups }
   }
 
-  private async signed({ size, root }: { size: number; root: Uint8Array }): Promise<string> {
-    const text = formatCheckpoint({ origin: this.key!.name, size, root })
-    return formatNote({ text, signatures: [await signNote(text, this.key!)] })
+  private signed({ size, root }: { size: number; root: Uint8Array }): Promise<string> {
+    return signedCheckpoint({ origin: this.key!.name, size, root }, this.key!)
   }
 
   /** Asks for cosignatures of the last checkpoint, unless requests are pending or not due. */
@@ -339,7 +336,7 @@ export class Sequencer {
   }
 }
 
-const sizeOf = ({ leaves }: Group) => leaves.length / HASH_BYTES
+const sizeOf = ({ leaves }: Group) => leaves.length / HASH_SIZE
 const entriesOf = (group: Group) => decodeBundle(group.entries, sizeOf(group))
 /** Position after the last entry of a group. */
 const endOf = (group: PlacedGroup) => group.position + sizeOf(group)

@@ -4,19 +4,15 @@ import { parsePolicy, parseSignerKey, TlogError, type Policy, type SignerKey } f
 
 /** Reads the policy file that LOG names. Throws a SettingsError with the number of the line. */
 export function readPolicyFile(file: string): Policy {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new SettingsError(
-      `LOG: ${file} cannot be read (${(error as NodeJS.ErrnoException).code}). Set it to on, off or the path of a policy file.`,
-    )
-  }
   let policy: Policy
   try {
-    policy = parsePolicy(text)
+    policy = parsePolicy(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw tlogFault(`LOG: ${file}`, error)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw tlogFault(`LOG: ${file}`, error)
+    throw new SettingsError(
+      `LOG: ${file} cannot be read (${code}). Set it to on, off or the path of a policy file.`,
+    )
   }
   for (const [name, { url }] of policy.witnesses)
     if (url === undefined || !/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
@@ -28,13 +24,9 @@ export function readPolicyFile(file: string): Policy {
 
 /** Reads the key in LOG_KEY. The SettingsError that it throws does not contain the key. */
 export async function readKeyOfLog(read: () => string): Promise<SignerKey> {
-  const text = read()
-  let key: SignerKey
-  try {
-    key = await parseSignerKey(text)
-  } catch (error) {
+  const key = await parseSignerKey(read()).catch((error: unknown) => {
     throw tlogFault('LOG_KEY', error)
-  }
+  })
   if (key.type !== 'ed25519')
     throw new SettingsError('LOG_KEY: expected a key of a log (signature type 1), got one of a witness.')
   return key

@@ -1,9 +1,17 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { TILE_WIDTH, TlogError, decodeBundle, encodeBundle, tilePath, type Tile } from '../../src/tlog'
+import {
+  HASH_SIZE,
+  TILE_WIDTH,
+  TlogError,
+  decodeBundle,
+  encodeBundle,
+  tilePath,
+  type Tile,
+} from '../../src/tlog'
 import { SharedRead } from '../http/shared'
 import { apiConnections, RETRY, translated, type DatabaseServers, type Store } from '../store'
-import { HASH_BYTES, keysOf, keysOfHash } from './leaf-keys'
+import { keysOf, keysOfHash } from './leaf-keys'
 
 const decompress = promisify(gunzip)
 
@@ -67,13 +75,13 @@ interface Place extends Pick<LogState, 'published' | 'publishedSize'> {
 
 /** Hashes of the partial tile of level 0. Its first group may begin in the full tile before it. */
 const PARTIAL_TILE = `SELECT 0, (stop / ${TILE_WIDTH})::float8,
-  substring(hashes FROM (1 + ${HASH_BYTES} * (stop / ${TILE_WIDTH} * ${TILE_WIDTH} - start))::integer)
-  FROM (SELECT min(position) AS start, max(position + length(leaves) / ${HASH_BYTES}) AS stop,
+  substring(hashes FROM (1 + ${HASH_SIZE} * (stop / ${TILE_WIDTH} * ${TILE_WIDTH} - start))::integer)
+  FROM (SELECT min(position) AS start, max(position + length(leaves) / ${HASH_SIZE}) AS stop,
     string_agg(leaves, '' ORDER BY position) AS hashes FROM log_group WHERE position IS NOT NULL) AS placed
   WHERE start IS NOT NULL`
 /** Columns of a group, and its number of entries. */
 const GROUP = 'id::float8 AS id, position::float8 AS position, entries, leaves'
-const ENTRIES = `length(leaves) / ${HASH_BYTES}`
+const ENTRIES = `length(leaves) / ${HASH_SIZE}`
 const MAX_GROUPS = 8_192
 const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, published_size::float8 AS "publishedSize",
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
@@ -112,12 +120,7 @@ export class LogStore {
       : this.query<Row>(text, values)
   }
 
-  async create(log: {
-    origin: string
-    key: string | null
-    root: Uint8Array
-    checkpoint: string
-  }): Promise<void> {
+  async create(log: Pick<LogState, 'origin' | 'key' | 'checkpoint'> & { root: Uint8Array }): Promise<void> {
     await this.query(
       `INSERT INTO log_state (origin, key, size, root, checkpoint, published, published_size)
        VALUES ($1, $2, 0, $3, $4, $4, 0) ON CONFLICT DO NOTHING`,
@@ -272,12 +275,12 @@ export class LogStore {
     // has the leaf. A hash that begins within a leaf matches no entry.
     const [place] = await this.readNewest<Place>(
       `WITH tile AS (
-         SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_BYTES})::float8 AS position, hashes
-         FROM log_tile_with($1::integer[], $2) WHERE position($2::bytea IN hashes) % ${HASH_BYTES} = 1
+         SELECT (index * ${TILE_WIDTH} + (position($2::bytea IN hashes) - 1) / ${HASH_SIZE})::float8 AS position, hashes
+         FROM log_tile_with($1::integer[], $2) WHERE position($2::bytea IN hashes) % ${HASH_SIZE} = 1
        ), entry AS (
-         SELECT (position + (position($2::bytea IN leaves) - 1) / ${HASH_BYTES})::float8 AS position,
+         SELECT (position + (position($2::bytea IN leaves) - 1) / ${HASH_SIZE})::float8 AS position,
            NULL::bytea AS hashes
-         FROM log_group WHERE NOT EXISTS (SELECT FROM tile) AND position($2::bytea IN leaves) % ${HASH_BYTES} = 1
+         FROM log_group WHERE NOT EXISTS (SELECT FROM tile) AND position($2::bytea IN leaves) % ${HASH_SIZE} = 1
          ORDER BY log_group.position LIMIT 1
        ), place AS (
          SELECT true AS known, * FROM tile UNION ALL SELECT true, * FROM entry)
@@ -295,15 +298,6 @@ export class LogStore {
     return row!.entries
   }
 
-  /** Returns the size of the log in the database, in bytes, with its indexes. */
-  async bytes(): Promise<number> {
-    const [row] = await this.query<{ bytes: number }>(
-      `SELECT sum(pg_total_relation_size(name::regclass))::float8 AS bytes
-       FROM unnest(ARRAY['log_bundle', 'log_tile', 'log_group']) AS name`,
-    )
-    return row!.bytes
-  }
-
   /** Returns the hashes of tiles. Throws a TlogError if the tree does not have them. */
   async tiles(tiles: readonly Tile[]): Promise<Uint8Array[]> {
     if (tiles.length === 0) return []
@@ -316,8 +310,8 @@ export class LogStore {
       const byTile = new Map(rows.map(({ level, index, hashes }) => [`${level}/${index}`, hashes]))
       return tiles.map(({ level, index, width }) => {
         const hashes = byTile.get(`${level}/${index}`)
-        return hashes && hashes.length >= width * HASH_BYTES
-          ? hashes.subarray(0, width * HASH_BYTES)
+        return hashes && hashes.length >= width * HASH_SIZE
+          ? hashes.subarray(0, width * HASH_SIZE)
           : undefined
       })
     }

@@ -1,6 +1,5 @@
-import type { Tile } from '../../src/tlog'
+import { HASH_SIZE, type Tile } from '../../src/tlog'
 import { Cache } from '../http/cache'
-import { HASH_BYTES } from './leaf-keys'
 
 /** Tiles that proofs have read. A tile only grows; clear the cache when the database changes. */
 export class TileCache {
@@ -29,10 +28,10 @@ export class TileCache {
 
   private find(tile: Tile): Uint8Array | undefined {
     const hashes = this.tiles.get(keyOf(tile))
-    if (!hashes || hashes.length < tile.width * HASH_BYTES) return undefined
+    if (!hashes || hashes.length < tile.width * HASH_SIZE) return undefined
     // Returns the existing object if the width matches, because hashes of subtrees are cached per object
     // (src/tlog/tiles.ts).
-    return hashes.length === tile.width * HASH_BYTES ? hashes : hashes.subarray(0, tile.width * HASH_BYTES)
+    return hashes.length === tile.width * HASH_SIZE ? hashes : hashes.subarray(0, tile.width * HASH_SIZE)
   }
 }
 
