@@ -81,30 +81,15 @@ const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
  */
 const ACCOUNT_CHECKS = { all: 16, each: 6, waiting: 400, waitingEach: 80, waitMs: 13 * CALL_TIMEOUT_MS }
 
-/** Calls the accounts of a chain, with limited concurrency. */
-export class AccountChecks {
-  private readonly slots: Semaphore
+export const accountSlots = (chain: string) =>
+  new Semaphore(ACCOUNT_CHECKS, tooManyCalls(`smart accounts on ${chain}`))
 
-  constructor(chain: string) {
-    this.slots = new Semaphore(ACCOUNT_CHECKS, tooManyCalls(`smart accounts on ${chain}`))
-  }
-
-  /**
-   * Returns why an account does not accept a signature. It must accept it at a final block, which no reorg
-   * undoes, and at the head, so that a removed key no longer counts; on a local chain at its head only.
-   * @param maxAgeSeconds maximum age of the head
-   */
-  refusal(
-    claim: AccountSignature,
-    node: ChainNode,
-    maxAgeSeconds: number,
-  ): Promise<AccountRefusal | undefined> {
-    // Encoding the call takes longer than all other work for a request that gets no slot.
-    return this.slots.run(node.work, () => refusalBy(node, claim, maxAgeSeconds))
-  }
-}
-
-async function refusalBy(
+/**
+ * Returns why an account does not accept a signature. It must accept it at a final block, which no reorg
+ * undoes, and at the head, so that a removed key no longer counts; on a local chain at its head only.
+ * @param maxAgeSeconds maximum age of the head
+ */
+export async function refusalBy(
   node: ChainNode,
   claim: AccountSignature,
   maxAgeSeconds: number,
@@ -112,10 +97,7 @@ async function refusalBy(
   const { slug } = node.connected.chain
   const call = accountCall(claim)
   if (!call)
-    return {
-      isContract: true,
-      problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires',
-    }
+    return { isContract: true, problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires' }
   const [last, final] = await Promise.all([
     node.callAtHead(call, maxAgeSeconds).then((answer) => answerOf(node, answer)),
     node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),

@@ -6,7 +6,6 @@ import { CHAINS } from '../../src/chains'
 import { serve } from '../../test/http-server'
 import { UnavailableError } from '../http/problems'
 import { OWN_WORK } from '../http/work'
-import { AccountChecks } from './account'
 import { ChainReader } from './chain-reader'
 
 /** Shares of the calls to a chain's RPC endpoints, with calls that the test answers. */
@@ -92,14 +91,11 @@ test('the call queue sends equal calls of several clients once', async () => {
 
 test('the call queue checks signatures of smart accounts within the share of each client', async () => {
   const node = held()
-  const checks = new AccountChecks('base')
+  const claim = { account: `0x${'1'.repeat(40)}`, digest: `0x${'2'.repeat(64)}`, signature: '0x00' }
   const check = (client: string) =>
-    checks
-      .refusal(
-        { account: `0x${'1'.repeat(40)}`, digest: `0x${'2'.repeat(64)}`, signature: '0x00' },
-        node.of({ ...OWN_WORK, client }),
-        60,
-      )
+    node
+      .of({ ...OWN_WORK, client })
+      .accountRefusal(claim, 60)
       .catch(() => {})
   const encode = vi.spyOn(AbiCoder.prototype, 'encode')
   for (let i = 0; i < 30; i++) void check('hostile')

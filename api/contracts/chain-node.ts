@@ -44,8 +44,8 @@ const CALLS = {
 }
 /** Maximum age in milliseconds of a shared number of a final block. */
 const FINAL_SHARED_MS = 2_000
-const CHAIN_ID_SHARED_MS = 60_000
-const SOFTWARE_SHARED_MS = 60_000
+/** Maximum age in milliseconds of a shared chain ID and kind of node. */
+const KIND_SHARED_MS = 60_000
 export interface Reading {
   /** True for a call that every answer of the API needs. Such a call does not wait for a slot. */
   essential?: boolean
@@ -55,6 +55,8 @@ export interface Reading {
   block?: string
 }
 export const ESSENTIAL: Reading = { essential: true }
+/** Maximum number of calls of EAS per request to an RPC endpoint: those of two full batches. */
+export const CALLS_AT_ONCE = 80
 
 /**
  * RPC endpoints of one chain. Equal calls are shared, and limited in time and number. All methods throw an
@@ -64,11 +66,19 @@ export class ChainNode {
   private readonly inFlight = new Map<string, Promise<unknown>>()
   readonly rpc: Rpc
   protected readonly route: Route
-  private readonly finalNumbers = new SharedRead(() => this.readFinalBlocks(), FINAL_SHARED_MS)
-  private readonly developmentNode = new SharedRead(
-    async () => /^(anvil|hardhat)/i.test(await this.clientVersion()),
-    SOFTWARE_SHARED_MS,
-  )
+  private readonly finalNumbers = new SharedRead(async () => {
+    const [finalized, last] = await Promise.all([
+      this.block('finalized').catch(() => undefined),
+      this.block('latest'),
+    ])
+    const counted = Math.max(0, last.number - this.connected.chain.finality)
+    // The node may lack the state of the first one if it stores only the newest states.
+    return finalized ? [finalized.number, counted] : [counted]
+  }, FINAL_SHARED_MS)
+  private readonly developmentNode = new SharedRead(async () => {
+    const version = (await this.request('web3_clientVersion', [], ESSENTIAL)) as string
+    return /^(anvil|hardhat)/i.test(version)
+  }, KIND_SHARED_MS)
   private lastLocal = false
   private readonly slots: Semaphore
   /** Work that the calls belong to. */
@@ -80,7 +90,7 @@ export class ChainNode {
   constructor(
     readonly connected: ConnectedChain,
     protected readonly clock: () => number,
-    protected readonly batchSize: number,
+    protected readonly batchSize = CALLS_AT_ONCE + 1,
   ) {
     this.rpc = new Rpc({
       chain: connected.chain,
@@ -88,7 +98,7 @@ export class ChainNode {
       batchSize,
       concurrency: 1_000, // calls are limited by CALLS instead
       timeoutMs: CALL_TIMEOUT_MS,
-      chainIdValidMs: CHAIN_ID_SHARED_MS,
+      chainIdValidMs: KIND_SHARED_MS,
     })
     this.route = this.rpc.route()
     this.slots = new Semaphore(CALLS, tooManyCalls(`the RPC endpoint of ${connected.chain.slug}`))
@@ -177,11 +187,6 @@ export class ChainNode {
     }
   }
 
-  /** Returns the name of the node's software, such as `anvil/v1.7.1`. */
-  clientVersion(): Promise<string> {
-    return this.request('web3_clientVersion', [], ESSENTIAL) as Promise<string>
-  }
-
   /**
    * Throws if the head (Unix seconds) is older than this, or in the future, which makes its age unknown.
    * Local chains are exempt.
@@ -199,21 +204,9 @@ export class ChainNode {
       )
   }
 
-  /** Returns the numbers of blocks that no reorg undoes, the safest first; at most FINAL_SHARED_MS old. */
+  /** Returns the block that is final by consensus, if the node names it, and the indexer's final block. */
   finalBlocks(): Promise<readonly number[]> {
     return this.finalNumbers.get()
-  }
-
-  /**
-   * Reads the block that is final by consensus, and the indexer's: a node may store only the newest states.
-   */
-  private async readFinalBlocks(): Promise<readonly number[]> {
-    const [finalized, last] = await Promise.all([
-      this.block('finalized').catch(() => undefined),
-      this.block('latest'),
-    ])
-    const counted = Math.max(0, last.number - this.connected.chain.finality)
-    return finalized ? [finalized.number, counted] : [counted]
   }
 
   protected async call(

@@ -3,11 +3,17 @@ import { Interface } from 'ethers/abi'
 import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
-import type { ConnectedChain } from '../../src/config'
-import { fieldTypes, hashesToUid, schemaUid, type UidFields } from '../../src/eas'
-import { AccountChecks, type AccountRefusal, type AccountSignature } from './account'
-import { ChainNode, ESSENTIAL, NoAnswerError, NoContractError, revertData, timeOf } from './chain-node'
-import { QUORUM, readEpochs, type QuorumEpoch, type QuorumView } from './quorum-epochs'
+import { fieldTypes, hashesToUid, QUORUM_ABI, schemaUid, type UidFields } from '../../src/eas'
+import { accountSlots, refusalBy, type AccountRefusal, type AccountSignature } from './account'
+import {
+  CALLS_AT_ONCE,
+  ChainNode,
+  ESSENTIAL,
+  NoAnswerError,
+  NoContractError,
+  revertData,
+  timeOf,
+} from './chain-node'
 import { Cache } from '../http/cache'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'
@@ -29,6 +35,7 @@ const PROXY = new Interface([
   'function getAttestTypeHash() view returns (bytes32)',
   'function owner() view returns (address)',
 ])
+const QUORUM = new Interface(QUORUM_ABI)
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
 const REGISTRY = new Interface([
   'function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))',
@@ -50,30 +57,24 @@ export interface AttestedLog {
   transactionHash: string
 }
 
-export interface SchemaRecord {
-  schema: string
-  /** The types of its fields, joined by commas */
-  types: string
-  revocable: boolean
+/** Number of epochs before the current one that may still be valid, or were replaced. */
+const EARLIER_EPOCHS = 8
+
+/** Operator set of a GeoQuorum contract (packages/contracts). */
+export interface QuorumEpoch {
+  epoch: number
+  /** Unix seconds, included */
+  validFrom: number
+  /** Unix seconds, excluded; 0 if the epoch was replaced before it started */
+  validUntil: number
+  threshold: number
+  /** Lower-case addresses in the order of the bitmap; zero for one that was removed. */
+  operators: string[]
 }
 
-/** Facts that an EAS contract states about itself. */
-export interface EasFacts {
-  domainSeparator: string
-  attestTypeHash: string
-  /** lower-case */
-  schemaRegistry: string
-}
-
-/** Facts that an EIP-712 proxy of EAS states about itself. */
-export interface ProxyFacts {
-  domainSeparator: string
-  attestTypeHash: string
-  /** lower-case */
-  eas: string
-  name: string
-  version: string
-}
+type Registered = Record<'uid' | 'resolver' | 'schema', string> & { revocable: boolean }
+/** `types`: the types of its fields, joined by commas */
+type SchemaRecord = Pick<Registered, 'schema' | 'revocable'> & { types: string }
 
 /**
  * Maximum age in milliseconds of a shared nonce or owner; 0 on local chains and those with blocks under a
@@ -81,8 +82,6 @@ export interface ProxyFacts {
  */
 const CURRENT_SHARED_MS = 250
 const SLOW_BLOCK_MS = 1_000
-/** Maximum number of calls of EAS per request to an RPC endpoint: those of two full batches. */
-const CALLS_AT_ONCE = 80
 
 interface Gathering {
   /** Data of calls of EAS. */
@@ -95,14 +94,10 @@ interface Gathering {
 export class ChainReader extends ChainNode {
   private readonly schemas = new Cache<SchemaRecord>('schemas')
   private readonly current = new Cache<SharedRead<unknown>>('contract state')
-  private readonly accounts = new AccountChecks(this.connected.chain.slug)
+  private readonly accounts = accountSlots(this.connected.chain.slug)
   private gathering: Gathering | undefined
   /** Number of blocks whose logs the endpoint last returned in one response (landed.ts). */
   readonly logs = { span: Infinity }
-
-  constructor(connected: ConnectedChain, clock: () => number, batchSize = CALLS_AT_ONCE + 1) {
-    super(connected, clock, batchSize)
-  }
 
   /**
    * Nonce of the next delegated attestation of an account: read after this call if `fresh`; otherwise at
@@ -146,12 +141,8 @@ export class ChainReader extends ChainNode {
   async schema(uid: string): Promise<SchemaRecord | undefined> {
     const known = this.schemas.get(uid)
     if (known) return known
-    const record = (await this.call(this.connected.chain.schemaRegistry, REGISTRY, 'getSchema', [uid])) as {
-      uid: string
-      resolver: string
-      revocable: boolean
-      schema: string
-    }
+    const { schemaRegistry } = this.connected.chain
+    const record = (await this.call(schemaRegistry, REGISTRY, 'getSchema', [uid])) as Registered
     if (record.uid === ZeroHash) return undefined
     const { revocable, resolver } = record
     const schema = textOf(record)
@@ -196,14 +187,10 @@ export class ChainReader extends ChainNode {
     to: number,
   ): Promise<AttestedLog[]> {
     const topics = [ATTESTED, zeroPadValue(recipient, 32), zeroPadValue(attester, 32), schema]
-    const filter = {
-      address: this.connected.chain.eas,
-      topics,
-      fromBlock: toQuantity(from),
-      toBlock: toQuantity(to),
-    }
+    const [fromBlock, toBlock] = [from, to].map((block) => toQuantity(block))
+    const filter = { address: this.connected.chain.eas, topics, fromBlock, toBlock }
     const calls = [
-      { method: 'eth_getBlockByNumber', params: [filter.toBlock, false] },
+      { method: 'eth_getBlockByNumber', params: [toBlock, false] },
       { method: 'eth_getLogs', params: [filter] },
     ]
     const [last, answer] = await this.limited(
@@ -213,13 +200,8 @@ export class ChainReader extends ChainNode {
     )
     if (!last)
       throw new UnavailableError(`The RPC endpoint of ${this.connected.chain.slug} lacks block ${to}.`)
-    const logs = answer as {
-      data: string
-      blockNumber: string
-      blockTimestamp?: string
-      transactionHash: string
-    }[]
-    return logs.map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
+    type Log = Record<'data' | 'blockNumber' | 'transactionHash', string> & { blockTimestamp?: string }
+    return (answer as Log[]).map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
       ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
       ...(blockTimestamp && { time: Number(blockTimestamp) }),
     }))
@@ -232,25 +214,33 @@ export class ChainReader extends ChainNode {
 
   /** Returns why an account does not accept a signature; undefined if it does. */
   accountRefusal(claim: AccountSignature, maxAgeSeconds: number): Promise<AccountRefusal | undefined> {
-    return this.accounts.refusal(claim, this, maxAgeSeconds)
+    // Encoding the call takes longer than all other work for a request that gets no slot.
+    return this.accounts.run(this.work, () => refusalBy(this, claim, maxAgeSeconds))
   }
 
-  async easFacts(): Promise<EasFacts> {
+  async easFacts() {
     const names = ['getDomainSeparator', 'getAttestTypeHash', 'getSchemaRegistry'] as const
-    const [domainSeparator, attestTypeHash, registry] = await this.facts(this.connected.chain.eas, EAS, names)
-    return { domainSeparator, attestTypeHash, schemaRegistry: registry.toLowerCase() }
+    const [separator, attestTypeHash, registry] = await this.facts(this.connected.chain.eas, EAS, names)
+    return { separator, attestTypeHash, registry: registry.toLowerCase() }
   }
 
   /** Facts that a proxy states; undefined if the contract is not a proxy. */
-  async proxyFacts(proxy: string): Promise<ProxyFacts | undefined> {
-    const names = ['getEAS', 'getName', 'version', 'getDomainSeparator', 'getAttestTypeHash'] as const
-    const answers = await this.facts(proxy, PROXY, names).catch((error: unknown) => {
+  async proxyFacts(proxy: string) {
+    const names = [
+      'getEAS',
+      'owner',
+      'getName',
+      'version',
+      'getDomainSeparator',
+      'getAttestTypeHash',
+    ] as const
+    try {
+      const [eas, owner, name, version, separator, attestTypeHash] = await this.facts(proxy, PROXY, names)
+      return { eas: eas.toLowerCase(), owner: owner.toLowerCase(), name, version, separator, attestTypeHash }
+    } catch (error) {
       if (error instanceof NoAnswerError) return undefined
       throw error
-    })
-    if (!answers) return undefined
-    const [eas, name, version, domainSeparator, attestTypeHash] = answers
-    return { eas: eas.toLowerCase(), name, version, domainSeparator, attestTypeHash }
+    }
   }
 
   /** Calls view functions without parameters that return text or hex. */
@@ -261,9 +251,26 @@ export class ChainReader extends ChainNode {
 
   /** Epochs that are or will be valid; undefined if it is not a GeoQuorum contract of this chain's EAS. */
   async quorumEpochs(quorum: string): Promise<QuorumEpoch[] | undefined> {
+    type Stored = Record<'validFrom' | 'validUntil' | 'threshold', bigint> & { operators: string[] }
+    const view = (name: string, ...given: unknown[]) => this.call(quorum, QUORUM, name, given, ESSENTIAL)
     try {
-      const view: QuorumView = (name, parameters) => this.call(quorum, QUORUM, name, parameters, ESSENTIAL)
-      return await readEpochs(view, this.connected.chain.eas, this.clock() / 1_000)
+      const state = await Promise.all([view('eas'), view('currentEpoch'), view('latestEpoch')])
+      if ((state[0] as string).toLowerCase() !== this.connected.chain.eas) return undefined
+      const first = Math.max(1, Number(state[1]) - EARLIER_EPOCHS)
+      const numbers = Array.from({ length: Number(state[2]) - first + 1 }, (_, i) => first + i)
+      const epochs = await Promise.all(
+        numbers.map(async (epoch) => {
+          const stored = (await view('epochOf', epoch)) as Stored
+          return {
+            epoch,
+            validFrom: Number(stored.validFrom),
+            validUntil: Number(stored.validUntil),
+            threshold: Number(stored.threshold),
+            operators: stored.operators.map((operator) => operator.toLowerCase()),
+          }
+        }),
+      )
+      return epochs.filter(({ validUntil }) => validUntil > this.clock() / 1_000)
     } catch (error) {
       if (error instanceof NoAnswerError || error instanceof NoContractError) return undefined
       throw error
@@ -339,7 +346,7 @@ function addressOf(word: string): string | undefined {
 }
 
 /** Returns the text of a schema; empty if it is not UTF-8, which ethers reports when the field is read. */
-function textOf(record: { schema: string }): string {
+function textOf(record: Registered): string {
   try {
     return record.schema
   } catch {

@@ -10,7 +10,7 @@ import type { Chain } from '../../src/chains'
 import { MONOTONIC } from '../../src/clock'
 import type { Submission } from '../../src/config'
 import { UnavailableError } from '../http/problems'
-import { NoAnswerError, NoContractError, OtherChainError } from './chain-node'
+import { NoContractError, OtherChainError } from './chain-node'
 import type { ChainReader } from './chain-reader'
 
 interface Signing {
@@ -80,7 +80,7 @@ export class VerifyingContract {
     return isReady(probe) ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
   }
 
-  /** Returns the signing parameters. Throws an UnavailableError while the contract cannot be signed for. */
+  /** Throws an UnavailableError while the contract cannot be signed for. */
   async ready(): Promise<Signing> {
     const probe = await this.probe()
     if (!isReady(probe)) throw new UnavailableError(`Signing for ${this.address} is unavailable.`)
@@ -133,15 +133,12 @@ export class VerifyingContract {
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error
       if (before && isReady(before)) return { ...before, state: 'away', at }
-      const reason = this.reasonIn(error)
-      return reason === undefined ? { state: 'unreachable', at } : { state: 'refused', reason, at }
+      const reason =
+        error instanceof OtherChainError
+          ? `its RPC endpoint is on chain ${error.chainId}`
+          : error instanceof NoContractError && `its RPC endpoint finds no contract at ${this.address}`
+      return reason ? { state: 'refused', reason, at } : { state: 'unreachable', at }
     }
-  }
-
-  private reasonIn(error: UnavailableError): string | undefined {
-    if (error instanceof OtherChainError) return `its RPC endpoint is on chain ${error.chainId}`
-    if (error instanceof NoContractError) return `its RPC endpoint finds no contract at ${this.address}`
-    return undefined
   }
 }
 
@@ -165,24 +162,22 @@ function signingOf(probe: Probe): Signing | undefined {
 export async function lookAtEas(chain: Chain, reader: ChainReader): Promise<Verdict> {
   const chainId = await reader.chainId()
   if (chainId !== chain.id) throw new OtherChainError(chain.slug, chainId)
-  const facts = await reader.easFacts()
-  if (facts.schemaRegistry !== chain.schemaRegistry)
-    return {
-      reason: `its EAS names the schema registry ${facts.schemaRegistry}, not ${chain.schemaRegistry}`,
-    }
-  const layout = layoutOfTypeHash(facts.attestTypeHash)
+  const { registry, attestTypeHash, separator } = await reader.easFacts()
+  if (registry !== chain.schemaRegistry)
+    return { reason: `its EAS names the schema registry ${registry}, not ${chain.schemaRegistry}` }
+  const layout = layoutOfTypeHash(attestTypeHash)
   if (!layout || layout === 'proxy')
-    return { reason: `its EAS has the unknown attest type hash ${facts.attestTypeHash}` }
+    return { reason: `its EAS has the unknown attest type hash ${attestTypeHash}` }
   const domain = chain.domainVersions
     .map((version) => domainOf(chain, 'EAS', version, chain.eas))
-    .find((expected) => domainSeparator(expected) === facts.domainSeparator)
+    .find((expected) => domainSeparator(expected) === separator)
   if (!domain)
     return {
       reason:
         'its EAS has none of the versions that src/chains.ts lists ' +
-        `(${chain.domainVersions.join(', ')}): its domain separator is ${facts.domainSeparator}`,
+        `(${chain.domainVersions.join(', ')}): its domain separator is ${separator}`,
     }
-  return { domain, separator: facts.domainSeparator, layout }
+  return { domain, separator, layout }
 }
 
 /** Checks that a contract is the proxy of the chain's EAS, and that this signer owns it. */
@@ -193,9 +188,8 @@ export async function lookAtProxy(
   signer: string,
 ): Promise<Verdict> {
   const facts = await reader.proxyFacts(proxy)
-  const owner = facts && (await reader.proxyOwner(proxy, true).catch(unlessItHasNone))
-  if (!facts || owner === undefined) return { reason: 'it is not a PermissionedEIP712Proxy of EAS' }
-  const { eas, name, version, domainSeparator: separator, attestTypeHash } = facts
+  if (!facts) return { reason: 'it is not a PermissionedEIP712Proxy of EAS' }
+  const { eas, owner, name, version, separator, attestTypeHash } = facts
   if (eas !== chain.eas) return { reason: `it forwards to the EAS ${eas} instead of ${chain.eas}` }
   if (layoutOfTypeHash(attestTypeHash) !== 'proxy')
     return { reason: `it has the unknown attest type hash ${attestTypeHash}` }
@@ -204,10 +198,6 @@ export async function lookAtProxy(
     return { reason: `its domain separator does not match the name "${name}" and version ${version}` }
   const signing: Signing = { domain, separator, layout: 'proxy' }
   return owner === signer ? signing : { reason: ownedBy(owner, signer), before: signing }
-}
-
-function unlessItHasNone(error: unknown): undefined {
-  if (!(error instanceof NoAnswerError)) throw error
 }
 
 export function ownedBy(owner: string, signer: string): string {
