@@ -35,12 +35,10 @@ export class Quorum {
 
   /** Returns this operator's index in an epoch. Throws a ComputeError unless it is valid until `deadline`. */
   async indexIn(epoch: number, time: number, deadline: number): Promise<number> {
-    const epochs = await this.epochs()
-    const found = epochs.find((each) => each.epoch === epoch)
-    const valid = epochs.filter((each) => each.validFrom <= time && time < each.validUntil)
+    const valid = (await this.epochs()).filter((each) => each.validFrom <= time && time < each.validUntil)
+    const found = valid.find((each) => each.epoch === epoch)
     const numbers = valid.map((each) => each.epoch).join(', ') || 'none'
-    if (!found || !valid.includes(found))
-      throw wrongEpoch(`epoch: ${epoch} is not valid on ${this.slug}. Valid now: ${numbers}.`)
+    if (!found) throw wrongEpoch(`epoch: ${epoch} is not valid on ${this.slug}. Valid now: ${numbers}.`)
     const { address } = this.chain.attester
     if (deadline >= found.validUntil)
       throw wrongEpoch(

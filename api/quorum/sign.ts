@@ -17,7 +17,18 @@ export async function signForQuorum(
 ): Promise<QuorumSignature> {
   const chain = await servedChain(parts, chainId, work)
   const quorum = quorumOf(quorums, chainId)
-  checkTimes(parts, { timestamp, deadline, expirationTime })
+  const now = Math.floor(parts.clock() / 1000)
+  if (Math.abs(timestamp - now) > SKEW_SECONDS)
+    throw skew(
+      `timestamp: expected at most ${SKEW_SECONDS} s from ${now}, this operator's clock, got ${timestamp}. Correct the clock that differs.`,
+    )
+  const latest = now + parts.deadlineSeconds + SKEW_SECONDS
+  if (deadline <= now || deadline > latest)
+    throw skew(`deadline: expected a time after ${now}, at most ${latest}, got ${deadline}.`)
+  if (expirationTime !== 0 && expirationTime <= deadline)
+    throw invalidInput(
+      `expirationTime: expected 0 or a time after the deadline ${deadline}, got ${expirationTime}.`,
+    )
   const index = await quorum.indexIn(epoch, timestamp, deadline)
   // The coordinator's clock may be ahead: an input must not expire before the time that the answer names.
   const dated = { ...parts, resolver: parts.resolver.validUntil(timestamp) }
@@ -35,24 +46,6 @@ export async function signForQuorum(
     quorum: quorum.address,
     ...(await attester.signForQuorum(quorum.address, answer, work, stillValid)),
   }
-}
-
-function checkTimes(
-  { clock, deadlineSeconds }: ComputeParts,
-  { timestamp, deadline, expirationTime }: Pick<QuorumRequest, 'timestamp' | 'deadline' | 'expirationTime'>,
-): void {
-  const now = Math.floor(clock() / 1000)
-  if (Math.abs(timestamp - now) > SKEW_SECONDS)
-    throw skew(
-      `timestamp: expected at most ${SKEW_SECONDS} s from ${now}, this operator's clock, got ${timestamp}. Correct the clock that differs.`,
-    )
-  const latest = now + deadlineSeconds + SKEW_SECONDS
-  if (deadline <= now || deadline > latest)
-    throw skew(`deadline: expected a time after ${now}, at most ${latest}, got ${deadline}.`)
-  if (expirationTime !== 0 && expirationTime <= deadline)
-    throw invalidInput(
-      `expirationTime: expected 0 or a time after the deadline ${deadline}, got ${expirationTime}.`,
-    )
 }
 
 function skew(detail: string): ComputeError {
