@@ -1,3 +1,4 @@
+import type { AnswerFields } from '../../src/answer'
 import { type Html, html, joined } from '../http/html'
 import { anchor, definitions, type Page, page, type Trail } from '../http/pages'
 import { addressWith, type PageAddresses } from '../http/paging'
@@ -16,21 +17,9 @@ import {
 import { NEWEST_FIRST } from '../store'
 import type { AnswerFilter } from './sql'
 
-/** HTML pages of the answers that have landed: the list, and a single answer. */
-
-/** Answer as in JSON: the fields that the pages show by name, and all others. */
-export interface LandedAnswer {
-  uid: string
-  chain: string
-  attester: string
-  operation: string
-  result: number | boolean
-  units: string | null
-  input_refs: string[]
-  timestamp: string
-  revoked: boolean
-  [field: string]: unknown
-}
+/** Answer as in JSON. */
+export type LandedAnswer = Record<string, unknown> &
+  Omit<AnswerFields, 'computed_at' | 'timestamp'> & { timestamp: string }
 
 interface ListPage {
   answers: readonly LandedAnswer[]
