@@ -9,14 +9,13 @@ import {
   type MultiDelegatedRequest,
 } from '../../src/eas'
 import type { EntryKind } from '../../src/tlog'
-import { invalidInput, verificationFailed } from '../http/problems'
+import { invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
 import type { Attester, Statement, Terms, ValidityCheck } from './attester'
 import { MAX_SOURCE_LENGTH } from './offchain'
 import type { BatchResult, ComputeResult, Transaction } from './schemas'
 import type { VerifyingContract } from '../contracts'
 
-/** A computed result before it is signed. */
 export interface UnsignedResult {
   statement: Statement
   claims: Claims
@@ -55,25 +54,19 @@ export async function sign(
   const { address } = attester
   const { schema, recipient, data, revocable } = statement
   const refUID = ZeroHash
+  const ifNonceUsed =
+    'Only one of the answers with this nonce can land; EAS reverts the others with ' +
+    `InvalidSignature. If that happens, send this answer with its chainId to POST ${resignUrl}.`
   const attestByDelegation = delegatedRequest(statement, signature, address, terms)
   // Each field is written out, because a spread is slow unless it comes first in its object.
   const answer: ComputeResult = {
     ...claims,
-    attestation: {
-      schema,
-      attester: address,
-      recipient,
-      data,
-      signature,
-      revocable,
-      refUID,
-      expirationTime,
-    },
+    attestation: { schema, attester: address, recipient, data, signature, revocable, refUID, expirationTime },
     delegatedAttestation: {
       signature,
       attester: address,
       deadline,
-      ...(nonce !== undefined && { nonce, ifNonceUsed: ifNonceUsed(resignUrl) }),
+      ...(nonce !== undefined && { nonce, ifNonceUsed }),
       submission: contract.submission,
       contract: contract.address,
       resignToken: resignTokenOf(attester, statement, sources.join()),
@@ -97,13 +90,6 @@ function uniqueExpiration(): number {
   return NEVER_SECONDS + randomInt(NEVER_SECONDS)
 }
 
-function ifNonceUsed(resignUrl: string): string {
-  return (
-    'Only one of the answers with this nonce can land; EAS reverts the others with ' +
-    `InvalidSignature. If that happens, send this answer with its chainId to POST ${resignUrl}.`
-  )
-}
-
 /** Signs results with one deadline, for EAS at consecutive nonces. Throws like `Attester.sign`. */
 export async function signBatch(landing: Landing, unsigned: readonly UnsignedResult[]): Promise<BatchResult> {
   const { contract, nonce, deadline, transaction } = landing
@@ -121,7 +107,7 @@ export async function signBatch(landing: Landing, unsigned: readonly UnsignedRes
   const multiAttestByDelegation = multiAttestRequests(results.map((result) => result.attestByDelegation))
   return {
     ...{ results, deadline, multiAttestByDelegation },
-    ...(transaction && { transaction: await multiTransactionOf(contract, multiAttestByDelegation) }),
+    ...(transaction && { transaction: await transactionOf(contract, multiAttestByDelegation) }),
   }
 }
 
@@ -160,19 +146,11 @@ export function multiAttestRequests(requests: readonly DelegatedRequest[]): Mult
  */
 export async function transactionOf(
   contract: VerifyingContract,
-  request: DelegatedRequest,
+  request: DelegatedRequest | MultiDelegatedRequest[],
 ): Promise<Transaction> {
   const { layout } = await contract.known()
-  return { to: contract.address, data: attestCalldata(layout, request), value: 0 }
-}
-
-/** Returns the transaction that submits a batch. Throws an UnavailableError. */
-export async function multiTransactionOf(
-  contract: VerifyingContract,
-  requests: readonly MultiDelegatedRequest[],
-): Promise<Transaction> {
-  const { layout } = await contract.known()
-  return { to: contract.address, data: multiAttestCalldata(layout, requests), value: 0 }
+  const data = Array.isArray(request) ? multiAttestCalldata(layout, request) : attestCalldata(layout, request)
+  return { to: contract.address, data, value: 0 }
 }
 
 /** Returns the kinds of the inputs, which references do not show, with a seal of this service. */
@@ -186,28 +164,16 @@ const TOKEN = /^([a-z0-9,-]+)\.([\w-]{22})$/
 /** Maximum length of a resign token: an operation has at most two inputs. */
 const MAX_TOKEN_LENGTH = 2 * MAX_SOURCE_LENGTH + 50
 
-/**
- * Reads the kinds of an earlier answer's inputs. Throws a ComputeError unless the token belongs to the
- * statement.
- */
-export function sourcesOf(attester: Attester, statement: Statement, token: string): string[] {
-  const kinds = sealedKinds(attester, statement, token)
-  if (kinds === undefined) throw verificationFailed(WRONG_TOKEN)
-  return kinds.split(',')
+/** Returns the kinds of an answer's inputs; undefined unless the token belongs to the statement. */
+export function sourcesOf(attester: Attester, statement: Statement, token: string): string[] | undefined {
+  const [, kinds, seal] = (token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)) ?? []
+  return kinds !== undefined && attester.isSeal(sealedText(statement, kinds), seal!)
+    ? kinds.split(',')
+    : undefined
 }
 
 export const WRONG_TOKEN =
   'delegatedAttestation.resignToken: expected the resignToken returned with this attestation'
-
-/** True if the token was issued with the answer of this statement. */
-export function isToken(attester: Attester, statement: Statement, token: string): boolean {
-  return sealedKinds(attester, statement, token) !== undefined
-}
-
-function sealedKinds(attester: Attester, statement: Statement, token: string): string | undefined {
-  const [, kinds, seal] = (token.length > MAX_TOKEN_LENGTH ? undefined : TOKEN.exec(token)) ?? []
-  return kinds !== undefined && attester.isSeal(sealedText(statement, kinds), seal!) ? kinds : undefined
-}
 
 /**
  * Returns the claims of a payload, in the answer's units. Throws a ComputeError if no operation produces the

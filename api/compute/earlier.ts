@@ -15,16 +15,14 @@ import {
   claimsOf,
   delegatedRequest,
   multiAttestRequests,
-  multiTransactionOf,
   sign,
   signBatch,
   sourcesOf,
-  isToken,
   WRONG_TOKEN,
   transactionOf,
   type UnsignedResult,
 } from './answers'
-import type { Attester, ServedChain, Statement, Terms } from './attester'
+import type { Attester, ServedChain, Terms } from './attester'
 import { contractFor, inPlace, landingOf, servedChain, validityCheck, type ComputeParts } from './compute'
 import { findLanded } from './landed'
 import {
@@ -39,21 +37,13 @@ import {
 } from './schemas'
 import type { Block, VerifyingContract } from '../contracts'
 
-/** An answer that a client sent back, in the form in which it is compared. Anyone may have written it. */
-interface ReadAnswer {
-  statement: Statement
-  signature: string
-  attester: string
-  submission: Submission
-  terms: Terms
-  token: string | undefined
-  /** Reason why this service cannot have signed the answer, whatever was signed. */
-  contradiction?: string
-  claims: Partial<Record<keyof Claims, unknown>>
-}
+type ReadAnswer = ReturnType<typeof readAnswer>
 
-/** Reads an answer. Throws a ComputeError if an answer for EAS has no nonce. */
-function readAnswer(answer: EarlierAnswer): ReadAnswer {
+/**
+ * Reads an answer, which anyone may have written, for comparison. `contradiction` is a reason why this
+ * service cannot have signed it. Throws a ComputeError if an answer for EAS has no nonce.
+ */
+function readAnswer(answer: EarlierAnswer) {
   const { attestation, delegatedAttestation: delegated } = answer
   const { submission = 'direct', nonce, deadline } = delegated
   if (submission === 'direct' && nonce === undefined)
@@ -69,23 +59,15 @@ function readAnswer(answer: EarlierAnswer): ReadAnswer {
         expandSignature(again).toLowerCase() !== expandSignature(attestation[field]).toLowerCase())
     )
   })
+  const terms: Terms = { expirationTime, deadline, ...(submission === 'direct' && { nonce: nonce! }) }
+  const addressed = { schema: schema.toLowerCase(), recipient: parseChecksumAddress(recipient)! }
   return {
-    statement: {
-      schema: schema.toLowerCase(),
-      recipient: parseChecksumAddress(recipient)!,
-      revocable,
-      data: data.toLowerCase(),
-    },
-    ...{ signature, attester, submission },
-    terms: { expirationTime, deadline, ...(submission === 'direct' && { nonce: nonce! }) },
-    token: delegated.resignToken,
-    // If there are two contradictions, the later one is reported.
-    ...(refUID !== ZeroHash && {
-      contradiction: 'attestation.refUID: expected the zero UID, the only one that this service signs',
-    }),
-    ...(differs && {
-      contradiction: `delegatedAttestation.${differs}: expected the value of attestation.${differs}`,
-    }),
+    ...{ statement: { ...addressed, revocable, data: data.toLowerCase() }, signature, attester },
+    ...{ submission, terms, token: delegated.resignToken },
+    contradiction: differs
+      ? `delegatedAttestation.${differs}: expected the value of attestation.${differs}`
+      : refUID !== ZeroHash &&
+        'attestation.refUID: expected the zero UID, the only one that this service signs',
     claims: Object.fromEntries(
       CLAIM_NAMES.filter((name) => answer[name] !== undefined).map((name) => [name, answer[name]]),
     ),
@@ -174,7 +156,7 @@ export async function resignBatch(
   if (multiAttestByDelegation !== undefined && !isDeepStrictEqual(multiAttestByDelegation, calls))
     throw verificationFailed('multiAttestByDelegation: expected the call of these results. Leave it out.')
   const before = signedFor(chain.attester, results[0]!.delegatedAttestation.submission ?? 'direct')
-  if (transaction !== undefined && !isDeepStrictEqual(transaction, await multiTransactionOf(before, calls)))
+  if (transaction !== undefined && !isDeepStrictEqual(transaction, await transactionOf(before, calls)))
     throw verificationFailed(
       'transaction: expected the transaction that submits these results. Leave it out.',
     )
@@ -216,6 +198,7 @@ async function reviewed(
   const [other] = otherThanSigned(claims, answer.claims)
   if (other) throw verificationFailed(`${other}: expected the signed value`)
   const sources = sourcesOf(attester, statement, answer.token!)
+  if (!sources) throw verificationFailed(WRONG_TOKEN)
   const age = Math.floor(parts.clock() / 1000) - claims.timestamp
   if (age > parts.resignMaxAgeSeconds)
     throw invalidInput(
@@ -249,9 +232,8 @@ export async function verify(parts: ComputeParts, request: VerifyRequest, work: 
     : [NOT_OURS]
   if (answer.contradiction) reasons.unshift(answer.contradiction)
   // The token is not signed, but resign would refuse one that this service did not issue.
-  const wrongToken =
-    signer && answer.token !== undefined && !isToken(attester, answer.statement, answer.token)
-  if (wrongToken) reasons.push(WRONG_TOKEN)
+  if (signer && answer.token !== undefined && !sourcesOf(attester, answer.statement, answer.token))
+    reasons.push(WRONG_TOKEN)
   const by = signer ?? attester.address
   // A signature that this service did not make may be malformed.
   const call = claims && delegatedRequest(answer.statement, answer.signature, by, answer.terms)

@@ -30,16 +30,8 @@ export async function findLanded(
   timestamp: number,
   isDecisive: (head: Block) => boolean | Promise<boolean>,
 ): Promise<Landed> {
-  const { schema, recipient, revocable, data } = statement
-  const content = {
-    schema,
-    recipient,
-    attester: recorded,
-    expirationTime: BigInt(statement.expirationTime),
-    revocable,
-    refUID: ZeroHash,
-    data,
-  }
+  const expirationTime = BigInt(statement.expirationTime)
+  const content = { ...statement, attester: recorded, expirationTime, refUID: ZeroHash }
   try {
     const head = await reader.block('latest')
     for await (const { uid, time, transactionHash, blockNumber } of attestedSince(
