@@ -57,15 +57,6 @@ export interface Signed {
  */
 export type ValidityCheck = () => Promise<void>
 
-/** Digest to sign, with its typed data, the requester's address and the check of the inputs. */
-interface Signing {
-  digest: string
-  typed: () => AttestTypedData
-  client: string
-  stillValid: ValidityCheck
-}
-
-/** A chain of the Compute API. */
 export interface ServedChain {
   attester: Attester
   reader: ChainReader
@@ -93,7 +84,6 @@ const TEST_ADDRESSES = new Set([
   '0xa0ee7a142d267c1f36714e4a8f75612f20a79720',
 ])
 
-/** Returns the error of a request for a proxy that does not accept this service's signatures. */
 export function proxyRefused({ slug }: Chain, reason: string): ComputeError {
   return invalidInput(
     `submission: the proxy of ${slug} does not accept signatures of this service: ${reason}. Use direct.`,
@@ -120,7 +110,6 @@ export class Attester {
   )
   /** Number of signatures that the signer failed to make. */
   failures = 0
-  private readonly signer: Signer
 
   /**
    * @param log log that receives the entry of each signature; undefined if the log is off, or nothing is
@@ -135,7 +124,6 @@ export class Attester {
     elapsed?: () => number,
   ) {
     const { signer } = identity
-    this.signer = signer
     this.chain = chain
     this.address = checksumAddress(signer.address)
     this.others = identity.others.map(checksumAddress)
@@ -150,15 +138,8 @@ export class Attester {
       },
       elapsed,
     )
-    this.proxy =
-      proxy === undefined
-        ? undefined
-        : new VerifyingContract(
-            'proxy',
-            proxy,
-            () => lookAtProxy(chain, reader, proxy, signer.address),
-            elapsed,
-          )
+    const look = () => lookAtProxy(chain, reader, proxy!, signer.address)
+    this.proxy = proxy === undefined ? undefined : new VerifyingContract('proxy', proxy, look, elapsed)
   }
 
   /**
@@ -203,6 +184,10 @@ export class Attester {
     return [this.address, ...this.others].find((ours) => ours.toLowerCase() === lower)
   }
 
+  private get signer(): Signer {
+    return this.identity.signer
+  }
+
   /** Returns the last known reason why the signer cannot sign on any chain. Does not wait. */
   signerNotReady(): string | undefined {
     return this.signer.notReady()
@@ -223,9 +208,9 @@ export class Attester {
     const { domain, separator, layout } = await contract.ready()
     const message = messageOf(this.signer.address, statement, terms)
     const digest = await attestDigest(separator, layout, message)
-    const signing = { digest, typed: () => attestTypedData(domain, layout, message), client, stillValid }
+    const typed = () => attestTypedData(domain, layout, message)
     const { expirationTime, nonce = 0 } = terms
-    return this.signDigest(contract.submission, signing, {
+    return this.signDigest(contract.submission, digest, typed, client, stillValid, {
       ...{ kind, layout, separator, ...statement, refUID: ZeroHash, expirationTime, nonce },
       deadline: layout === 'legacy' ? 0 : terms.deadline,
     })
@@ -245,8 +230,8 @@ export class Attester {
     await this.direct.ready()
     const domain = quorumDomain(this.chain.id, quorum)
     const digest = quorumDigest(domain, answer)
-    const signing = { digest, typed: () => quorumTypedData(domain, answer), client, stillValid }
-    const signed = await this.signDigest('quorum', signing, {
+    const typed = () => quorumTypedData(domain, answer)
+    const signed = await this.signDigest('quorum', digest, typed, client, stillValid, {
       ...{ kind: 'quorum', layout: 'quorum', separator: domainSeparator(domain), ...answer },
       nonce: answer.epoch,
     })
@@ -259,11 +244,18 @@ export class Attester {
    */
   private async signDigest(
     submission: Submission | 'quorum',
-    { digest, typed, client, stillValid }: Signing,
+    digest: string,
+    typed: () => AttestTypedData,
+    client: string,
+    stillValid: ValidityCheck,
     signed: Omit<Entry, 'time' | 'chainId' | 'attester' | 'signature'>,
   ): Promise<Signed> {
     await stillValid()
-    const signature = await this.signatureOf(digest, typed, client)
+    const signature = await this.signer.sign(digest, typed, client).catch((error: unknown) => {
+      // A client at its own limit is not a failure of the signer.
+      if (!(error instanceof ComputeError)) this.failures++
+      throw error
+    })
     await stillValid()
     const { address: attester } = this.signer
     const entry = { ...signed, recipient: signed.recipient.toLowerCase(), attester }
@@ -271,16 +263,6 @@ export class Attester {
     this.signatures[submission]++
     await stillValid()
     return log ? { signature, log } : { signature }
-  }
-
-  private async signatureOf(digest: string, typed: () => AttestTypedData, client: string): Promise<string> {
-    try {
-      return await this.signer.sign(digest, typed, client)
-    } catch (error) {
-      // A client at its own limit is not a failure of the signer.
-      if (!(error instanceof ComputeError)) this.failures++
-      throw error
-    }
   }
 
   /** True if an attester signed exactly this statement. Throws an UnavailableError. */

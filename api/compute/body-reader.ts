@@ -3,7 +3,7 @@ import { canonicalJson, liftCoordinates, readGeometry, readLifted, type Reading 
 import { parseBody } from '../http/body'
 import { Cache } from '../http/cache'
 import { RequestError } from '../http/problems'
-import { problemOf, referenceOf, type BodyRead, type WorkerProblem } from './measure'
+import { problemOf, referenceOf, type BodyRead, type GeometryRead, type WorkerProblem } from './measure'
 import { refuseSalts } from './salted'
 
 /**
@@ -24,7 +24,10 @@ export async function readBody(body: Uint8Array): Promise<BodyRead> {
 
 export async function readUsual(body: Uint8Array): Promise<BodyRead> {
   try {
-    return await takeOut(parse(body), readAny)
+    return await takeOut(parse(body), (value, field) => {
+      const reading = readGeometry(value, field)
+      return { reading, json: () => [canonicalJson(reading)] }
+    })
   } catch (error) {
     if (error instanceof RequestError) return { fault: error.message, parsed: undefined, geometries: [] }
     throw error
@@ -54,11 +57,6 @@ function parse({ buffer, byteOffset, byteLength }: Uint8Array): unknown {
  * Reads a geometry by the name of its field. Also returns its canonical JSON in parts, computed on demand.
  */
 type Reader = (value: unknown, field: string) => { reading: Reading; json: () => (string | Uint8Array)[] }
-
-function readAny(value: unknown, field: string): ReturnType<Reader> {
-  const reading = readGeometry(value, field)
-  return { reading, json: () => [canonicalJson(reading)] }
-}
 
 async function takeOut(parsed: unknown, reader: Reader): Promise<BodyRead> {
   const geometries: BodyRead['geometries'] = []
@@ -122,11 +120,7 @@ function hasMoreValues(root: unknown, limit: number): boolean {
   return false
 }
 
-async function readOne(
-  value: unknown,
-  field: string,
-  reader: Reader,
-): Promise<{ reading: Reading; ref: string } | WorkerProblem> {
+async function readOne(value: unknown, field: string, reader: Reader): Promise<GeometryRead | WorkerProblem> {
   try {
     refuseSalts(value, field)
     const { reading, json } = reader(value, field)

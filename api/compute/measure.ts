@@ -18,7 +18,6 @@ import { ComputeError, RequestError, ownShareUsed } from '../http/problems'
 import { Workers, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
 
-/** A geometry input. */
 export interface MeasureInput {
   /** UID of an attestation; hash of raw GeoJSON, if it is known. */
   ref?: string
@@ -45,24 +44,20 @@ export interface MeasureTask {
 
 /** A geometry that a worker read; no JSON value is one. `input` throws the GeometryError of reading it. */
 export class ReadGeometry {
-  constructor(private readonly result: { reading: Reading; ref: string } | WorkerProblem) {}
+  constructor(private readonly result: GeometryRead | WorkerProblem) {}
 
-  get input(): { reading: Reading; ref: string } {
+  get input(): GeometryRead {
     if ('problem' in this.result) throw new GeometryError(this.result.path, this.result.problem)
     return this.result
   }
 }
 
+/** A geometry that a worker read, and its reference. */
+export type GeometryRead = Required<Pick<MeasureInput, 'reading' | 'ref'>>
 /** A GeometryError between threads, where errors lose their class. */
-export interface WorkerProblem {
-  path: string
-  problem: string
-}
-
+export type WorkerProblem = Pick<GeometryError, 'path' | 'problem'>
 /** A BoundError from a worker. */
-export interface BrokenBound {
-  bound: string
-}
+export type BrokenBound = Pick<BoundError, 'bound'>
 
 /** A parsed body, and the geometries extracted from it: each was `field` of the object at `holder`. */
 export interface BodyRead {
@@ -72,7 +67,7 @@ export interface BodyRead {
     /** Path of keys from the body's root. */
     holder: (string | number)[]
     field: string
-    geometry: { reading: Reading; ref: string } | WorkerProblem
+    geometry: GeometryRead | WorkerProblem
   }[]
 }
 
@@ -108,9 +103,26 @@ export class Measurer {
       slots: WORKERS,
       taskMs: budgetMs,
       niceness: NICENESS,
-      busy: (isOwn) => (isOwn ? tooManyOfYours() : tooManyLarge()),
+      busy: (isOwn) =>
+        isOwn
+          ? ownShareUsed(
+              `${WORKERS.waitingEach} of your requests with large geometries are queued. Retry after one ` +
+                'of them has finished.',
+            )
+          : busy('Too many large geometries are being measured.'),
       slow: (isStarved, limitMs) =>
-        isStarved ? machineBusy(limitMs) : limitMs < budgetMs ? nothingLeft(limitMs) : tookTooLong(limitMs),
+        isStarved
+          ? busy(
+              'This service is overloaded: measuring got less than half of a processor within its limit of ' +
+                `${seconds(limitMs)}. The geometries are not the cause.`,
+            )
+          : new TimeLimitError(
+              limitMs < budgetMs
+                ? `The previous operations left only ${seconds(limitMs)} for this operation, which was not ` +
+                    'enough. Nothing was signed. Send fewer operations or smaller geometries.'
+                : `Measuring these geometries took more than ${seconds(limitMs)} and was stopped. Nothing ` +
+                    'was signed. Send fewer positions.',
+            ),
     }
     this.workers = new Workers(workerFile, limits, spent)
   }
@@ -172,7 +184,7 @@ export class Measurer {
   }
 
   /** Returns the cached form of a raw geometry, which is cached at its second use. */
-  recall({ ref, reading }: { ref: string; reading: Reading }): MeasureInput {
+  recall({ ref, reading }: GeometryRead): MeasureInput {
     const key = `${ref} ${reading.path}`
     const known = this.kept.get(key)
     if (known) return known
@@ -225,29 +237,8 @@ export function memoryOf(readings: readonly Reading[]): ArrayBuffer[] {
   return [...new Set(arrays.map(({ buffer }) => buffer))] as ArrayBuffer[]
 }
 
-function tooManyOfYours(): ComputeError {
-  return ownShareUsed(
-    `${WORKERS.waitingEach} of your requests with large geometries are queued. Retry after one ` +
-      'of them has finished.',
-  )
-}
-
-function tooManyLarge(): ComputeError {
-  return new ComputeError(
-    'computation-error',
-    'Too many large geometries are being measured. Nothing was signed. Retry in a minute.',
-    60,
-  )
-}
-
-function machineBusy(milliseconds: number): ComputeError {
-  return new ComputeError(
-    'computation-error',
-    'This service is overloaded: measuring got less than half of a processor within its limit of ' +
-      `${seconds(milliseconds)}. The geometries are not the cause. Nothing was signed. Retry in a ` +
-      'minute.',
-    60,
-  )
+function busy(reason: string): ComputeError {
+  return new ComputeError('computation-error', `${reason} Nothing was signed. Retry in a minute.`, 60)
 }
 
 /** Error for a measurement that takes longer than its limit, or than the time that is left. */
@@ -257,22 +248,8 @@ export class TimeLimitError extends ComputeError {
   }
 }
 
-function nothingLeft(milliseconds: number): ComputeError {
-  return new TimeLimitError(
-    `The previous operations left only ${seconds(milliseconds)} for this operation, which was not ` +
-      'enough. Nothing was signed. Send fewer operations or smaller geometries.',
-  )
-}
-
 function seconds(milliseconds: number): string {
   return `${Math.round(milliseconds / 100) / 10} seconds`
-}
-
-function tookTooLong(milliseconds: number): ComputeError {
-  return new TimeLimitError(
-    `Measuring these geometries took more than ${seconds(milliseconds)} and was stopped. Nothing ` +
-      'was signed. Send fewer positions.',
-  )
 }
 
 /**

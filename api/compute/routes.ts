@@ -64,7 +64,6 @@ export function computeRoutes(parts: ComputeParts & { store: Store }) {
   }
 }
 
-/** Checks bodies by the schemas of their routes. */
 export function requestValidator(parts: ComputeParts): FastifySchemaCompiler<TSchema> {
   return ({ schema }) => {
     const check = compileCheck(schema)

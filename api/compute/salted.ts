@@ -67,9 +67,6 @@ export async function resolveSalted(
     geometry instanceof ReadGeometry
       ? measurer.recall(geometry.input)
       : { reading: readGeometry(geometry, `${path}.geometry`) }
-  return { ...input, ref: await saltedReference(salt, input.ref ?? (await referenceOf(input.reading))) }
-}
-
-async function saltedReference(salt: string, plain: string): Promise<string> {
-  return `0x${await keccak256(Buffer.from(salt.slice(2) + plain.slice(2), 'hex'))}`
+  const plain = input.ref ?? (await referenceOf(input.reading))
+  return { ...input, ref: `0x${await keccak256(Buffer.from(salt.slice(2) + plain.slice(2), 'hex'))}` }
 }

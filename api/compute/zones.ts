@@ -1,4 +1,4 @@
-import { GeometryError, reachOf, type Reading } from '../../src/geodesy'
+import { GeometryError, reachOf } from '../../src/geodesy'
 import { isLocationSchema } from '../../src/location'
 import { rowOf } from '../../src/operations'
 import { ComputeError, invalidInput, noGeometry } from '../http/problems'
@@ -130,7 +130,9 @@ async function measureZone(
   left()
   const { reader, work } = chain
   const container = await parts.resolver.resolve(uid, 'zones', reader)
-  requirePolygon(container.reading, uid)
+  const { type } = container.reading.layout
+  if (type !== 'Polygon' && type !== 'MultiPolygon')
+    throw new GeometryError(`zones: ${uid}`, otherThanPolygon(type))
   const operation = {
     container: uid,
     geometry: given,
@@ -177,12 +179,6 @@ function reasonOf(error: unknown): string | undefined {
         error.slug === 'invalid-input' &&
         /^(zones|container|attestation)\b/.test(error.message)
   return ofZone ? (error as Error).message.replace(/^(zones|container): /, '') : undefined
-}
-
-/** Throws a GeometryError for a geometry that is not a polygon. */
-function requirePolygon({ layout }: Reading, uid: string): void {
-  if (layout.type !== 'Polygon' && layout.type !== 'MultiPolygon')
-    throw new GeometryError(`zones: ${uid}`, otherThanPolygon(layout.type))
 }
 
 const otherThanPolygon = (type: string) => `expected a Polygon or a MultiPolygon, got a ${type}`

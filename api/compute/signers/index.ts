@@ -47,9 +47,6 @@ async function load(
     case 'pkcs11':
       return { signer: await pkcs11Signer(settings!, outside), ownSeals: [] }
     case 'remote':
-      return {
-        signer: await remoteSigner(settings!.url, attesterAddress!, outside),
-        ownSeals: [],
-      }
+      return { signer: await remoteSigner(settings!.url, attesterAddress!, outside), ownSeals: [] }
   }
 }

@@ -7,7 +7,7 @@ import {
   type AttestTypedData,
   type Signer,
 } from '../../../src/eas'
-import { UnavailableError, ownShareUsed, type ComputeError } from '../../http/problems'
+import { UnavailableError, ownShareUsed } from '../../http/problems'
 import { NoSlotError, Semaphore } from '../../http/semaphore'
 import { OWN_WORK } from '../../http/work'
 
@@ -79,7 +79,12 @@ export class OutsideSigner implements Signer {
       this.note(undefined)
       return signature
     } catch (error) {
-      if (error instanceof NoSlotError) throw error.own ? tooManyOfYours() : tooMany()
+      if (error instanceof NoSlotError)
+        throw error.own
+          ? ownShareUsed(
+              `${QUEUE.waitingEach} of your signatures are queued. Retry after they have been made.`,
+            )
+          : new UnavailableError('Too many signatures are queued.')
       const problem =
         error instanceof WrongSignature
           ? 'the signer returns signatures that are not by the attester'
@@ -112,14 +117,6 @@ export class OutsideSigner implements Signer {
     if (problem !== this.problem) this.options.onChange?.(problem, detail?.slice(0, 300))
     this.problem = problem
   }
-}
-
-function tooManyOfYours(): ComputeError {
-  return ownShareUsed(`${QUEUE.waitingEach} of your signatures are queued. Retry after they have been made.`)
-}
-
-function tooMany(): UnavailableError {
-  return new UnavailableError('Too many signatures are queued.')
 }
 
 /** The device responded, but not with a signature by the attester. */
