@@ -350,25 +350,19 @@ describe('the coordinator of a quorum', () => {
     ).rejects.toMatchObject({ name: 'AlteredAnswerError' })
   })
 
-  test.each(Object.keys(LIES) as (keyof typeof LIES)[])(
+  test.each((Object.keys(LIES) as (keyof typeof LIES)[]).map((kind, n) => [kind, n] as const))(
     'answers although two of five %s, and omits the signatures of these two',
-    async (kind) => {
-      for (const liars of [
-        [0, 1],
-        [1, 4],
-        [2, 3],
-      ]) {
-        for (const i of liars) proxies[i]!.lie(LIES[kind])
-        const asked = await quorumOf()
-        const answer = await asked.distance(place, [2.3, 48.8584])
-        expect(answer.result).toBeGreaterThan(0)
-        for (const i of liars) expect(BigInt(answer.signers) & (1n << BigInt(i))).toBe(0n)
-        const signers = await quorum
-          .getFunction('land')
-          .staticCall(answer.answer, answer.signers, answer.signatures)
-        expect(signers).toMatch(/^0x[0-9a-f]{64}$/)
-        for (const i of liars) proxies[i]!.lie(undefined)
-      }
+    async (kind, n) => {
+      const pair = [n % 5, (n + 1 + (n % 3)) % 5]
+      for (const i of pair) proxies[i]!.lie(LIES[kind])
+      const asked = await quorumOf()
+      const answer = await asked.distance(place, [2.3, 48.8584])
+      expect(answer.result).toBeGreaterThan(0)
+      for (const i of pair) expect(BigInt(answer.signers) & (1n << BigInt(i))).toBe(0n)
+      const signers = await quorum
+        .getFunction('land')
+        .staticCall(answer.answer, answer.signers, answer.signatures)
+      expect(signers).toMatch(/^0x[0-9a-f]{64}$/)
     },
   )
 

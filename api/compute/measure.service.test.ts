@@ -112,6 +112,7 @@ describe('the measurer', () => {
       [i / 1e6 + shift + 1, 1],
     ]),
   })
+  let combs: ReturnType<typeof input>[] | undefined
   test.each<[share: number, budgetMs: number | undefined, names: RegExp]>([
     [1, undefined, /Send fewer positions/],
     [1, 200, /previous operations/],
@@ -124,12 +125,9 @@ describe('the measurer', () => {
       let calls = 0
       // The second call starts when the time of the batch is used up.
       const measurer = new Measurer(300, MEASURE_WORKER, () => 1_000 * share * (budgetMs ?? 300) * calls++)
+      const inputs = (combs ??= [input(comb(0)), input(comb(1e-7))])
       const error = await measurer
-        .measure(
-          { operation: 'contains', inputs: [input(comb(0)), input(comb(1e-7))], numbers: [] },
-          WORK,
-          budgetMs,
-        )
+        .measure({ operation: 'contains', inputs, numbers: [] }, WORK, budgetMs)
         .catch((error: unknown) => error)
       await measurer.close()
       expect(error).toBeInstanceOf(ComputeError)
