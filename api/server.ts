@@ -69,10 +69,7 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
 }
 
 const COMPUTE_PREFIX = '/compute/v0'
-/**
- * Maximum size of a request body in bytes. A geometry of 100,000 positions with all digits fits, and is
- * parsed in less than 100 ms.
- */
+/** Maximum bytes of a body. 100,000 positions with all digits fit, and are parsed in less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
 /** Time limits in milliseconds for a request to arrive, and for its response: a measurement may take 20 s. */
 const TIMEOUTS = { request: 10_000, answer: 28_000 }

@@ -27,8 +27,7 @@ function mediaRange(text: string): MediaRange {
 }
 
 /**
- * Returns the preferred media type: the one with the highest q, then the most specific range, then the
- * earliest range in the header. Undefined if none is acceptable.
+ * Returns the media type of the highest q, then the most specific, then the earliest range; undefined: none.
  */
 function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
   const ranges = mediaRanges(accept).map((range, i) => ({ ...range, i }))

@@ -4,10 +4,7 @@ import { withRoundableLengths } from '../../src/operations/lengths'
 import { faultPosition, withoutMark } from '../../src/strict-json'
 import { RequestError } from './problems'
 
-/**
- * Maximum nesting of objects and arrays. The deepest geometry collection, in a Feature, in a batch, needs
- * less than half.
- */
+/** Maximum nesting of a body. The deepest geometry collection, in a Feature, in a batch, needs half. */
 const MAX_NESTING = 64
 
 /**

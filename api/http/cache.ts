@@ -54,8 +54,7 @@ export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, 
   constructor(name: keyof typeof CACHES, { sizeOf, bytes, largest }: CacheOptions<Value> = {}) {
     const bound: Bound = CACHES[name]
     const maxSize = bytes ?? bound.bytes
-    // A limit of 0 would mean no limit, so a disabled cache gets a limit of one byte, into which no entry
-    // fits.
+    // 0 would mean no limit, so a disabled cache gets a limit of one byte, into which no entry fits.
     super({
       max: bound.entries ?? 0,
       maxSize: maxSize === undefined ? 0 : Math.max(1, maxSize),

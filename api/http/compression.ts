@@ -5,10 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 /** Media types that are compressed. Event streams are excluded, because each event must be sent at once. */
 const TEXTS =
   /^(?:text\/(?!event-stream)|application\/(?:[\w.-]+\+)?(?:json|xml|javascript|yaml)\b|image\/svg)/
-/**
- * Minimum size of a compressed body in bytes. A smaller body fits into two packets, so that compression saves
- * no time.
- */
+/** Minimum bytes of a compressed body. A smaller one fits into two packets: compression saves no time. */
 const SMALL = 2_048
 const compressors = {
   // Quality 4 compresses JSON better than gzip does, in less CPU time.
@@ -28,14 +25,12 @@ type Coding = keyof typeof compressors
 const compressed = new WeakMap<Buffer, Partial<Record<Coding, Promise<Buffer>>>>()
 
 /**
- * Compresses text bodies of the routes that are registered after this call, with Brotli or gzip as the client
- * accepts. Bodies that are streams are sent uncompressed. Strong ETags become weak, because they identify
- * exact bytes (RFC 9110, 8.8.3).
+ * Compresses text bodies of the routes that are registered after this call, as the client accepts, except
+ * streams. Strong ETags become weak, because they identify exact bytes (RFC 9110, 8.8.3).
  */
 export function compressTexts(app: FastifyInstance): void {
-  // Fastify runs a route's hooks after those of its scopes, so this hook runs after the one that caches the
-  // uncompressed body. Fastify's own hook that removes the body of a response to HEAD runs last, so that HEAD
-  // has the headers of GET.
+  // Fastify runs a route's hooks after those of its scopes: this one after that which caches the uncompressed
+  // body, and before Fastify's own that removes the body of HEAD, which has the headers of GET.
   app.addHook('onRoute', (route) => {
     route.onSend = [compress, route.onSend ?? []].flat() as NonNullable<typeof route.onSend>
   })
@@ -68,8 +63,7 @@ function addVary(reply: FastifyReply): void {
 }
 
 /**
- * True if an Accept-Encoding header accepts a coding, by its name or by `*` (RFC 9110, 12.5.3). A weight of 0
- * excludes it.
+ * True if an Accept-Encoding header accepts a coding, by name or `*` (RFC 9110, 12.5.3), at a weight above 0.
  */
 export function acceptsCoding(header: string | string[] | undefined, coding: Coding): boolean {
   let other: boolean | undefined

@@ -17,10 +17,7 @@ const EXPOSED = [
 /** Maximum time in seconds that browsers cache the response to a preflight. */
 const PREFLIGHT_SECONDS = 86_400
 
-/**
- * Path for the operator's scraper only. Pages in browsers of the operator's network must not be able to read
- * it.
- */
+/** Only for the operator's scraper: pages in browsers of the operator's network must not read it. */
 const UNSHARED = '/metrics'
 
 /**

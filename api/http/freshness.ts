@@ -56,9 +56,8 @@ export class Freshness {
   }
 
   /**
-   * Returns true if it answers the request: by 304 if the client has the response, or with the cached one. If
-   * not, it sets the headers of the later response. `variant` names the representation among those of one
-   * URL.
+   * True if it answered: by 304 if the client has the response, or with the cached one. If not, it sets the
+   * headers of the later response. `variant` names the representation among those of the URL.
    */
   async answers(request: FastifyRequest, reply: FastifyReply, variant = 'json'): Promise<boolean> {
     const state = await this.readState()
@@ -116,10 +115,7 @@ function keyOf({ url }: FastifyRequest, etag: string): string {
   return `${url} ${etag}`
 }
 
-/**
- * Returns true if the client already has the response with this ETag, and sends 304. Otherwise it sets the
- * headers of the response.
- */
+/** True if the client has the response with this ETag; sends 304. If not, sets the response's headers. */
 export function isKnown(
   request: FastifyRequest,
   reply: FastifyReply,

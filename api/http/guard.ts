@@ -22,31 +22,23 @@ declare module 'fastify' {
 }
 
 /**
- * Size in bytes above which a worker parses a body and reads its geometries. On the event loop 64 kB take
- * half a millisecond, 5 MiB take 70.
+ * Bytes above which a worker parses a body. On the event loop 64 kB take half a millisecond, 5 MiB take 70.
  */
 const LARGE_BODY = 65_536
 /**
- * Maximum number of bytes in memory for one client: of large bodies of its requests without a response, and
- * of large responses that it has not read. This is 20 of the largest bodies. A body may take ten seconds to
- * arrive, and a response half a minute between two reads, in which one client could otherwise fill the
- * memory.
+ * Maximum bytes in memory for one client: of large bodies of unanswered requests, and of large responses that
+ * it has not read. A body may take ten seconds to arrive, and a response half a minute between two reads, in
+ * which one client could otherwise fill the memory.
  */
 const BYTES_EACH = 100 * 1_048_576
-/**
- * Maximum number of headers per request. Browsers send 20, proxies add some. Node silently drops those beyond
- * 1,000.
- */
+/** Maximum number of headers. Browsers send 20, proxies add some. Node silently drops those beyond 1,000. */
 const MAX_HEADERS = 100
 /** Node itself enforces the size limit of 16 KiB. */
 const HEAD_TOO_LARGE = `The headers of the request are too large: at most ${MAX_HEADERS} headers and 16 KiB.`
 const NOT_HTTP = 'The request is not valid HTTP/1.1.'
 const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 
-/**
- * Parses a body of more than LARGE_BODY bytes off the event loop. Receives the body in pieces, and may move
- * their memory to another thread.
- */
+/** Parses a body of more than LARGE_BODY bytes off the event loop. May transfer the memory of its pieces. */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
 
 /** Bytes of large bodies or responses in memory, by client. */
@@ -110,8 +102,7 @@ export function guardRequests(
     if (fault?.statusCode === 431) reply.header('connection', 'close')
     done(fault)
   })
-  // An expectation other than 100-continue is ignored (RFC 9110, 10.1.1). Node would return 417 with an empty
-  // body.
+  // Expectations except 100-continue are ignored (RFC 9110, 10.1.1). Node would return 417 without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.removeContentTypeParser(['text/plain', 'application/json'])
@@ -140,9 +131,7 @@ export function guardRequests(
   })
 }
 
-/**
- * Refuses large responses to a client that has not read those before. Register it after the compression.
- */
+/** Refuses large responses to a client that has not read those before. Register after the compression. */
 export function boundResponses(app: FastifyInstance): void {
   const unread = new HeldBytes()
   app.addHook('onSend', (request, reply, payload: unknown, done) => {
@@ -217,10 +206,7 @@ function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
   return undefined
 }
 
-/**
- * True if the query string of a URL is percent-encoded UTF-8. Fastify accepts other bytes unchanged, and a
- * search for them would silently find nothing. (Node refuses bytes that are not ASCII.)
- */
+/** True if the query is percent-encoded UTF-8. Fastify accepts other bytes, which a search never finds. */
 function isEncoded(url: string): boolean {
   const start = url.indexOf('?')
   if (start < 0 || !url.includes('%', start)) return true
@@ -272,10 +258,7 @@ function rawAnswer(publicBaseUrl: string, { message, statusCode }: RequestError)
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${contentType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\ndate: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${body}`
 }
 
-/**
- * True if a raw request target lies in /compute. It may be in absolute form, and may be undecodable after its
- * first segment.
- */
+/** True if a raw target, also in absolute form or undecodable after its first segment, lies in /compute. */
 export function isOfCompute(target: string): boolean {
   const segment = /^(?:https?:\/\/[^/]*)?\/([^/?#;]*)/i.exec(target)?.[1] ?? ''
   try {

@@ -1,17 +1,10 @@
 /**
- * Pattern of a calendar date, an ordinal date or a week date, in extended or basic form; in extended form
- * also a year or a month alone.
+ * A calendar, ordinal or week date, in extended or basic form; in extended form also a year or month alone.
  */
 const DATE = String.raw`(?<year>\d{4})(?:(?:-(?<month>\d\d)(?:-(?<day>\d\d))?|(?<bMonth>\d\d)(?<bDay>\d\d))|-?(?<ordinal>\d{3})|-W(?<week>\d\d)(?:-(?<weekday>\d))?|W(?<bWeek>\d\d)(?<bWeekday>\d)?)?`
-/**
- * Pattern of a time, whose last number may have a fraction. The bounded length of the fraction bounds the
- * work.
- */
+/** A time, whose last number may have a fraction. Its bounded length bounds the work. */
 const TIME = String.raw`(?<hour>\d\d)(?:(?::(?<minute>\d\d)(?::(?<second>\d\d))?)|(?<bMinute>\d\d)(?<bSecond>\d\d)?)?(?:[.,](?<fraction>\d{1,20}))?`
-/**
- * Pattern of a zone. ISO 8601's minus is U+2212; a hyphen is accepted too. An unescaped + in a query string
- * arrives as a space.
- */
+/** A zone. ISO 8601's minus is U+2212; a hyphen works too. An unescaped + in a query arrives as a space. */
 const ZONE = String.raw`(?<zone>z|(?<sign>[-+ \u2212])(?<zoneHour>\d\d)(?::?(?<zoneMinute>\d\d))?)`
 const INSTANT = new RegExp(`^${DATE}(?:[t ]${TIME}${ZONE}?)?$`, 'i')
 

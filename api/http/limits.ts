@@ -137,8 +137,7 @@ export async function limitRequests(
     done()
   })
   app.addHook('onSend', async (request, reply) => {
-    // Retry-After keeps the value of this response. If the limit of the hour is reached, the next request is
-    // refused.
+    // Retry-After stays that of this response. If the hour's limit is reached, the next request is refused.
     const count = await bills.get(request)?.settle()
     if (count) showCount(reply, tierOf(request).perHour, count)
   })
@@ -152,10 +151,9 @@ export async function limitRequests(
 
 /**
  * Maximum number of requests with a body or a long query whose checks may start in one turn of the event
- * loop: for all clients, and for one. A check runs in the main thread, and takes up to 20 ms for large
- * geometries and for attestations of smart accounts. No hourly limit counts that time. A client whose checks
- * are quick may start several: with a limit of one, its concurrent requests used a quarter to a half more of
- * the main thread.
+ * loop: for all clients, and for one. A check takes up to 20 ms of the main thread, for large geometries and
+ * for attestations of smart accounts, which no hourly limit counts. Quick ones may start together: one at a
+ * time, concurrent requests of a client used a quarter to a half more of the main thread.
  */
 const ADMISSIONS = new Turns({ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 })
 /** Maximum length in characters of a URL whose check takes less than a millisecond. */
@@ -260,8 +258,7 @@ export function clientOf(request: FastifyRequest): string {
   // Some proxies write address:port or [address]:port. The port does not identify a client.
   const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(ip)
   const address = bare?.[1] ?? bare?.[2] ?? ip
-  // A value that is not an address comes from a header that the proxy did not check. The proxy then counts as
-  // the client.
+  // A value that is not an address comes from a header that the proxy did not check: the proxy is the client.
   if (!isIP(address)) return normalizeIP(request.socket.remoteAddress ?? '', 64)
   const client = normalizeIP(address, 64)
   clients.set(ip, client)

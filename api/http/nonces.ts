@@ -1,10 +1,7 @@
 import { UnavailableError } from './problems'
 import type { SharedMarks } from './redis'
 
-/**
- * Maximum number of nonces remembered in this process, about 150 MB. Beyond it, signed requests are refused
- * until the oldest nonce expires.
- */
+/** Maximum number of nonces, about 150 MB. Beyond it, requests are refused until the oldest expires. */
 const NONCES_REMEMBERED = 1_000_000
 
 /** Used nonces, shared by API instances if Redis is configured, otherwise of this process. */
@@ -12,10 +9,7 @@ export class Nonces {
   /** Expiry of each key, by `elapsed`; oldest first. */
   private readonly local = new Map<string, number>()
 
-  /**
-   * @param elapsed monotonic milliseconds, so that a step of the system's clock does not shorten a nonce's
-   * life
-   */
+  /** @param elapsed monotonic milliseconds: a step of the system's clock does not shorten a nonce's life */
   constructor(
     private readonly elapsed: () => number,
     private readonly shared?: SharedMarks,

@@ -45,9 +45,7 @@ details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cu
   td[data-name]::before { content: attr(data-name) " "; color: var(--soft-text) }
 }
 `
-/**
- * Content-Security-Policy: no scripts, nothing from other addresses, and only this stylesheet, by its hash.
- */
+/** Content-Security-Policy: no scripts, nothing from other addresses, and only this stylesheet, by hash. */
 const policy = (form: boolean) =>
   `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${form ? "'self'" : "'none'"}; frame-ancestors 'none'`
 
@@ -77,10 +75,7 @@ export function sendPage(reply: FastifyReply, page: Page, { form = false } = {})
     .send(documentOf(page, reply.request.url))
 }
 
-/**
- * Returns the address of the service's root, relative to this path. It is correct behind any path prefix of a
- * reverse proxy.
- */
+/** Returns the root's address relative to this path, correct behind any path prefix of a reverse proxy. */
 export function rootOf(url: string): string {
   const depth = url.split('?')[0]!.split('/').length - 2
   return depth > 0 ? '../'.repeat(depth) : './'

@@ -4,10 +4,7 @@ import { invalid, type GivenQuery } from './parameters'
 
 /** Pages of a list: cursors, and the addresses of other pages. */
 
-/**
- * A position in the order of attestations. The next page starts after this position, even if new records have
- * arrived.
- */
+/** A position in the order of attestations, after which the next page starts even if new records arrived. */
 export interface Position {
   /** Unix milliseconds of the sorted field; for lists by distance, centimetres */
   at: number
@@ -37,9 +34,7 @@ export function readCursor(text: string): { position: Position; tag: string | un
   return cursorText(position, tag) === text ? { position, tag } : undefined
 }
 
-/**
- * Returns the position of a cursor. Throws a RecordsError if it is not a cursor of the list with this tag.
- */
+/** Returns the position of a cursor. Throws a RecordsError if it is not of the list with this tag. */
 export function positionIn(cursor: string, tag: string): Position {
   const read = readCursor(cursor)
   if (read?.tag === undefined)
@@ -78,9 +73,8 @@ export interface Paging {
 export type PageAddresses = { self: string } & Partial<Record<'next' | 'first' | 'prev', string>>
 
 /**
- * Returns the addresses of the other pages of a list, with the same filters. `next` continues after this
- * page's last record, even if records arrive in the meantime. `prev` is present if pages are counted by
- * offset.
+ * Returns the addresses of the other pages of a list. `next` continues after this page's last record, even if
+ * records arrive in the meantime. `prev` is present if pages are counted by offset.
  * @param url of the list, without its query
  */
 export function pageAddresses(
@@ -100,10 +94,7 @@ export function pageAddresses(
   }
 }
 
-/**
- * Returns the address with changed parameters; undefined removes one. All delimiters of a Link header are
- * escaped.
- */
+/** Changes parameters of an address; undefined removes one. Escapes all delimiters of a Link header. */
 export function addressWith(
   url: string,
   query: GivenQuery,

@@ -6,9 +6,8 @@ import { inWords } from './validation'
 import type { Work } from './work'
 
 /**
- * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), parses its
- * text, and defines its type. Fastify runs the readers as its validation, and a handler gets the parsed
- * values.
+ * Parameters of a query string or a path. One definition documents a parameter (JSON Schema), parses its text
+ * as Fastify's validation, and defines the type of the value that a handler gets.
  */
 
 const READ = Symbol('read')
@@ -82,10 +81,7 @@ export function wholeParameter(
   return parameter({ type: 'integer', description, minimum, ...more }, wholeReader(minimum, help))
 }
 
-/**
- * Schema of a query string with these parameters, all optional. An unknown name and a repeated name are
- * errors.
- */
+/** Schema of a query string with these parameters, all optional. Unknown and repeated names are errors. */
 export function queryOf<P extends Parameters>(parameters: P): QuerySchema<P> {
   const schema = { ...Type.Unsafe<QueryOf<P>>({ type: 'object' }), properties: parameters }
   return Object.assign(schema, {

@@ -44,10 +44,7 @@ export function boxFrom(numbers: readonly unknown[]): Box | undefined {
     : undefined
 }
 
-/**
- * Suggests a correction of the first of these longitudes that is out of range, after a semicolon; empty if
- * all are in range.
- */
+/** Suggests a correction of the first longitude that is out of range, after a semicolon; empty if none is. */
 export function remedyFor(longitudes: readonly unknown[]): string {
   const beyond = longitudes.find((each) => typeof each === 'number' && Math.abs(inRange(each, 180)) > 180)
   return beyond === undefined ? '' : `; ${longitudeProblem(beyond as number)}`

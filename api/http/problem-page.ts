@@ -14,9 +14,7 @@ export interface ShownProblem {
   about?: string
 }
 
-/**
- * True if the error is sent as a page: `f` or `format` requests HTML, or a browser requests no other format.
- */
+/** True if the error is sent as a page: `f` or `format` is HTML, or a browser requests no other format. */
 export function wantsPage({ method, query, headers }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const { f, format = f } = (query ?? {}) as Record<string, unknown>

@@ -13,10 +13,7 @@ import { problemPage, wantsPage } from './problem-page'
 /** Seconds after which a retry makes sense if the database or an RPC endpoint was unavailable. */
 const RETRY_AFTER_SECONDS = 5
 
-/**
- * Lists the other chains on which the index has an attestation that a chain does not have; empty if none is
- * known.
- */
+/** Lists the other chains on which the index has an attestation; empty if none is known. */
 export function itIsOn(chains: readonly string[]): string {
   return chains.length === 0 ? '' : `; it is on ${chains.join(' and ')}`
 }
@@ -26,10 +23,7 @@ export function noGeometry(problem: string | null): string {
   return `has no unambiguous geometry${problem ? `: ${shownProblem(problem)}` : ''}`
 }
 
-/**
- * Prepares a problem of an attestation for display: it may quote attested text, so it is cut, and invisible
- * characters are replaced.
- */
+/** Cuts a problem of an attestation, which may quote attested text, and replaces invisible characters. */
 export function shownProblem(problem: string): string {
   return Array.from(problem.slice(0, 600))
     .slice(0, 300)
@@ -67,9 +61,7 @@ export function ownShareUsed(detail: string): ComputeError {
   return new ComputeError('rate-limited', detail, RETRY_AFTER_SECONDS)
 }
 
-/**
- * A path of /compute does not exist, or does not support this method. `allow` lists the supported methods.
- */
+/** A path of /compute does not exist, or does not support the method. `allow` lists the supported ones. */
 export class UnknownRouteError extends Error {
   override readonly name = 'UnknownRouteError'
 
@@ -146,10 +138,7 @@ export class StoppedError extends UnavailableError {
 export class RequestError extends Error {
   override readonly name = 'RequestError'
 
-  /**
-   * @param statusCode 431 (RFC 6585) means that the headers are too large; 499, known from nginx, appears
-   *   only in the log: the client has disconnected
-   */
+  /** @param statusCode 431 (RFC 6585): headers too large; 499 (nginx): the client has left; only logged */
   constructor(
     message: string,
     readonly statusCode: 400 | 431 | 499 = 400,
@@ -157,10 +146,7 @@ export class RequestError extends Error {
     super(message)
   }
 }
-/**
- * A request that was not received in time. Its sender may be slow or the machine busy, so the client may try
- * again.
- */
+/** A request was not received in time. Its sender may be slow or the machine busy: the client may retry. */
 export class SlowRequestError extends RequestError {
   constructor() {
     super('The request was not received completely in time.')
@@ -170,10 +156,7 @@ export class SlowRequestError extends RequestError {
 /** The query string cannot be read. */
 export class QueryStringError extends RequestError {}
 
-/**
- * Returns the problem of a request that Fastify refused, for the client; undefined for defects of this
- * service.
- */
+/** Returns the problem of a request that Fastify refused; undefined for defects of this service. */
 function refusalOf(error: FastifyError): string | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
@@ -231,8 +214,7 @@ export function statusOf(
 }
 
 /**
- * The error handler of /compute and /quorum: turns every error into problem details, and into a page for a
- * browser that opens one of its addresses.
+ * Error handler of /compute and /quorum: returns problem details, or a page to a browser.
  * @param more returns further members of the problem
  */
 export function computeErrorHandler(publicBaseUrl: string, more: (error: Error) => object = () => ({})) {
@@ -286,8 +268,7 @@ function problemOf(
 }
 
 /**
- * Builds the problem of an error of the Compute API. @param status that of the slug, unless HTTP has a more
- * specific one for a problem with the request itself
+ * @param status that of the slug, unless HTTP has a more specific one for a problem with the request itself
  */
 export function computeProblem(
   publicBaseUrl: string,
@@ -324,8 +305,7 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
 }
 
 /**
- * The only error handler of /api, and of all paths outside both APIs. A browser gets a page, other clients
- * the same content as JSON.
+ * Error handler of /api and of all paths outside both APIs: JSON, or a page with its content for a browser.
  */
 export function recordsErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {

@@ -5,9 +5,7 @@ import { registerFigures } from './figures'
 
 /** Time limit of a command in milliseconds: a frozen Redis must not block requests. */
 const TIMEOUT_MS = 200
-/**
- * Interval between pings of an idle connection, and the silence after which it is replaced, in milliseconds.
- */
+/** Interval of pings of an idle connection, and silence after which it is replaced, in milliseconds. */
 const PING_MS = 1_000
 const SILENCE_MS = 3_000
 
@@ -15,8 +13,7 @@ const SILENCE_MS = 3_000
 const RESERVED_MS = 60_000
 
 /**
- * Lua script that adds to the reserved units. A reservation that ends after its minute leaves zero, not a
- * negative number.
+ * Adds to the reserved units. A reservation that ends after its minute leaves zero, not a negative number.
  */
 const RESERVE = `
   if redis.call('INCRBY', KEYS[1], ARGV[1]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -33,10 +30,7 @@ export interface SharedCount extends Count {
   reserved: number
 }
 
-/**
- * Counters and single-use marks that API instances share. undefined means that the shared store is
- * unreachable.
- */
+/** Counters and single-use marks that API instances share; undefined: the store is unreachable. */
 export interface SharedMarks {
   /** Adds to the counter `key`, whose window starts with its first request. */
   count(key: string, windowMs: number, by?: number): Promise<SharedCount | undefined>

@@ -24,10 +24,7 @@ export class SharedRead<T> {
     return this.last && this.age() < this.milliseconds ? this.last.value : this.fresh()
   }
 
-  /**
-   * Returns the value like `get`, but from a read that starts after this call. Calls during a read share the
-   * following read.
-   */
+  /** Like `get`, but by a read that starts after this call. Calls during a read share the following read. */
   fresh(): Promise<T> {
     if (this.next) return this.next
     const { last } = this

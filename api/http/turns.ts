@@ -2,10 +2,7 @@ import { Cache } from './cache'
 import { Semaphore, type SemaphoreLimits } from './semaphore'
 import type { Work } from './work'
 
-/**
- * Default limit of the mean time of a client's last turns, in milliseconds. Above it, the client counts as
- * slow.
- */
+/** Mean milliseconds of a client's last turns above which it counts as slow, by default. */
 const SLOW_MS = 100
 /** Weight of the last turn in the mean: about ten quick turns offset one of a second. */
 const NEWEST = 0.2
@@ -48,8 +45,7 @@ export class Turns {
   }
 
   /**
-   * Resolves when it is the client's turn, with the function that ends the turn. The caller reports the time
-   * of the turn.
+   * Resolves in the client's turn, with the function that ends it. The caller reports the time of the turn.
    */
   acquire(client: string, signal: AbortSignal): Promise<() => void> {
     return this.slots.acquire(client, signal)

@@ -24,9 +24,7 @@ export interface Rules<T = unknown> {
   unchecked?: true
   /** For an object: advice for likely fields that it does not have. */
   instead?: Readonly<Record<string, string>>
-  /**
-   * For a body: this property is checked before the others, including checks that need more than the schema.
-   */
+  /** For a body: property to check before the others, including checks that need more than the schema. */
   first?: string
 }
 const RULES = Symbol('rules of a schema')
@@ -48,10 +46,7 @@ export function rulesOf(schema: TSchema): Rules<never> {
 export interface RequestProblem {
   place: string
   problem: string
-  /**
-   * Property of the body that contains the place; absent if the body is not an object, or has an unknown
-   * field.
-   */
+  /** Property of the body with the place; absent if the body is not an object, or has an unknown field. */
   property?: string
 }
 
@@ -107,10 +102,7 @@ function choicesOf({ enum: values, anyOf, ...schema }: TSchema): readonly unknow
 
 type ObjectSchema = TSchema & { properties: Record<string, TSchema>; required?: readonly string[] }
 
-/**
- * Compiles the check of an object without unknown fields: a misspelt `recipient` must not become the zero
- * address.
- */
+/** Compiles the check of an object without unknown fields: a misspelt `recipient` must not become zero. */
 function compileObject(schema: ObjectSchema): Check {
   const properties = Object.entries(schema.properties).map(([name, property]) => {
     const { aliases = [], missing } = rulesOf(property)
@@ -276,10 +268,7 @@ function compileType<T>(
   }
 }
 
-/**
- * Returns the schema as the document shows it: an object with a property of several names becomes one form
- * per name.
- */
+/** Returns the schema as documented: an object with a property of several names has one form per name. */
 export function documented(schema: TSchema): TSchema {
   if (schema.oneOf)
     return {

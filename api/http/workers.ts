@@ -36,10 +36,7 @@ export class Workers {
   private pool?: Piscina
   private readonly slots: Semaphore
 
-  /**
-   * @param file of the functions
-   * @param spent processor time of this process in microseconds; set in tests
-   */
+  /** @param file of the functions @param spent processor microseconds of this process; set in tests */
   constructor(
     private readonly file: string,
     private readonly limits: WorkerLimits,
@@ -57,8 +54,7 @@ export class Workers {
   }
 
   /**
-   * Runs an exported function of the file in the client's turn. The task ends when the work ends. Throws the
-   * function's error, and those of the limits.
+   * Runs an exported function of the file in the client's turn. Throws its error, and those of the limits.
    */
   async run<Answer>(
     name: string,
@@ -70,8 +66,7 @@ export class Workers {
     left.throwIfAborted()
     const { slots, busy, slow } = this.limits
     const waitCounts = slots.waitMs === undefined
-    // AbortSignal.any is unsuitable: a timeout's signal in it may be garbage-collected, and then never
-    // aborts.
+    // Not AbortSignal.any: a timeout's signal in it may be garbage-collected, and then never aborts.
     const ending = new AbortController()
     const { signal } = ending
     const end = () => ending.abort()
@@ -91,8 +86,7 @@ export class Workers {
     const waitedMs = waitCounts ? began - asked : 0
     if (!waitCounts) timer = setTimeout(end, limitMs)
     const spentBefore = this.spent()
-    // A worker may fail to start, for example while its files are replaced. Its task then ends by its time
-    // limit.
+    // A worker may fail to start, for example while its files are replaced. Its task ends by its time limit.
     this.pool ??= new Piscina({
       filename: this.file,
       minThreads: 0,

@@ -115,10 +115,7 @@ type AttestedFilter = Pick<
   'chain' | 'prover' | 'subject' | 'schema' | 'revoked' | 'after' | 'before'
 >
 
-/**
- * Phrases for the filters that all attestations share. @param more phrases of other filters, inserted before
- * the times
- */
+/** Phrases for the filters that all attestations share. @param more other phrases, before the times */
 export function conditionsInWords(
   { chain, prover, subject, schema, revoked, after, before }: AttestedFilter,
   more: readonly string[],

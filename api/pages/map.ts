@@ -36,15 +36,9 @@ interface View {
 }
 
 const WIDTH = 960
-/**
- * Maximum number of positions of all features together. Features beyond it are not drawn, and the page
- * reports them.
- */
+/** Maximum number of positions of all features. Those beyond it are not drawn, and the page reports them. */
 const MAX_POSITIONS = 50_000
-/**
- * Maximum number of positions of a feature's areas, lines or points that are drawn in detail: all of 50,000
- * take 0.2 s of the main thread.
- */
+/** Positions of a feature's areas, lines or points that are drawn in detail: 50,000 take 0.2 s. */
 const MOST_DETAILED = 5_000
 /** Minimum distance in pixels between two neighbours of a line: of features, and of land. */
 const [DETAIL, LAND_DETAIL] = [0.1, 0.8]
@@ -60,11 +54,10 @@ const ORDER = ['area', 'line', 'point'] as const
 /**
  * Draws features, and counts those that were too large. The picture is empty if no feature has a geometry and
  * there is no box.
- * @param box requested box that the picture shows: minLng, minLat, maxLng, maxLat; minLng > maxLng crosses
- *   the antimeridian
+ * @param box requested box that the picture shows
  * @param pointRadius pixels of a picture that is 960 pixels wide
  * @param most maximum number of positions drawn for a feature's areas, lines or points: beyond it they are
- *   coarser, or their box
+ * coarser, or their box
  */
 export function drawMap(
   features: readonly Drawable[],
@@ -140,10 +133,7 @@ function sampled(positions: readonly Position[]): readonly Position[] {
   return step === 1 ? positions : positions.filter((_, i) => i % step === 0)
 }
 
-/**
- * Unrolls a line, because each edge takes the shorter way around: where it crosses the antimeridian, its
- * longitudes continue beyond 180.
- */
+/** Unrolls a line: each edge takes the shorter way, so longitudes may continue beyond 180. */
 function unwound(line: readonly Position[]): Position[] {
   let before: number | undefined
   return line.map(([lng, lat]) => {
@@ -332,9 +322,8 @@ function countOf(shapes: readonly Shape[]): number {
 }
 
 /**
- * Returns shapes of one kind with at most `most` positions: in less detail, without parts that are smaller
- * than that, or their box if that is not enough. The time to render a path grows with the square of its
- * positions if its edges cross.
+ * Returns shapes of one kind with at most `most` positions: in less detail, or their box if that is not
+ * enough. The time to render a path grows with the square of its positions if its edges cross.
  */
 function coarsened(shapes: readonly Shape[], most: number, scale: number): readonly Shape[] {
   if (countOf(shapes) <= most) return shapes

@@ -28,10 +28,7 @@ type PlaceRequest = FastifyRequest<{ Params: { chain: string; uid: string } }>
 
 /** Limits for previews rendered at the same time. Each takes 50 to 400 ms of a core (MOST_POSITIONS). */
 const RENDERING = { all: 2, each: { quick: 1, slow: 1 }, waiting: 100, waitingEach: 10, waitMs: 20_000 }
-/**
- * Limits for attestations read from the chain at the same time: a small part of the calls that an RPC
- * endpoint serves at once, because computations need the others.
- */
+/** Limits for reads from a chain: a small part of an endpoint's calls, since computations need the others. */
 const READING = { all: 8, each: { quick: 2, slow: 2 }, waiting: 100, waitingEach: 20, waitMs: 6_000 }
 /** Cache lifetime of a preview in seconds. Only a revocation changes it. */
 const PREVIEW_SECONDS = 3_600

@@ -36,10 +36,7 @@ const COUNT_SHARED_MS = 250
 const NOTHING: RecordPage = { rows: [] }
 const addressOf = (publicBaseUrl: string) => `${publicBaseUrl}/api/v0/location-records`
 
-/**
- * The Records API (docs/spec/interface.md 7, and docs/reference/records.md for extensions), mounted at
- * /api/v0.
- */
+/** The Records API (docs/spec/interface.md 7; extensions: docs/reference/records.md), mounted at /api/v0. */
 export function recordsRoutes(parts: RecordsParts) {
   const { freshness, publicBaseUrl, fileExports } = parts
   const home = [{ href: `${publicBaseUrl}/docs`, title: 'API' }]
@@ -243,8 +240,7 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
     bom,
     version: version ?? '1.1',
     byCursor: from !== undefined,
-    // HTML pages show the total, except for a search by distance without a radius, where every record would
-    // have to be measured.
+    // HTML shows the total, unless by distance without a radius, which would measure every record.
     withTotal:
       total === true || (format === 'html' && !(sort.by === 'distance' && query.radius === undefined)),
     given,

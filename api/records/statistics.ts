@@ -103,8 +103,7 @@ export function statisticsRoutes(
 function statisticsOf(counts: Stats, freshness: Statistics['chains']): Statistics {
   return {
     total: counts.total,
-    // Active chains are always listed, and other chains only if they have records, so that the counts add up
-    // to the total.
+    // Other chains are listed only if they have records, so that the counts add up to the total.
     by_chain: {
       ...Object.fromEntries(ACTIVE_SLUGS.map((slug) => [slug, 0])),
       ...Object.fromEntries(
@@ -121,10 +120,7 @@ function statisticsOf(counts: Stats, freshness: Statistics['chains']): Statistic
   }
 }
 
-/**
- * Reports how far each chain is indexed: the chains that this deployment is connected to, and any other that
- * an indexer has written.
- */
+/** Reports how far the connected chains are indexed, and any other chain that an indexer has written. */
 function freshnessOf(
   statuses: readonly ChainStatusRow[],
   connected: readonly ConnectedChain[],

@@ -41,10 +41,7 @@ export interface AboutParts extends ComputeParts {
 const NAME = 'Geospatial Attestation Service'
 const DESCRIPTION = 'Location attestations of several chains, and signed answers to questions about places'
 
-/**
- * Collects the schemas of all routes registered after this call into one OpenAPI 3.1 document,
- * `app.swagger()`.
- */
+/** Collects the schemas of all routes registered after this call into an OpenAPI 3.1 document. */
 export async function describeRoutes(
   app: FastifyInstance,
   parts: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters' | 'log'>,
@@ -238,9 +235,7 @@ function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   )
 }
 
-/**
- * Describes a contract: whether answers can be signed for it, or the reason why not, and its ABI and domain.
- */
+/** Describes a contract: its ABI and domain, and whether answers can be signed for it, or why not. */
 async function described(attester: Attester, contract: VerifyingContract) {
   const reason = (await contract.notReady()) ?? attester.signerNotReady()
   return {

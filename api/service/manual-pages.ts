@@ -16,17 +16,11 @@ const TITLES: Readonly<Record<ManualPage['section'], string>> = {
   reference: 'Reference',
   spec: 'Specification',
 }
-/**
- * Limits of searches. A search takes up to 20 ms of the main thread, and no hourly limit counts it. After it,
- * the thread does other work for IDLE times as long.
- */
+/** Searches take up to 20 ms of the main thread, uncounted; other work then has it for IDLE times as long. */
 const SEARCHES = { all: 1, each: { quick: 1, slow: 1 }, waiting: 64, waitingEach: 8, waitMs: 5_000 }
 const IDLE = 4
 
-/**
- * Serves the manual as pages for browsers, with a search that needs no script: `GET /manual?q=`. `/guide`
- * leads to it, and `/guide/<name>` to a guide.
- */
+/** Serves the manual for browsers, with a search without scripts: `GET /manual?q=`. `/guide` leads to it. */
 export function manualPageRoutes(
   app: FastifyInstance,
   pages: readonly ManualPage[],

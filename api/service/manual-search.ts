@@ -23,9 +23,7 @@ const MOST_FOUND = 50
 /** Characters of an excerpt before and after its first hit. */
 const BEFORE = 60
 const AFTER = 160
-/**
- * Weights of a word in a heading and in the title of a page; in the text each of up to five hits counts 1.
- */
+/** Weights of a word in a heading and in a page's title; each of up to five hits in the text counts 1. */
 const IN_HEADING = 12
 const IN_TITLE = 6
 const MOST_HITS = 5
@@ -55,9 +53,8 @@ export function plainOf(markdown: string): string {
 }
 
 /**
- * Creates the search over the pages. It finds the sections that contain all words of a text, each as the
- * beginning of a word in any letter case, and ranks hits in headings first. It needs no index: all pages have
- * 400 kB.
+ * Creates the search for sections that contain all words of a text, each as the beginning of a word in any
+ * letter case. Hits in headings rank first. It needs no index: all pages have 400 kB.
  */
 export function manualSearch(pages: readonly ManualPage[]): (text: string) => Found[] {
   const sections = pages.flatMap(sectionsOf)

@@ -23,10 +23,7 @@ export interface MonitoringParts {
   refusals?: Readonly<Record<string, number>> | undefined
   log?: SignatureLog | undefined
   webhooks?: { register(registry: Registry): void } | undefined
-  /**
-   * Redis connection of this process; undefined if counts are in memory, or another process has the
-   * connection.
-   */
+  /** Connection of this process; undefined if counts are in memory, or another process is connected. */
   redis?: SharedRedis | undefined
   /** Returns the summed metrics of all API processes; undefined if this is the only one. */
   figuresOfCopies?: (() => Promise<string | undefined>) | undefined
@@ -108,8 +105,7 @@ function metricsRoute(app: FastifyInstance, parts: MonitoringParts, statuses: St
     new AggregatorRegistry()
   }
   app.get('/metrics', { schema: SERVICE_ROUTES.metrics }, async (request, reply) => {
-    // Reverse proxies block this path, and pass the other spellings that the router accepts: /metrics/,
-    // /%6detrics.
+    // Reverse proxies block this path, but not the other spellings of the router: /metrics/, /%6detrics.
     if (!/^\/metrics(\?|$)/.test(request.raw.url!)) return reply.callNotFound()
     const rows = await statuses().catch(() => undefined)
     figures.databaseUp.set(rows ? 1 : 0)

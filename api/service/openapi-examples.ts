@@ -3,10 +3,7 @@ import { operationsOf, type Document } from './openapi-document'
 
 /** A request that a test sent to the service, and its response. */
 export interface Example {
-  /**
-   * An operationId, or a tag: then it is an example of every operation that has the tag and returns this
-   * status.
-   */
+  /** An operationId, or a tag: the example then belongs to every operation of it that returns this status. */
   of: string
   name: string
   summary: string

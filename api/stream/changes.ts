@@ -13,10 +13,7 @@ import { recordText } from '../formats'
 
 /** Maximum number of changes of a chain per read. */
 const CHANGES_AT_ONCE = 100
-/**
- * Maximum numbers of records and boxes per statement, so that it stays well within its timeout for any
- * geometry.
- */
+/** Maximum numbers of records and boxes per statement, for its timeout with any geometry. */
 const RECORDS_AT_ONCE = 100
 const BOXES_AT_ONCE = 200
 
@@ -71,10 +68,7 @@ export interface ChangePage {
   inBox: Map<string, Set<string>>
 }
 
-/**
- * Thrown for a position from which changes cannot be read. The message states the reason and is sent to
- * clients.
- */
+/** Changes cannot be read from a position. The message states the reason and is sent to clients. */
 export class LostPositionError extends Error {}
 
 /** Position before the first change, in a database without records. */
@@ -116,10 +110,7 @@ export async function currentPosition(store: Store, finality: Finality): Promise
   }
 }
 
-/**
- * Reads the changes that follow a position, up to `upTo`. Throws a LostPositionError, or an UnavailableError
- * if the database does not answer.
- */
+/** Reads the changes after a position, up to `upTo`. Throws a LostPositionError or an UnavailableError. */
 export async function changesAfter(
   store: Store,
   finality: Finality,
@@ -138,8 +129,7 @@ export async function changesAfter(
   const wanted = new Set(
     states.flatMap(({ chain, changes }) => changes.map(([, , uid]) => `${chain}-${uid}`)),
   )
-  // If a record has changed again since, this event shows its present state, and so does the event of its
-  // later change.
+  // If a record has changed again since, this event and that of its later change show its present state.
   const records = new Map(
     wanted.size
       ? (await store.changedRecords(finality, [...wanted])).map((record) => [
@@ -185,9 +175,8 @@ export async function changesAfter(
 }
 
 /**
- * Encodes a Server-Sent Event. Its data has no line break: neither Postgres nor this service writes one in
- * JSON. Other characters that some parsers treat as line breaks are escaped, so that a memo cannot break the
- * stream.
+ * Encodes a Server-Sent Event. JSON of Postgres and of this service has no line break. Other characters that
+ * some parsers treat as one are escaped, so that a memo cannot break the stream.
  */
 export function eventBytes(name: EventName | 'reset', position: Position, data: string): Buffer {
   const escaped = data.replace(
@@ -225,9 +214,7 @@ export async function locate(
   for (const [key, inside] of found) page.inBox.set(key, inside)
 }
 
-/**
- * Returns the events of a page that pass a filter. If the filter has a box, `locate` must have run for it.
- */
+/** Returns the events of a page that pass a filter. `locate` must have run if the filter has a box. */
 export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): RecordEvent[] {
   const { chain, prover, subject, schema, locationType, bbox } = filter
   const box = bbox && inBox.get(bbox.join())

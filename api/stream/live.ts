@@ -29,13 +29,10 @@ export interface LiveOptions {
   maxListeners: number
   /** Number of buffered bytes above which a listener is sent no further data. */
   maxPendingBytes: number
-  /**
-   * Time in milliseconds after which a listener is disconnected if its buffer stays above `maxPendingBytes`.
-   */
+  /** Milliseconds after which a listener whose buffer stays above `maxPendingBytes` is disconnected. */
   patienceMs: number
   /**
-   * Time that a position may be ahead of the database, in milliseconds. A replica that lags catches up; a
-   * database that was restored from a backup does not.
+   * Milliseconds that a position may be ahead of the database: a replica catches up, a restored one does not.
    */
   aheadMs: number
 }
@@ -56,20 +53,14 @@ const RETRY_MS = 3_000
  * other reads, and many streams of one client must not delay other clients.
  */
 const CATCHING_UP = { all: 2, each: 1 }
-/**
- * Number of listeners that are written to before the event loop does other work. That takes a few
- * milliseconds.
- */
+/** Number of listeners that are written to before the event loop does other work: a few milliseconds. */
 const WRITES_AT_ONCE = 200
 
 interface Listener {
   readonly filter: ChangeFilter
   readonly work: Work
   readonly out: ServerResponse
-  /**
-   * True if the listener is at the reader's position and gets each page as it is read; false while it catches
-   * up.
-   */
+  /** True if the listener gets each page as it is read; false while it catches up to the reader. */
   live: boolean
 }
 
@@ -133,10 +124,7 @@ class Audience {
   private reader: Promise<void> | undefined
   private stopping = false
   private outage = false
-  /**
-   * Cache of pages: many listeners reconnect at once, most from the same position, so that each page is read
-   * once.
-   */
+  /** Pages, each read once: many listeners reconnect at once, most from the same position. */
   private readonly pages = new Cache<Promise<ChangePage>>('change pages')
 
   constructor(
@@ -226,9 +214,7 @@ class Audience {
     return [...this.groups.values()].map(({ filter }) => filter)
   }
 
-  /**
-   * Sends a page to the live listeners. A listener that joins during the send is already at the page's end.
-   */
+  /** Sends a page to the live listeners. One that joins during the send is already at the page's end. */
   private async tell(page: ChangePage): Promise<void> {
     const before = this.position
     this.position = page.end
@@ -261,10 +247,7 @@ class Audience {
     }
   }
 
-  /**
-   * Sends a listener the changes between a position and the reader's, at its own pace; then the listener is
-   * live.
-   */
+  /** Sends a listener the changes up to the reader's position, at its own pace; then the listener is live. */
   private async catchUp(listener: Listener, from: Position): Promise<void> {
     const { filter, out } = listener
     let position = from
@@ -284,8 +267,7 @@ class Audience {
           listener,
           eventsOf(page, filter).map(({ bytes }) => bytes),
         )
-        // The position comes from an API instance whose database is ahead. Wait, unless this database was
-        // restored.
+        // An API instance whose database is ahead sent this position. Wait, unless this one was restored.
         standing = isSamePosition(page.end, position) ? standing || performance.now() : 0
         position = page.end
         if (standing && performance.now() - standing > this.options.aheadMs)

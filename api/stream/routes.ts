@@ -11,10 +11,7 @@ import { eventTable } from './events'
 import { CHANGE_FILTERS, filterOf } from './filter'
 import type { LiveRecords } from './live'
 
-/**
- * Maximum number of streams per client address (IPv6: /64). Many people may share an address; a browser opens
- * at most six streams.
- */
+/** Maximum number of streams per client. People may share an address; a browser opens at most six streams. */
 const STREAMS_PER_CLIENT = 50
 const QUERY = queryOf({
   ...CHANGE_FILTERS,
@@ -75,8 +72,7 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
       closed()
     })
 
-    // The response to GET never ends, so HEAD is not supported. Without this route, HEAD would look for a
-    // record with the UID `stream`.
+    // The response never ends, so HEAD is refused. Without this route, HEAD would look for a UID `stream`.
     app.head('/location-records/stream', { schema: { hide: true } }, (_request, reply) => {
       void reply.header('allow', 'GET')
       throw new RecordsError('method-not-allowed', 'Unsupported method HEAD. Use GET.')

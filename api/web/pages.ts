@@ -10,9 +10,8 @@ const PAGES = ['/playground', '/attest', '/log']
 /** Cache lifetime of assets in seconds; their names change with their content. */
 const ASSET_SECONDS = 31_536_000
 /**
- * Content-Security-Policy: scripts, workers and styles of this service only; `policy` adds the sources of
- * data. The map draws its own images (blob:); attested ones are shown from the record that holds them
- * (data:).
+ * Content-Security-Policy; `policy` adds the sources of data. The map draws its own images (blob:), attested
+ * ones are shown from their records (data:).
  */
 const POLICY = [
   `default-src 'none'`,
@@ -37,10 +36,8 @@ export class Pages {
   }
 
   /**
-   * @param localNodes URLs of local RPC endpoints that the pages may call too, by chain id (setting
-   * LOCAL_NODES)
-   * @param basemap path of a PMTiles file with streets (setting BASEMAP)
-   * @throws Error if that file cannot be read
+   * @param localNodes URLs of local RPC endpoints that the pages may call too, by chain id (LOCAL_NODES)
+   * @param basemap path of a PMTiles file with streets (BASEMAP). @throws Error if it cannot be read
    */
   private constructor(
     private readonly folder: string,
@@ -96,8 +93,7 @@ export class Pages {
   }
 
   /**
-   * Sends the document with parts of a page of its own: its title and what belongs to it, and content for
-   * browsers without scripts.
+   * Sends the document with parts of a page of its own: its head, and content for browsers without scripts.
    * @param root address of the service's root, relative to the page, with a trailing slash
    */
   sendWith(

@@ -18,17 +18,12 @@ import { reasonOf } from './subscriptions'
 export interface DelivererOptions extends PostOptions {
   /** Interval between reads of changes and checks for due messages, in milliseconds. */
   pollMs: number
-  /**
-   * Time for which a process keeps its subscriptions without a renewal of its lease, and interval of its
-   * renewals, in milliseconds.
-   */
+  /** Time of a lease without renewal, and interval of renewals, in milliseconds. */
   leaseMs: number
   renewMs: number
   /** Interval in milliseconds at which this process reads changes that others made to its subscriptions. */
   syncMs: number
-  /**
-   * Pause after the first failure, in milliseconds. It triples after each further failure, up to six hours.
-   */
+  /** Milliseconds after the first failure. It triples after each further failure, up to six hours. */
   firstPauseMs: number
   /** Time for which a message is retried, in milliseconds. */
   giveUpMs: number
@@ -48,10 +43,7 @@ const DELIVERY: DelivererOptions = {
 }
 const WANTED_AT_ONCE = 50
 const FORGET_EVERY_MS = 3_600_000
-/**
- * Time that a stop waits for responses, in milliseconds. A message without a response is sent again by
- * another process.
- */
+/** Milliseconds that a stop waits for responses. Another process repeats a message without a response. */
 const STOP_MS = 2_000
 
 /**
@@ -198,8 +190,7 @@ export class Deliverer {
       await this.keeper.keep()
       for (const held of this.held.values()) this.drop(held)
     })
-    // Subscriptions are acquired from the second renewal on, so that API instances that start together share
-    // them.
+    // Not at the first renewal, so that API instances that start together share the subscriptions.
     const taken = renewed ? await this.webhooks.take(this.lease.holder) : 0
     if (taken === 0 && performance.now() < this.syncAt) return
     await this.sync()
@@ -236,10 +227,7 @@ export class Deliverer {
     }
   }
 
-  /**
-   * Stops sending for a subscription. If a request is under way, the changed subscription is read only after
-   * the request has ended.
-   */
+  /** Stops sending for a subscription. It is read again only after a request under way has ended. */
   private drop(held: Held): void {
     this.apply(held, { type: 'dropped' })
     this.keeper.forget(held)

@@ -2,10 +2,7 @@ import type { Position } from '../stream'
 import type { Message } from './message'
 
 /**
- * The deliveries of one subscription by the process that holds it, as a state machine without I/O.
- *
- * reading --read, lost--> waiting --begun--> sending --taken---------> waiting or reading ^  |
- * | \----refused (410)-> disabled |  +--expired      | |  (dead letter)   | +---failed, interrupted
+ * The deliveries of one subscription by the process that holds it, as a state machine without I/O (PHASES).
  *
  * A subscription that was changed, or whose lease has ended, is `dropped` in any phase. A `sending` one is
  * `leaving` until its request ends, so that no process sends its next message in the meantime.

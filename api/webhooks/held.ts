@@ -11,7 +11,6 @@ export interface Held {
 }
 
 /**
- * Creates the state of a subscription from its row.
  * @param now `elapsed`. A failure in the future counts as a failure now, and a wait longer than the longest
  * pause counts as over: both mean that the clock of the database was set back
  */

@@ -11,11 +11,7 @@ export class Keeper {
   private keeping: Promise<void> = Promise.resolve()
   private timer: NodeJS.Timeout | undefined
 
-  /**
-   * @param holder name of the lease
-   * @param elapsed monotonic milliseconds
-   * @param onRefused called with a subscription that this process no longer holds, or that is disabled
-   */
+  /** @param onRefused called with a subscription that this process no longer holds, or that is disabled */
   constructor(
     private readonly webhooks: WebhookStore,
     private readonly holder: () => string,

@@ -12,10 +12,7 @@ export class Lease {
   /** Time of the database in Unix milliseconds at which `elapsed` was 0, computed at the last renewal. */
   private epoch = NaN
 
-  /**
-   * @param elapsed monotonic milliseconds
-   * @param onLapse called when the lease is no longer certain
-   */
+  /** @param onLapse called when the lease is no longer certain */
   constructor(
     private readonly webhooks: WebhookStore,
     private readonly leaseMs: number,
@@ -32,16 +29,13 @@ export class Lease {
     return new Date(this.epoch + this.elapsed())
   }
 
-  /**
-   * Converts a time of the database to `elapsed`. A time in the future becomes now: the clock was set back.
-   */
+  /** Converts a database time to `elapsed`. A time in the future becomes now: its clock was set back. */
   momentOf(time: Date): number {
     return Math.min(time.getTime() - this.epoch, this.elapsed())
   }
 
   /**
-   * Renews the lease. Returns false if it was lost or did not exist, and a new one was entered.
-   * @param onLoss called before the new lease is entered
+   * Returns false if the lease was lost or did not exist. @param onLoss called before a new one is entered
    */
   async renew(onLoss: () => Promise<void>): Promise<boolean> {
     const began = performance.now()

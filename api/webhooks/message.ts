@@ -24,10 +24,7 @@ export function messageId(subscription: string, ...parts: readonly (string | num
   return `msg_${hash.digest('base64url').slice(0, 27)}`
 }
 
-/**
- * Returns the headers of an attempt. @param secrets each of them signs, so that a receiver needs only one of
- * them
- */
+/** Returns the headers of an attempt. Each secret signs, so that a receiver needs only one of them. */
 export function headersOf(
   { id, body }: Message,
   secrets: readonly string[],
@@ -42,10 +39,7 @@ export function headersOf(
   }
 }
 
-/**
- * Returns the pause in milliseconds after a number of consecutive failures. A receiver may request a longer
- * one.
- */
+/** Milliseconds of the pause after a number of failures in sequence. A receiver may request a longer one. */
 export function pauseAfter(
   failures: number,
   firstPauseMs: number,

@@ -4,10 +4,7 @@ import { Semaphore } from '../http/semaphore'
 import { headersOf, type Message } from './message'
 import type { HeldRow } from './store'
 
-/**
- * Outcome of an attempt to send a message. `error` states why the receiver did not accept the message;
- * undefined if it did.
- */
+/** Outcome of an attempt. `error` states why the receiver did not accept the message; undefined if it did. */
 export interface Outcome {
   readonly error?: string
   readonly status?: number
@@ -17,10 +14,7 @@ export interface Outcome {
 export interface PostOptions {
   /** Time limit for a receiver's response, in milliseconds. */
   readonly timeoutMs: number
-  /**
-   * Maximum number of concurrent requests, in all and to one host: for receivers that work, and for those
-   * that have failed.
-   */
+  /** Maximum number of concurrent requests, and to one host, for receivers that work or have failed. */
   readonly atOnce: {
     readonly working: { all: number; each: number }
     readonly failing: { all: number; each: number }
@@ -53,10 +47,7 @@ export class Posts {
     this.failing = new Semaphore(options.atOnce.failing)
   }
 
-  /**
-   * Makes one attempt once there is a slot; undefined if the request did not start or was aborted.
-   * @param isWanted called once there is a slot
-   */
+  /** Makes one attempt; undefined if it did not start or was aborted. @param isWanted called in the slot */
   async try(
     row: HeldRow,
     message: Message,
@@ -118,8 +109,7 @@ function secretsAt({ secrets, oldUntil }: HeldRow, time: Date): readonly string[
 
 /** Returns why there was no response, for the operator of the receiver. */
 function failureOf({ code, message }: NodeJS.ErrnoException): string {
-  // Format of OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a
-  // file.
+  // OpenSSL's message: an address, "error", a number, "SSL routines", a function, the reason, a file.
   const [, reason] = /:error:[^:]*:SSL routines:[^:]*:([^:]+)/.exec(message) ?? []
   if (reason === 'wrong version number') return 'the port does not speak TLS. Check if it is an http port.'
   if (reason) return `the TLS handshake failed: ${reason}`

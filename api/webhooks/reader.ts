@@ -19,15 +19,10 @@ import type { HeldRow, WebhookStore } from './store'
 
 /** Maximum number of positions per read. Most subscriptions share one position. */
 const POSITIONS_AT_ONCE = 16
-/**
- * Time in milliseconds that a position may be ahead of the database, as for listeners of the stream: a
- * replica that lags catches up in this time.
- */
+/** Milliseconds that a position may be ahead of the database, in which a replica that lags catches up. */
 const AHEAD_MS = 10_000
 
-/**
- * Reads changes for the subscriptions that have nothing to send. Subscriptions at one position share a read.
- */
+/** Reads changes for the subscriptions with nothing to send. Those at one position share a read. */
 export class ChangeReader {
   /** Time since which the database is behind a position, by position, by performance.now(). */
   private readonly aheadSince = new Map<string, number>()
@@ -41,10 +36,7 @@ export class ChangeReader {
     private readonly on: (held: Held, event: DeliveryEvent) => void,
   ) {}
 
-  /**
-   * Reads changes for the subscriptions. Returns true if more follow directly. Throws if the database does
-   * not answer.
-   */
+  /** Returns true if more changes follow directly. Throws if the database does not answer. */
   async read(all: Iterable<Held>): Promise<boolean> {
     const groups = await this.groups(all)
     for (const key of this.aheadSince.keys()) if (!groups.has(key)) this.aheadSince.delete(key)
@@ -127,9 +119,7 @@ export class ChangeReader {
     return page.more
   }
 
-  /**
-   * Returns the bodies of the messages about these events, as stored by the process that sent each one first.
-   */
+  /** Returns the bodies of messages about these events, as the process stored them that sent each first. */
   private async bodiesFor(
     finality: HeldRow['finality'],
     events: ReadonlySet<RecordEvent>,

@@ -131,10 +131,7 @@ const route = <More extends object>(
   },
 })
 
-/**
- * /admin/v0/webhooks: webhook subscriptions, for clients with the admin key (docs/reference/webhooks.md).
- * Errors are those of the Records API.
- */
+/** /admin/v0/webhooks: webhook subscriptions, for clients with the admin key (docs/reference/webhooks.md). */
 export function webhookAdminRoutes(parts: WebhookAdminParts) {
   return (app: FastifyInstance, _options: object, done: () => void): void => {
     checkRequests(app, parts.adminKey)

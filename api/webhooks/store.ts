@@ -157,9 +157,8 @@ export class WebhookStore {
 
   /** Assigns to the holder its share of the subscriptions without a leased holder. Returns their number. */
   async take(holder: string): Promise<number> {
-    // An assignment changes the version of the row, so that rows that others acquired after this statement
-    // had begun are skipped. Each holder has its own order, so that concurrent holders seldom compete for the
-    // same rows.
+    // The new version makes concurrent statements skip the row. Each holder has its own order, so that they
+    // seldom compete for the same rows.
     const rows = await this.query<{ id: string }>(
       `WITH free AS MATERIALIZED (
          SELECT id, version FROM webhook_subscription AS row WHERE disabled IS NULL
@@ -222,10 +221,7 @@ export class WebhookStore {
     )
   }
 
-  /**
-   * Writes progress and dead letters, for subscriptions that the holder still has in the version that it
-   * knows. Returns the ids of these subscriptions.
-   */
+  /** Writes progress and dead letters for those that the holder has in this version. Returns their ids. */
   async keep(
     holder: string,
     progress: readonly Progress[],
@@ -301,10 +297,7 @@ export class WebhookStore {
     await this.query('DELETE FROM webhook_holder WHERE holder = $1', [holder])
   }
 
-  /**
-   * Deletes old dead letters, and at most FORGOTTEN_AT_ONCE old bodies. Returns true if more bodies may be
-   * old.
-   */
+  /** Deletes old dead letters and up to FORGOTTEN_AT_ONCE old bodies. Returns true if more may be old. */
   async forget(): Promise<boolean> {
     const [row] = await this.query<{ count: number }>(
       `WITH bodies AS (

@@ -63,17 +63,11 @@ export interface GivenSubscription {
 /** The content of WEBHOOKS_FILE. */
 export interface WebhooksFile {
   subscriptions: GivenSubscription[]
-  /**
-   * Refused entries: the reason, and the id of the subscription that stays unchanged, if the entry has a
-   * valid one. Postgres rejects some texts, such as NUL.
-   */
+  /** Reason, and id of the subscription that stays unchanged, if valid. Postgres rejects texts with NUL. */
   refused: { id: string | undefined; problem: string }[]
 }
 
-/**
- * Reads WEBHOOKS_FILE. An invalid entry is refused without affecting the others. Throws a SettingsError if
- * the file is not a list.
- */
+/** Reads WEBHOOKS_FILE; an invalid entry does not affect the others. Throws a SettingsError for no list. */
 export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile {
   let entries: ReturnType<typeof parseSettingsList>
   try {
