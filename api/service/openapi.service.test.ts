@@ -21,7 +21,6 @@ import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
 import { startRpcProxy, type Fault } from '../../test/rpc-proxy'
 import type { ComputeResult } from '../compute/schemas'
-import { beginning, positionText } from '../stream/changes'
 import { ERROR_PAGES } from '../http/error-pages'
 import type { GraphqlBackend } from '../graphql/gateway'
 import { PublishedGraphql } from '../graphql/published'
@@ -173,14 +172,9 @@ async function serve({
   webhookAdmin?: Omit<WebhookAdminParts, 'store' | 'clock'>
 } = {}): Promise<FastifyInstance> {
   const proxy = await startRpcProxy(chain.url, fault)
-  const raw = new PublishedGraphql(new PublishedViews(databaseUrl, () => {}, false), {
-    info: () => {},
-    warn: () => {},
-  })
-  if (!graphql) await raw.start()
   const logKey = await signerKey('geo.example/log/v0', 'ed25519', new Uint8Array(32).fill(1))
   const { app, close } = await buildTestServer({
-    ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? raw, logKey },
+    ...{ databaseUrl, rpcUrl: proxy.url, graphql: graphql ?? (await graphqlOf(databaseUrl)), logKey },
     ...{ clock: () => NOW * 1000, elapsed: () => 0, publicBaseUrl, deploymentName: 'staging' },
     manual: readManual('docs'),
     ...{ rateLimitPerHour, recordsRateLimitPerHour: rateLimitPerHour },
@@ -189,13 +183,22 @@ async function serve({
     resignMaxAgeSeconds: 86_400,
     ...more,
   })
-  closing.push(
-    () => proxy.close(),
-    () => raw.close(),
-    close,
-  )
+  closing.push(() => proxy.close(), close)
   await app.ready()
   return app
+}
+
+const backends = new Map<string, PublishedGraphql>()
+/** Returns the backend of GraphQL, which all services on a database share: its schema takes a second. */
+async function graphqlOf(databaseUrl: string): Promise<PublishedGraphql> {
+  const known = backends.get(databaseUrl)
+  if (known) return known
+  const views = new PublishedViews(databaseUrl, () => {}, false)
+  const backend = new PublishedGraphql(views, { info: () => {}, warn: () => {} })
+  await backend.start()
+  backends.set(databaseUrl, backend)
+  closing.push(() => backend.close())
+  return backend
 }
 
 const ADMIN_KEY = 'an-admin-key-of-32-characters-or-more'
@@ -276,9 +279,8 @@ const get = (url: string): InjectOptions => ({ method: 'GET', url })
 /** Returns the first events of the stream. Their ids are replaced, because they identify the database. */
 async function streamed(app: FastifyInstance, events: number): Promise<string> {
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const { body } = await fetch(
-    `${url}/api/v0/location-records/stream?last_event_id=${positionText(beginning('latest'))}`,
-  )
+  // The position before the first change, in a database without records.
+  const { body } = await fetch(`${url}/api/v0/location-records/stream?last_event_id=47DEQpj8`)
   let text = ''
   const decoder = new TextDecoder()
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>)
@@ -369,7 +371,7 @@ const MEASURE = tool('area', { geometry: PARK, chain: 'base-sepolia' })
 
 async function record(): Promise<Example[]> {
   const recorder = new Recorder()
-  const service = new Asker(recorder, await serve())
+  const service = new Asker(recorder, plain)
   await recordComputations(service)
   await recordAnswers(service)
   await recordRefusals(service)
@@ -377,7 +379,7 @@ async function record(): Promise<Example[]> {
   await recordGraphql(service)
   await recordMcp(service)
   await recordService(service)
-  await recordAdmin(recorder)
+  await recordAdmin(recorder, app)
   await recordFailures(service)
   return recorder.examples
 }
@@ -480,7 +482,7 @@ async function recordRecords(service: Asker): Promise<void> {
     summary: 'Two places are attested, another one too, and that one is revoked',
     status: 200,
     type: 'text/event-stream',
-    response: await streamed(await serve(), 4),
+    response: await streamed(app, 4),
   })
   const stats = `${LIST}/stats`
   const answerStats = '/api/v0/answers/stats'
@@ -632,8 +634,7 @@ async function recordFailures({ recorder, app }: Asker): Promise<void> {
 /**
  * Records examples of the admin API of webhooks. Ids, secrets and times that differ in each run are replaced.
  */
-async function recordAdmin(recorder: Recorder): Promise<void> {
-  const admin = await administered()
+async function recordAdmin(recorder: Recorder, admin: FastifyInstance): Promise<void> {
   const headers = { authorization: `Bearer ${ADMIN_KEY}` }
   const request = (method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object): InjectOptions => ({
     ...{ method, url: `/admin/v0/webhooks${path}`, headers },
@@ -684,13 +685,15 @@ async function recordAdmin(recorder: Recorder): Promise<void> {
 }
 
 let examples: Example[]
+/** Services without and with the admin API. */
+let plain: FastifyInstance
 let app: FastifyInstance
 let checker: OpenApiChecker
 beforeAll(async () => {
   // Removes ages, which depend on the clock of the database.
   const ageless = (key: string, value: unknown) => (key === 'lag_seconds' && value !== null ? 0 : value)
+  ;[plain, app] = [await serve(), await administered()]
   examples = JSON.parse(JSON.stringify(await record(), ageless)) as Example[]
-  app = await administered()
   checker = openApiChecker(app.swagger())
 })
 
@@ -713,7 +716,6 @@ test('the service returns the recorded examples', async () => {
 describe('the OpenAPI document', () => {
   test('generates the types of packages/client', async () => {
     // The client has no use for /admin, so this is the document of a deployment without an admin key.
-    const plain = await serve()
     const types = astToString(await openapiTS((await plain.inject(get('/openapi.json'))).json()))
     const built = readFileSync('packages/client/src/openapi.ts', 'utf8')
     const start = built.indexOf('export interface paths')
@@ -997,10 +999,9 @@ describe('the pages of the service', () => {
     }
   })
   test('show at /docs a command with the method, the key and the body of each operation', async () => {
-    const other = await administered()
     const commandOf = async (operation: string) =>
       /<pre>(curl.*)<\/pre>/
-        .exec((await other.inject(`/docs/${operation}`)).body)?.[1]!
+        .exec((await page(`/docs/${operation}`)).body)?.[1]!
         .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
     const [url, key] = [`${RECORDED_BASE_URL}/admin/v0/webhooks`, '-H "authorization: Bearer $ADMIN_KEY"']
     expect(await commandOf('removeWebhook')).toBe(`curl '${url}/{id}' -X DELETE ${key}`)
