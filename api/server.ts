@@ -20,7 +20,7 @@ import { clientErrorHandler, boundResponses, guardRequests, isOfCompute } from '
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
-import { LIVE, type LiveOptions, LiveRecords, streamRoutes } from './stream'
+import { type LiveOptions, LiveRecords, streamRoutes } from './stream'
 import { logRoutes } from './log'
 import { ogcRoutes } from './ogc'
 import { placesRoutes } from './places'
@@ -94,7 +94,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
 
   // Registered before the routes, so that it applies to all of them.
   await describeRoutes(app, parts, parts.webhookAdmin !== undefined)
-  const live = new LiveRecords(parts.store, app.log, { ...LIVE, ...parts.live })
+  const live = new LiveRecords(parts.store, app.log, parts.live)
   const refusals = hasQuorum(parts) ? noRefusals() : undefined
   monitoring(app, { ...parts, listeners: () => live.size, refusals })
 

@@ -71,11 +71,6 @@ export interface ChangePage {
 /** Changes cannot be read from a position. The message states the reason and is sent to clients. */
 export class LostPositionError extends Error {}
 
-/** Position before the first change, in a database without records. */
-export function beginning(finality: Finality): Position {
-  return { epoch: epochOf(finality, []), ids: {} }
-}
-
 /** Encodes a position as the `id` of an event, opaque to clients. */
 export function positionText({ epoch, ids }: Position): string {
   return [epoch, ...Object.entries(ids).map(([chain, id]) => `${chain}.${id}`)].join()

@@ -1,9 +1,7 @@
 /**
- * GET /api/v0/stream: changes of records as Server-Sent Events.
- *
- * A request enters in routes.ts. live.ts polls the database for changes and sends them to all listeners.
- * changes.ts reads the changes after a position, so that a listener that reconnects misses none. filter.ts
- * has the filters, which webhooks share.
+ * GET /api/v0/stream: changes of records as Server-Sent Events. A request enters in routes.ts. live.ts polls
+ * the database for changes and sends them to all listeners. changes.ts reads those after a position, so that
+ * a listener that reconnects misses none. Webhooks share the filters.
  */
 
 export {
@@ -22,5 +20,5 @@ export {
 } from './changes'
 export { messageType } from './events'
 export { filterOfTexts } from './filter'
-export { LIVE, type LiveOptions, LiveRecords } from './live'
+export { type LiveOptions, LiveRecords } from './live'
 export { streamRoutes } from './routes'

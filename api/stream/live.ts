@@ -17,7 +17,7 @@ import {
 } from './changes'
 import { UnavailableError } from '../http/problems'
 import { Cache } from '../http/cache'
-import { Semaphore } from '../http/semaphore'
+import { Turns } from '../http/turns'
 import type { Work } from '../http/work'
 import { FINALITIES, type Finality, type Store } from '../store'
 
@@ -31,13 +31,11 @@ export interface LiveOptions {
   maxPendingBytes: number
   /** Milliseconds after which a listener whose buffer stays above `maxPendingBytes` is disconnected. */
   patienceMs: number
-  /**
-   * Milliseconds that a position may be ahead of the database: a replica catches up, a restored one does not.
-   */
+  /** Milliseconds that a position may be ahead of the database: a replica catches up, a backup does not. */
   aheadMs: number
 }
 
-export const LIVE: LiveOptions = {
+const LIVE: LiveOptions = {
   pollMs: 500,
   heartbeatMs: 15_000,
   maxListeners: 10_000,
@@ -48,11 +46,10 @@ export const LIVE: LiveOptions = {
 /** Delay in milliseconds after which a disconnected client reconnects, unless it chooses another one. */
 const RETRY_MS = 3_000
 /**
- * Maximum number of concurrent reads for listeners that catch up: of all clients, and of one client. Further
- * reads wait. Thousands of listeners that reconnect at the same time must leave database connections for
- * other reads, and many streams of one client must not delay other clients.
+ * Concurrent reads for listeners that catch up: of all clients, and of one. Thousands that reconnect at once
+ * must leave database connections for other reads, and many streams of one client must not delay others.
  */
-const CATCHING_UP = { all: 2, each: 1 }
+const CATCHING_UP = { all: 2, each: { quick: 1, slow: 1 } }
 /** Number of listeners that are written to before the event loop does other work: a few milliseconds. */
 const WRITES_AT_ONCE = 200
 
@@ -70,10 +67,11 @@ export class LiveRecords {
   private readonly maxListeners: number
   private stopping = false
 
-  constructor(store: Store, log: FastifyBaseLogger, options: LiveOptions = LIVE) {
-    const slots = new Semaphore(CATCHING_UP)
+  constructor(store: Store, log: FastifyBaseLogger, given: Partial<LiveOptions> = {}) {
+    const options = { ...LIVE, ...given }
+    const turns = new Turns(CATCHING_UP)
     const audience = (finality: Finality) =>
-      new Audience(store, finality, log.child({ finality }), options, slots)
+      new Audience(store, finality, log.child({ finality }), options, turns)
     this.audiences = { latest: audience('latest'), final: audience('final') }
     this.maxListeners = options.maxListeners
   }
@@ -132,7 +130,7 @@ class Audience {
     private readonly finality: Finality,
     private readonly log: FastifyBaseLogger,
     private readonly options: LiveOptions,
-    private readonly slots: Semaphore,
+    private readonly turns: Turns,
   ) {}
 
   get size(): number {
@@ -262,7 +260,7 @@ class Audience {
       try {
         const page = await this.nextPage(position, target, listener.work)
         if (unlocated(page, [filter]).length)
-          await this.withSlot(listener.work, () => locate(this.store, page, [filter]))
+          await this.turns.take(listener.work, () => locate(this.store, page, [filter]))
         write(
           listener,
           eventsOf(page, filter).map(({ bytes }) => bytes),
@@ -292,14 +290,7 @@ class Audience {
     const key = `${positionText(from)} ${positionText(upTo)}`
     const read = () => this.pages.of(key, () => changesAfter(this.store, this.finality, from, upTo))
     // Checks the cache again after the wait: a listener of another client may have read the page.
-    return this.pages.get(key) ?? this.withSlot(work, read)
-  }
-
-  private async withSlot<T>(work: Work, read: () => Promise<T>): Promise<T> {
-    return this.slots.run(work, async () => {
-      const began = performance.now()
-      return read().finally(() => work.spend(performance.now() - began))
-    })
+    return this.pages.get(key) ?? this.turns.take(work, read)
   }
 
   private isBehind({ out }: Listener): boolean {
