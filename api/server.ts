@@ -1,5 +1,4 @@
 import Fastify, {
-  LogController,
   type FastifyBaseLogger,
   type FastifyError,
   type FastifyInstance,
@@ -16,7 +15,7 @@ import { prefersHtml } from './http/accept'
 import { CACHES } from './http/cache'
 import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
-import { clientErrorHandler, boundResponses, guardRequests, isOfCompute } from './http/guard'
+import { boundResponses, guardedOptions, guardRequests, isOfCompute } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
@@ -108,19 +107,16 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       { prefix: '/quorum' },
     )
   await registerRecords(app, parts, live)
-  if (parts.graphql) {
-    const { graphql: backend, counter, recordsRateLimitPerHour: rateLimitPerHour } = parts
+  const { graphql: backend, counter, recordsRateLimitPerHour: rateLimitPerHour, publicBaseUrl } = parts
+  if (backend)
     await app.register(
       (scope) => graphqlRoutes(scope, { backend, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
       { prefix: '/graphql' },
     )
-  }
-  if (parts.mcp) {
-    const { counter, recordsRateLimitPerHour: rateLimitPerHour, publicBaseUrl } = parts
+  if (parts.mcp)
     await app.register((scope) => mcpRoutes(scope, { counter, rateLimitPerHour, publicBaseUrl }), {
       prefix: '/mcp',
     })
-  }
   if (parts.webhookAdmin)
     await app.register(
       webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store, clock: parts.clock }),
@@ -130,7 +126,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   if (pages) {
     const places = placesRoutes({ ...parts, pages, readers: parts.attesters })
     await app.register(
-      publicRecordsScope(app, parts, async (scope) => void (await scope.register(places))),
+      publicRecordsScope(app, parts, (scope) => scope.register(places)),
       { prefix: '/r' },
     )
     await pages.register(app)
@@ -158,9 +154,9 @@ async function registerRecords(app: FastifyInstance, parts: ServerParts, live: L
   const { log } = parts
   if (log)
     await app.register(
-      publicRecordsScope(app, parts, async (scope) => {
-        await scope.register((inner) => logRoutes(inner, { ...parts, log }), { prefix: '/v0' })
-      }),
+      publicRecordsScope(app, parts, (scope) =>
+        scope.register((inner) => logRoutes(inner, { ...parts, log }), { prefix: '/v0' }),
+      ),
       { prefix: '/log' },
     )
   await app.register(
@@ -175,29 +171,16 @@ async function registerRecords(app: FastifyInstance, parts: ServerParts, live: L
   )
 }
 
-function makeFastify(
-  { publicBaseUrl, logger, trustProxy }: ServerParts,
-  timeouts: typeof TIMEOUTS,
-): FastifyInstance {
+function makeFastify(parts: ServerParts, timeouts: typeof TIMEOUTS): FastifyInstance {
+  const { publicBaseUrl, logger } = parts
   const onComputeError = computeErrorHandler(publicBaseUrl)
   const onRecordsError = recordsErrorHandler(publicBaseUrl)
   return Fastify({
+    ...guardedOptions(parts, timeouts),
     ...(logger && { loggerInstance: logger }),
-    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    requestTimeout: timeouts.request,
-    connectionTimeout: timeouts.answer + 2_000,
-    http: {
-      connectionsCheckingInterval: Math.min(1_000, timeouts.request),
-      headersTimeout: timeouts.request,
-      // guardRequests refuses a request without Host.
-      requireHostHeader: false,
-    },
-    forceCloseConnections: 'idle',
     // Requests that arrive while the server stops get a 503 in the form of their API.
     return503OnClosing: false,
-    clientErrorHandler: clientErrorHandler(publicBaseUrl),
-    trustProxy: trustProxy.length ? [...trustProxy] : false,
     // For an invalid UID of up to this many characters, the route itself reports the problem.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
     // A URL that cannot be decoded fails before routing. Its error still has the form of its API.
@@ -274,7 +257,7 @@ function computeScope(parts: ServerParts, routes: (scope: FastifyInstance) => Pr
 function publicRecordsScope(
   app: FastifyInstance,
   { recordsRateLimitPerHour, counter }: ServerParts,
-  routes: (scope: FastifyInstance) => Promise<void>,
+  routes: (scope: FastifyInstance) => PromiseLike<unknown>,
 ) {
   return async (scope: FastifyInstance): Promise<void> => {
     await limitRequests(scope, {
@@ -309,7 +292,6 @@ function unknownRecordsRoute(app: FastifyInstance) {
   }
 }
 
-/** Returns the other methods that a path supports. */
 function otherMethods(app: FastifyInstance, method: string, path: string): HTTPMethods[] {
   return (['GET', 'POST', 'DELETE'] as HTTPMethods[]).filter(
     (other) => other !== method && app.findRoute({ method: other, url: path }) !== null,

@@ -1,20 +1,18 @@
 import '../src/chains-file'
-import Fastify, { LogController, type FastifyBaseLogger } from 'fastify'
+import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { MONOTONIC } from '../src/clock'
 import { exportDatabaseUrl, processSettings } from '../src/config'
 import { openLog } from '../src/log'
 import { primaryUrl } from '../src/postgres'
 import { openToAllOrigins } from './http/cors'
-import { clientErrorHandler, guardRequests } from './http/guard'
+import { guardedOptions, guardRequests } from './http/guard'
 import { SquidGraphql, graphqlRoutes } from './graphql/squid'
 import { RequestCounter } from './http/limits'
 import { RecordsError, recordsErrorHandler } from './http/problems'
 import { listenUntilStopped, runProcess } from './process'
 
-/** Time limit in milliseconds for a request to arrive completely; then its connection is closed. */
-const REQUEST_TIMEOUT_MS = 10_000
-/** Time limit for a response in milliseconds; longer than the one of graphql/gateway.ts. */
-const ANSWER_TIMEOUT_MS = 15_000
+/** Milliseconds for a request to arrive, and for a response: longer than in graphql/gateway.ts. */
+const TIMEOUTS = { request: 10_000, answer: 15_000 }
 
 /** `npm run graphql`: serves the squid's own GraphQL (docs/operations/squid.md) at GQL_PORT. */
 async function main(): Promise<void> {
@@ -23,19 +21,9 @@ async function main(): Promise<void> {
   exportDatabaseUrl(await primaryUrl(settings.databaseUrl))
   const backend = await SquidGraphql.make(process.cwd())
   const app = Fastify({
+    ...guardedOptions(settings, TIMEOUTS),
     loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: 65_536,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: ANSWER_TIMEOUT_MS + 2_000,
-    http: {
-      connectionsCheckingInterval: 1_000,
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      requireHostHeader: false,
-    },
-    forceCloseConnections: 'idle',
-    clientErrorHandler: clientErrorHandler(settings.publicBaseUrl),
-    trustProxy: settings.trustProxy.length ? [...settings.trustProxy] : false,
     routerOptions: { ignoreTrailingSlash: true },
   })
   app.setErrorHandler(recordsErrorHandler(settings.publicBaseUrl))
@@ -45,7 +33,7 @@ async function main(): Promise<void> {
   // The schemas of the routes only document the API, so that they neither validate nor serialize.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
-  guardRequests(app, ANSWER_TIMEOUT_MS)
+  guardRequests(app, TIMEOUTS.answer)
   await openToAllOrigins(app)
   await app.register(
     (scope) =>

@@ -1,54 +1,31 @@
 /** Parser of the header Accept (RFC 9110, 12.5.1). */
 
-interface MediaRange {
-  /** lower-case: a type such as `text/html`, a group such as `text/*`, or all types */
-  range: string
-  /** from 0 to 1 */
-  q: number
-  /** Specificity. 2: one type; 1: all types of a group; 0: all types */
-  closeness: number
-}
-
-/** Parses the ranges of the header, in its order. A malformed q counts as 1. */
-function mediaRanges(accept = ''): MediaRange[] {
-  return accept.slice(0, 2_000).toLowerCase().split(',').map(mediaRange)
-}
-
-function mediaRange(text: string): MediaRange {
-  const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
-  const q = parameters
-    .map((parameter) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(parameter)?.[1])
-    .find((given) => given !== undefined)
-  return {
-    range,
-    q: q === undefined ? 1 : Math.min(1, Number(q)),
-    closeness: range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2,
-  }
-}
-
 /**
- * Returns the media type of the highest q, then the most specific, then the earliest range; undefined: none.
+ * Parses the ranges of the header, in its order and in lower case. A malformed q counts as 1. Closeness is 2
+ * for one type, 1 for all types of a group, 0 for all types.
  */
+function mediaRanges(accept = '') {
+  const texts = accept.slice(0, 2_000).toLowerCase().split(',')
+  return texts.map((text, i) => {
+    const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
+    const [q = 1] = parameters.flatMap((each) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(each)?.[1] ?? [])
+    const closeness = range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2
+    return { range, q: Math.min(1, Number(q)), closeness, i }
+  })
+}
+
+/** Returns the media type of the highest q, then the most specific, then the earliest range. */
 function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
-  const ranges = mediaRanges(accept).map((range, i) => ({ ...range, i }))
-  let best: { type: string; order: readonly number[] } | undefined
-  for (const type of offered) {
+  const ranges = mediaRanges(accept)
+  const acceptable = offered.flatMap((type) => {
     const kind = `${type.split('/')[0]}/*`
     // The q of a type is that of the most specific range that it matches.
     const [closest] = ranges
       .filter(({ range }) => range === '*/*' || range === type || range === kind)
       .sort((a, b) => b.closeness - a.closeness)
-    if (!closest || closest.q === 0) continue
-    const order = [closest.q, closest.closeness, -closest.i]
-    if (!best || isLarger(order, best.order)) best = { type, order }
-  }
-  return best?.type
-}
-
-/** Compares two lists number by number. True if the first list is larger. */
-function isLarger(a: readonly number[], b: readonly number[]): boolean {
-  const differing = a.findIndex((number, i) => number !== b[i])
-  return differing >= 0 && a[differing]! > b[differing]!
+    return closest && closest.q > 0 ? [{ type, ...closest }] : []
+  })
+  return acceptable.sort((a, b) => b.q - a.q || b.closeness - a.closeness || a.i - b.i)[0]?.type
 }
 
 /** True if the header names exactly this type. */
@@ -56,7 +33,6 @@ export function namesType(accept: string | undefined, type: string): boolean {
   return mediaRanges(accept).some(({ range, q }) => range === type && q > 0)
 }
 
-/** Media ranges that programs request. */
 const FOR_PROGRAMS = /^(application\/(.*json|\*)|text\/(csv|\*))$/
 /** The default of Java's HttpURLConnection, which is not a browser although it names HTML. */
 const JAVA = /^text\/html, image\/gif, image\/jpeg, (\*; q=0?\.2, )?\*\/\*; q=0?\.2$/

@@ -14,8 +14,7 @@ const MAX_NESTING = 64
 export function parseBody(body: Buffer): unknown {
   if (body.length === 0) throw new RequestError('The body is empty. Send a JSON object.')
   if (!isUtf8(body)) throw new RequestError('The body is not valid UTF-8.')
-  if (nestsDeeper(body, MAX_NESTING))
-    throw new RequestError(`The body is nested deeper than ${MAX_NESTING} levels.`)
+  if (nestsTooDeep(body)) throw new RequestError(`The body is nested deeper than ${MAX_NESTING} levels.`)
   const text = body.toString()
   try {
     return secureJson.parse(withRoundableLengths(text), { protoAction: 'error', constructorAction: 'error' })
@@ -30,14 +29,14 @@ export function parseBody(body: Buffer): unknown {
 }
 
 /** Counts brackets before the recursive parser reads the text. 5 MiB take 15 ms. */
-function nestsDeeper(json: Buffer, levels: number): boolean {
+function nestsTooDeep(json: Buffer): boolean {
   let depth = 0
   for (let i = 0; i < json.length; i++) {
     const byte = json[i]!
     if (byte === QUOTE) {
       while (++i < json.length && json[i] !== QUOTE) if (json[i] === BACKSLASH) i++
     } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
-      if (++depth > levels) return true
+      if (++depth > MAX_NESTING) return true
     } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--
   }
   return false

@@ -55,16 +55,13 @@ async function compress(request: FastifyRequest, reply: FastifyReply, payload: u
   return (forms[coding] ??= compressors[coding](payload))
 }
 
-/** Adds Accept-Encoding to the request headers that a response depends on. */
 function addVary(reply: FastifyReply): void {
   const vary = String(reply.getHeader('vary') ?? '')
   if (vary !== '*' && !/\baccept-encoding\b/i.test(vary))
     void reply.header('vary', vary ? `${vary}, accept-encoding` : 'accept-encoding')
 }
 
-/**
- * True if an Accept-Encoding header accepts a coding, by name or `*` (RFC 9110, 12.5.3), at a weight above 0.
- */
+/** True if Accept-Encoding accepts a coding, by name or `*` (RFC 9110, 12.5.3), with a weight above 0. */
 export function acceptsCoding(header: string | string[] | undefined, coding: Coding): boolean {
   let other: boolean | undefined
   for (const part of String(header ?? '')

@@ -14,7 +14,6 @@ const EXPOSED = [
     ['Limit', 'Remaining', 'Reset'].map((name) => `${prefix}-${name}`),
   ),
 ]
-/** Maximum time in seconds that browsers cache the response to a preflight. */
 const PREFLIGHT_SECONDS = 86_400
 
 /** Only for the operator's scraper: pages in browsers of the operator's network must not read it. */

@@ -15,11 +15,6 @@ const KEPT_HEADERS = [
   'x-content-type-options',
 ] as const
 
-interface KeptAnswer {
-  headers: Record<string, string>
-  body: Buffer
-}
-
 /**
  * Responses that depend on the records alone. Their ETags (RFC 9110, 13) are derived from the state of the
  * data. While that state stays the same, a repeated request is answered without reading records from the
@@ -32,12 +27,11 @@ interface KeptAnswer {
  */
 export class Freshness {
   /** Cached responses by URL and ETag. All of them belong to one state of the data. */
-  private readonly kept: Cache<KeptAnswer>
+  private readonly kept: Cache<{ headers: Record<string, string>; body: Buffer }>
   private keptState = ''
 
   /**
-   * @param readState names the state of the records, read after the call
-   * @param keptBytes size of the cache in bytes; 0: nothing is cached
+   * @param readState names the state of the records @param keptBytes size of the cache; 0: nothing is cached
    */
   constructor(
     private readonly readState: () => Promise<string>,
@@ -99,7 +93,7 @@ export class Freshness {
         !etag.startsWith(`W/"${this.keptState}-`)
       )
         return done(null, payload)
-      const headers: KeptAnswer['headers'] = {}
+      const headers: Record<string, string> = {}
       for (const name of KEPT_HEADERS) {
         const value = reply.getHeader(name)
         if (value !== undefined) headers[name] = String(value)

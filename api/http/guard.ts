@@ -1,17 +1,23 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import {
+  errorCodes,
+  LogController,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { parseBody } from './body'
 import { clientOf } from './limits'
 import { workOf, type Work } from './work'
 import {
+  computeProblem,
+  ownShareUsed,
+  PROBLEM_TYPE,
   QueryStringError,
   RequestError,
   SlowRequestError,
   UnavailableError,
-  computeProblem,
-  ownShareUsed,
-  problemDocument,
 } from './problems'
 
 declare module 'fastify' {
@@ -21,9 +27,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Bytes above which a worker parses a body. On the event loop 64 kB take half a millisecond, 5 MiB take 70.
- */
+/** Bytes above which a worker parses a body: on the event loop 64 kB take 0.5 ms, 5 MiB take 70. */
 const LARGE_BODY = 65_536
 /**
  * Maximum bytes in memory for one client: of large bodies of unanswered requests, and of large responses that
@@ -71,6 +75,26 @@ class HeldBytes {
 /** Last request of each connection. */
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
 
+/** Options of a server whose requests `guardRequests` checks, with milliseconds to arrive and to answer. */
+export function guardedOptions(
+  { publicBaseUrl, trustProxy }: { publicBaseUrl: string; trustProxy: readonly string[] },
+  { request, answer }: { request: number; answer: number },
+) {
+  return {
+    logController: new LogController({ disableRequestLogging: true }),
+    requestTimeout: request,
+    connectionTimeout: answer + 2_000,
+    http: {
+      connectionsCheckingInterval: Math.min(1_000, request),
+      headersTimeout: request,
+      requireHostHeader: false,
+    },
+    forceCloseConnections: 'idle' as const,
+    clientErrorHandler: clientErrorHandler(publicBaseUrl),
+    trustProxy: trustProxy.length ? [...trustProxy] : false,
+  }
+}
+
 /**
  * Checks every request. Before it is counted or read, these are refused: another version of HTTP, too many
  * headers, a missing Host, a compressed body. Then bodies are refused that are not JSON in UTF-8, contain
@@ -109,8 +133,7 @@ export function guardRequests(
   const parse = (request: FastifyRequest, pieces: Buffer[], length: number): unknown => {
     // No route will read the body. Clients may name a content type even without a body.
     if (request.is404 || (length === 0 && !takesBody(request))) return undefined
-    const kept = keepsBody(request)
-    if (kept) request.rawBody = Buffer.concat(pieces)
+    if (keepsBody(request)) request.rawBody = Buffer.concat(pieces)
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
     if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
       throw new RequestError('Content-Type: charset must be utf-8.')
@@ -223,7 +246,7 @@ function isEncoded(url: string): boolean {
  * unfinished body). They have the form of the requested API, or of problem details if the path is unknown.
  * The error follows the responses to earlier requests of the connection, and never replaces one.
  */
-export function clientErrorHandler(publicBaseUrl: string) {
+function clientErrorHandler(publicBaseUrl: string) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const fault = connectionFault(error.code)
@@ -242,20 +265,13 @@ function afterwards({ raw }: FastifyReply, then: () => void): void {
 }
 
 function connectionFault(code: string | undefined): RequestError {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new SlowRequestError()
-    case 'HPE_HEADER_OVERFLOW':
-      return new RequestError(HEAD_TOO_LARGE, 431)
-  }
-  return new RequestError(NOT_HTTP)
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new SlowRequestError()
+  return code === 'HPE_HEADER_OVERFLOW' ? new RequestError(HEAD_TOO_LARGE, 431) : new RequestError(NOT_HTTP)
 }
 
-function rawAnswer(publicBaseUrl: string, { message, statusCode }: RequestError): string {
-  const { status, contentType, body } = problemDocument(
-    computeProblem(publicBaseUrl, 'invalid-input', message, statusCode),
-  )
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${contentType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\ndate: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${body}`
+function rawAnswer(publicBaseUrl: string, { message, statusCode: status }: RequestError): string {
+  const body = JSON.stringify(computeProblem(publicBaseUrl, 'invalid-input', message, status))
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\ndate: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${body}`
 }
 
 /** True if a raw target, also in absolute form or undecodable after its first segment, lies in /compute. */

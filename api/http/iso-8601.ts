@@ -1,6 +1,4 @@
-/**
- * A calendar, ordinal or week date, in extended or basic form; in extended form also a year or month alone.
- */
+/** A calendar, ordinal or week date, in extended or basic form; in the former also a year or month alone. */
 const DATE = String.raw`(?<year>\d{4})(?:(?:-(?<month>\d\d)(?:-(?<day>\d\d))?|(?<bMonth>\d\d)(?<bDay>\d\d))|-?(?<ordinal>\d{3})|-W(?<week>\d\d)(?:-(?<weekday>\d))?|W(?<bWeek>\d\d)(?<bWeekday>\d)?)?`
 /** A time, whose last number may have a fraction. Its bounded length bounds the work. */
 const TIME = String.raw`(?<hour>\d\d)(?:(?::(?<minute>\d\d)(?::(?<second>\d\d))?)|(?<bMinute>\d\d)(?<bSecond>\d\d)?)?(?:[.,](?<fraction>\d{1,20}))?`

@@ -156,19 +156,14 @@ export class SlowRequestError extends RequestError {
 /** The query string cannot be read. */
 export class QueryStringError extends RequestError {}
 
+/** Problems of requests that Fastify refuses. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Content-Type must be application/json.',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. The maximum is 5 MiB.',
+}
 /** Returns the problem of a request that Fastify refused; undefined for defects of this service. */
-function refusalOf(error: FastifyError): string | undefined {
-  switch (error.code) {
-    case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return 'The body is not valid JSON.'
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return 'The body is empty. Send a JSON object.'
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return 'Content-Type must be application/json.'
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return 'The body is too large. The maximum is 5 MiB.'
-  }
-  return error.statusCode && error.statusCode >= 400 && error.statusCode < 500 ? error.message : undefined
+function refusalOf({ code, statusCode = 500, message }: FastifyError): string | undefined {
+  return REFUSALS[code] ?? (statusCode >= 400 && statusCode < 500 ? message : undefined)
 }
 
 /** An error that GraphQL and MCP return with this status and these headers, each in its own form. */
@@ -197,41 +192,32 @@ export function statusOf(
     reply.headers(error.headers)
     return { status: error.statusCode, message: error.message }
   }
-  if (error instanceof UnavailableError) {
+  if (error instanceof UnavailableError || error instanceof ComputeError) {
     if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-    return { status: 503, message: error.sentence() }
+    // guard.ts throws a ComputeError if the client's share of memory is used, or no worker reads its body.
+    return error instanceof ComputeError
+      ? { status: COMPUTE_ERRORS[error.slug].status, message: error.message }
+      : { status: 503, message: error.sentence() }
   }
-  // Thrown by guard.ts: the client has used up its share of memory, or no worker can read its large body.
-  if (error instanceof ComputeError) {
-    if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-    return { status: COMPUTE_ERRORS[error.slug].status, message: error.message }
-  }
-  const { code, statusCode = 500, message } = error as FastifyError
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return { status: 413, message: tooLarge }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return { status: 415, message: 'Content-Type must be application/json.' }
-  return statusCode >= 400 && statusCode < 500 ? { status: statusCode, message } : undefined
+  const { code, statusCode: status = 500 } = error as FastifyError
+  const message = code === 'FST_ERR_CTP_BODY_TOO_LARGE' ? tooLarge : refusalOf(error as FastifyError)
+  return message === undefined ? undefined : { status, message }
 }
 
-/**
- * Error handler of /compute and /quorum: returns problem details, or a page to a browser.
- * @param more returns further members of the problem
- */
+/** Error handler of /compute and /quorum: problem details, or a page. @param more returns further members */
 export function computeErrorHandler(publicBaseUrl: string, more: (error: Error) => object = () => ({})) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply) => {
     const { retryAfter, ...problem } = problemOf(publicBaseUrl, error, request)
-    const instance = pathOf(request.url)
-    const { status, contentType, body } = problemDocument({ ...problem, instance, ...more(error) })
+    const body = { ...problem, instance: pathOf(request.url), ...more(error) }
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
     if (error instanceof UnknownRouteError && error.allow) reply.header('allow', error.allow)
-    if (wantsPage(request)) {
-      const about = problem.type === ABOUT_BLANK ? {} : { about: problem.type }
-      return sendPage(
-        reply.status(status).header('vary', 'accept'),
-        problemPage({ ...problem, body: JSON.parse(body) as object, ...about }, publicBaseUrl),
-      )
-    }
-    return reply.status(status).header('content-type', contentType).send(body)
+    reply.status(problem.status)
+    if (!wantsPage(request)) return reply.header('content-type', PROBLEM_TYPE).send(JSON.stringify(body))
+    const about = problem.type === ABOUT_BLANK ? {} : { about: problem.type }
+    return sendPage(
+      reply.header('vary', 'accept'),
+      problemPage({ ...problem, body, ...about }, publicBaseUrl),
+    )
   }
 }
 
@@ -240,26 +226,15 @@ export function pathOf(url: string): string {
   return url.split('?')[0]!.slice(0, 200)
 }
 
-/** Members of problem details (RFC 7807). */
-interface Problem {
-  type: string
-  title: string
-  status: number
-  detail: string
-  instance?: string
-}
-
+/** Media type of problem details (RFC 7807). */
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 /** Type of a problem that its status fully describes (RFC 7807, 4.2). */
 const ABOUT_BLANK = 'about:blank'
 
-function problemOf(
-  publicBaseUrl: string,
-  error: Error,
-  request: FastifyRequest,
-): Problem & { retryAfter: number | undefined } {
+function problemOf(publicBaseUrl: string, error: Error, request: FastifyRequest) {
   if (error instanceof UnknownRouteError)
     return {
-      ...{ type: ABOUT_BLANK, detail: error.message, retryAfter: undefined },
+      ...{ type: ABOUT_BLANK, detail: error.message, retryAfter: undefined as number | undefined },
       ...(error.allow ? { status: 405, title: 'Method Not Allowed' } : { status: 404, title: 'Not Found' }),
     }
   const { slug, message, retryAfter } = asComputeProblem(error as FastifyError, request)
@@ -267,25 +242,14 @@ function problemOf(
   return { ...computeProblem(publicBaseUrl, slug, message, status), retryAfter }
 }
 
-/**
- * @param status that of the slug, unless HTTP has a more specific one for a problem with the request itself
- */
+/** @param status that of the slug, unless HTTP has a more specific one for a problem with the request */
 export function computeProblem(
   publicBaseUrl: string,
   slug: ComputeErrorKind,
   detail: string,
   status: number = COMPUTE_ERRORS[slug].status,
-): Problem {
+) {
   return { type: `${publicBaseUrl}/errors/${slug}`, title: COMPUTE_ERRORS[slug].title, status, detail }
-}
-
-/** Formats problem details for the response. */
-export function problemDocument(problem: Problem): { status: number; contentType: string; body: string } {
-  return {
-    status: problem.status,
-    contentType: 'application/problem+json; charset=utf-8',
-    body: JSON.stringify(problem),
-  }
 }
 
 function asComputeProblem(error: FastifyError, request: FastifyRequest): ComputeError {
@@ -304,9 +268,7 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
   )
 }
 
-/**
- * Error handler of /api and of all paths outside both APIs: JSON, or a page with its content for a browser.
- */
+/** Error handler of /api and of all paths outside both APIs: JSON, or a page with it for a browser. */
 export function recordsErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { status, message, detail } = asRecordsProblem(error, request, reply)

@@ -12,9 +12,7 @@ const SILENCE_MS = 3_000
 /** Time in milliseconds that a reservation counts if its process ends before the request. */
 const RESERVED_MS = 60_000
 
-/**
- * Adds to the reserved units. A reservation that ends after its minute leaves zero, not a negative number.
- */
+/** Adds to the reserved units. A reservation that ends after its minute leaves zero, not less. */
 const RESERVE = `
   if redis.call('INCRBY', KEYS[1], ARGV[1]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2])
   else redis.call('DEL', KEYS[1]) end`
@@ -50,10 +48,7 @@ export class SharedRedis implements SharedMarks {
   private overdue = 0
   private answering: boolean | undefined
 
-  /**
-   * @param url of Redis 7 or newer
-   * @param timeoutMs time limit of a command; set in tests
-   */
+  /** @param url of Redis 7 or newer @param timeoutMs time limit of a command; set in tests */
   constructor(
     url: string,
     private readonly log: FastifyBaseLogger,

@@ -30,7 +30,6 @@ export class Semaphore {
   private running = 0
   private waiting = 0
   private readonly runningOf = new Map<string, number>()
-  /** Waiting work, by client. */
   private readonly queues = new Map<string, (() => void)[]>()
   /** Sequence number of the last start, for each client that waits or has a slot. */
   private readonly servedAt = new Map<string, number>()

@@ -10,8 +10,8 @@ export class SharedRead<T> {
   private next: Promise<T> | undefined
 
   /**
-   * @param milliseconds maximum age of a read, counted from its start; 0: callers only get a read that starts
-   * after their call
+   * @param milliseconds maximum age of a read, from its start; 0: a call only gets a read that starts after
+   * it
    * @param elapsed monotonic milliseconds; set in tests
    */
   constructor(

@@ -9,8 +9,7 @@ const NEWEST = 0.2
 
 /**
  * Turns for work with few slots, such as database statements of clients. While a client's turns are quick, it
- * may have most slots, because they are soon free again. If its turns are slow or their time is unknown, it
- * gets few.
+ * may have most slots, because they are soon free again. Otherwise it gets few.
  */
 export class Turns {
   private readonly slots: Semaphore
@@ -18,12 +17,12 @@ export class Turns {
 
   constructor(
     limits: Omit<SemaphoreLimits, 'each'> & { each: { quick: number; slow: number }; slowMs?: number },
-    ...others: DropFirst<ConstructorParameters<typeof Semaphore>>
+    refusal?: ConstructorParameters<typeof Semaphore>[1],
   ) {
     const { slowMs = SLOW_MS } = limits
     const { quick, slow } = limits.each
     const each = (client: string) => ((this.means.get(client) ?? slowMs) < slowMs ? quick : slow)
-    this.slots = new Semaphore({ ...limits, each }, ...others)
+    this.slots = new Semaphore({ ...limits, each }, refusal)
   }
 
   get waiting(): number {
@@ -44,9 +43,7 @@ export class Turns {
     })
   }
 
-  /**
-   * Resolves in the client's turn, with the function that ends it. The caller reports the time of the turn.
-   */
+  /** Resolves in the client's turn, with the function that ends it. The caller notes the time of the turn. */
   acquire(client: string, signal: AbortSignal): Promise<() => void> {
     return this.slots.acquire(client, signal)
   }
@@ -57,5 +54,3 @@ export class Turns {
     this.means.set(client, mean + NEWEST * (ms - mean))
   }
 }
-
-type DropFirst<List extends readonly unknown[]> = List extends [unknown, ...infer Others] ? Others : never

@@ -1,4 +1,4 @@
-import type { Static, TSchema, TUnsafe } from '@sinclair/typebox'
+import type { Static, TArray, TInteger, TNumber, TSchema, TString, TUnsafe } from '@sinclair/typebox'
 import { TARGET } from './schema'
 
 /**
@@ -114,7 +114,7 @@ function compileObject(schema: ObjectSchema): Check {
     }
   })
   const known = properties.flatMap(({ names }) => names)
-  const notObject = objectProblem(schema)
+  const notObject = `expected a JSON object with the field${known.length === 1 ? '' : 's'} ${known.join(', ')}`
   const { instead = {} } = rulesOf(schema)
   return (value, label, prefix) => {
     if (!isObject(value)) return { place: label, problem: notObject }
@@ -171,14 +171,6 @@ export function inWords(choices: readonly unknown[]): string {
   return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
 }
 
-function objectProblem({ properties }: ObjectSchema): string {
-  const names = Object.entries(properties).flatMap(([name, property]) => [
-    name,
-    ...(rulesOf(property).aliases ?? []),
-  ])
-  return `expected a JSON object with the field${names.length === 1 ? '' : 's'} ${names.join(', ')}`
-}
-
 function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
   const { discriminator, marker } = rulesOf(schema)
   if (discriminator !== undefined) {
@@ -204,15 +196,7 @@ function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
 }
 
 function compileList(schema: TSchema): Check {
-  const {
-    items,
-    minItems = 0,
-    maxItems = Infinity,
-  } = schema as unknown as {
-    items: TSchema
-    minItems?: number
-    maxItems?: number
-  }
+  const { items, minItems = 0, maxItems = Infinity } = schema as TArray
   const problem = rulesOf(schema).type ?? `expected a list of ${minItems} to ${maxItems}`
   const check = compile(items)
   return (value, label) => {
@@ -227,7 +211,7 @@ function compileList(schema: TSchema): Check {
 }
 
 function compileString(schema: TSchema): Check {
-  const { pattern, maxLength = Infinity } = schema as unknown as { pattern?: string; maxLength?: number }
+  const { pattern, maxLength = Infinity } = schema as TString
   const expression = pattern === undefined ? undefined : new RegExp(pattern)
   return compileType(
     schema,
@@ -242,12 +226,7 @@ function compileNumber(schema: TSchema): Check {
     exclusiveMinimum = -Infinity,
     minimum = -Infinity,
     maximum = Infinity,
-  } = schema as unknown as {
-    type: 'number' | 'integer'
-    exclusiveMinimum?: number
-    minimum?: number
-    maximum?: number
-  }
+  } = schema as TNumber | TInteger
   return compileType(
     schema,
     (value): value is number => typeof value === 'number' && (type === 'number' || Number.isInteger(value)),

@@ -53,9 +53,7 @@ export class Workers {
     await this.pool?.destroy()
   }
 
-  /**
-   * Runs an exported function of the file in the client's turn. Throws its error, and those of the limits.
-   */
+  /** Runs an exported function of the file in the client's turn. Throws its error and those of the limits. */
   async run<Answer>(
     name: string,
     input: unknown,
