@@ -28,7 +28,6 @@ import {
   choiceParameter,
   invalid,
   queryOf,
-  readText,
   severalReader,
   type QueryOf,
   wholeParameter,
@@ -108,7 +107,7 @@ const LIST_QUERY = queryOf({
       'Other formats contain all matching answers by default.',
   ),
   format: choiceParameter(LIST_FORMATS, FORMAT_TEXT),
-  cursor: textParameter('`next_cursor` of the previous page, with the same filters and sort.', readText, {
+  cursor: textParameter('`next_cursor` of the previous page, with the same filters and sort.', String, {
     maxLength: MAX_CURSOR_LENGTH,
   }),
   bom: BOM,

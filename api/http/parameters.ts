@@ -1,7 +1,7 @@
 import { Type, type Static, type TUnsafe } from '@sinclair/typebox'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { RecordsError, recordsErrorHandler } from './problems'
+import { withTypes } from './schema'
 import { inWords } from './validation'
 import type { Work } from './work'
 
@@ -15,7 +15,6 @@ const READ = Symbol('read')
 type Reader<Value> = (text: string, name: string) => Value
 type Parameter<Value> = TUnsafe<Value> & { [READ]: Reader<Value> }
 type Parameters = Record<string, Parameter<unknown>>
-/** Further keywords of the schema of a parameter. */
 type More = Readonly<Record<string, unknown>>
 
 /** The texts of a query string, by name. */
@@ -115,12 +114,9 @@ export const readParameters: FastifySchemaCompiler<unknown> = ({ schema }) => {
   }
 }
 
-/**
- * Prepares a scope whose routes parse their parameters with these readers, and whose errors have the form of
- * /api/v0.
- */
+/** Prepares a scope whose parameters these readers parse, and whose errors have the form of /api/v0. */
 export function readingScope(scope: FastifyInstance, publicBaseUrl: string) {
-  const app = scope.withTypeProvider<TypeBoxTypeProvider>()
+  const app = withTypes(scope)
   app.setValidatorCompiler(readParameters)
   app.setErrorHandler(recordsErrorHandler(publicBaseUrl))
   return app
@@ -185,8 +181,4 @@ export function choiceReader<Choice extends string>(choices: readonly Choice[]) 
     if (!choice) throw invalid(name, `Expected ${inWords(choices)}`)
     return choice
   }
-}
-
-export function readText(text: string): string {
-  return text
 }

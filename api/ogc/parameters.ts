@@ -29,7 +29,6 @@ import {
   pathOf,
   queryOf,
   severalReader,
-  readText,
   wholeParameter,
   textParameter,
 } from '../http/parameters'
@@ -292,7 +291,7 @@ export const ITEMS_QUERY = queryOf({
   ),
   cursor: textParameter(
     'Position at which a page begins. Do not construct it: follow the `next` link of a response.',
-    readText,
+    String,
     {
       maxLength: MAX_CURSOR_LENGTH,
     },

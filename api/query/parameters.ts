@@ -13,7 +13,6 @@ import {
   booleanParameter,
   choiceParameter,
   choiceReader,
-  readText,
   severalReader,
   textParameter,
 } from '../http/parameters'
@@ -246,7 +245,7 @@ export const CQL2_FILTER = {
     'Condition on records, in CQL2: comparisons, LIKE, BETWEEN, IN, IS NULL, CASEI and S_INTERSECTS, ' +
       "with AND, OR and NOT. A geometry's edges are geodesics; a BBOX is compared on the plane of " +
       'longitude and latitude.',
-    readText,
+    String,
     { examples: ['revoked = FALSE AND S_INTERSECTS(geometry, BBOX(13, 52, 14, 53))'] },
   ),
   'filter-lang': textParameter(

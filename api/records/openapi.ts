@@ -5,7 +5,6 @@ import {
   HTML,
   RATE_HEADERS,
   RETRY_AFTER,
-  UID,
   answer,
   recordsError,
   ref,
@@ -34,10 +33,10 @@ import {
   booleanParameter,
   choiceParameter,
   wholeParameter,
-  readText,
   textParameter,
 } from '../http/parameters'
 import { MAX_CURSOR_LENGTH } from '../http/paging'
+import { constant, uid } from '../http/schema'
 import { groupsSchema, PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
 
 /** OpenAPI 3.1 documentation of the Records API; api/query/parameters.ts has the shared parameters. */
@@ -80,7 +79,7 @@ export const LIST_QUERY = queryOf({
   cursor: textParameter(
     '`next_cursor` of the previous page, with the same filters and sort. Continues after its ' +
       'last record, even if new records have arrived. Cannot be combined with `offset`.',
-    readText,
+    String,
     { maxLength: MAX_CURSOR_LENGTH },
   ),
   total: booleanParameter('True to count all matching records, in JSON. HTML pages always show the count.', {
@@ -150,9 +149,9 @@ const CONFIGURATION = Type.Object(
         ]),
       ),
     }),
-    schema: Type.String({ description: 'UID of the location schema.', ...UID }),
+    schema: uid('UID of the location schema.'),
     schema_fields: Type.String({ description: 'Fields of the schema.' }),
-    version: Type.Unsafe<'v0'>({ const: 'v0', description: 'Version of the API.' }),
+    version: constant('v0', 'Version of the API.'),
   },
   { description: 'Coverage of the Records API.' },
 )
@@ -162,7 +161,7 @@ const SCHEMA_LIST = Type.Object(
   {
     data: Type.Array(
       Type.Object({
-        uid: Type.String({ description: 'UID of the schema.', ...UID }),
+        uid: uid('UID of the schema.'),
         chain: Type.String({ description: 'Slug of its chain.' }),
         fields: Type.String({ description: 'Registered text.', examples: ['string srs,...'] }),
         resolver: Type.String({ description: 'Address of its resolver; the zero address if none.' }),
@@ -179,7 +178,7 @@ const SCHEMA_LIST = Type.Object(
     ),
     built_in: Type.Array(
       Type.Object({
-        uid: Type.String({ description: 'UID of the schema.', ...UID }),
+        uid: uid('UID of the schema.'),
         fields: Type.String({ description: 'Text of the schema.' }),
       }),
       {
@@ -211,10 +210,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
       count: count('Number of records.', { minimum: 0 }),
       limit: count(
         'The limit that was applied. For pages by offset, `offset` + `limit` is the offset of the next page.',
-        {
-          minimum: 1,
-          maximum: 1000,
-        },
+        { minimum: 1, maximum: 1000 },
       ),
       offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
       next_cursor: Type.Unsafe<string | null>({
@@ -233,7 +229,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   ),
   RecordFeature: Type.Object(
     {
-      type: Type.Unsafe<'Feature'>({ const: 'Feature', description: 'A Feature.' }),
+      type: constant('Feature', 'A Feature.'),
       id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z0-9-]+-0x[0-9a-f]{64}$' }),
       geometry: Type.Unsafe<object | null>({
         oneOf: [ref('Geometry'), { type: 'null' }],
@@ -245,10 +241,7 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
   ),
   RecordFeatureCollection: Type.Object(
     {
-      type: Type.Unsafe<'FeatureCollection'>({
-        const: 'FeatureCollection',
-        description: 'A FeatureCollection.',
-      }),
+      type: constant('FeatureCollection', 'A FeatureCollection.'),
       features: Type.Array(Type.Unsafe(ref('RecordFeature')), { description: 'The records.' }),
     },
     { description: 'Location records as GeoJSON (RFC 7946).' },

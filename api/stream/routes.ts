@@ -1,11 +1,11 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RATE_HEADERS, answer, RECORDS_ERRORS } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
+import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
 import { workOf } from '../http/work'
-import { FINALITIES, type Finality } from '../store'
-import { invalid, parameter, queryOf, readParameters, readText } from '../http/parameters'
+import { FINALITIES } from '../store'
+import { choiceParameter, invalid, queryOf, readParameters, textParameter } from '../http/parameters'
 import { parsePosition, type Position } from './changes'
 import { eventTable } from './events'
 import { CHANGE_FILTERS, filterOf } from './filter'
@@ -15,22 +15,14 @@ import type { LiveRecords } from './live'
 const STREAMS_PER_CLIENT = 50
 const QUERY = queryOf({
   ...CHANGE_FILTERS,
-  finality: parameter(
-    {
-      enum: FINALITIES,
-      default: 'latest',
-      description:
-        'Changes to send: all changes immediately (`latest`), or changes once they are final ' + '(`final`).',
-    },
-    readFinality,
+  finality: choiceParameter(
+    FINALITIES,
+    'Changes to send: all changes immediately (`latest`), or changes once they are final (`final`).',
+    { default: 'latest' },
   ),
-  last_event_id: parameter(
-    {
-      type: 'string',
-      description:
-        'Id of the event after which the stream resumes, for clients that cannot set the header Last-Event-ID, which takes precedence.',
-    },
-    readText,
+  last_event_id: textParameter(
+    'Id of the event after which the stream resumes, for clients that cannot set the header Last-Event-ID, which takes precedence.',
+    String,
   ),
 })
 const SCHEMA = {
@@ -63,7 +55,7 @@ const SCHEMA = {
 /** GET /location-records/stream: changes of records as Server-Sent Events (docs/reference/streams.md). */
 export function streamRoutes({ live }: { live: LiveRecords }) {
   return (scope: FastifyInstance, _options: object, done: () => void): void => {
-    const app = scope.withTypeProvider<TypeBoxTypeProvider>()
+    const app = withTypes(scope)
     app.setValidatorCompiler(readParameters)
     const semaphore = new Semaphore({ all: Infinity, each: STREAMS_PER_CLIENT })
 
@@ -124,12 +116,6 @@ function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw']
     connection: 'close',
   } as Record<string, string>)
   return reply.raw
-}
-
-function readFinality(text: string, name: string): Finality {
-  const finality = FINALITIES.find((each) => each === text)
-  if (!finality) throw invalid(name, `Expected ${FINALITIES.join(' or ')}`)
-  return finality
 }
 
 /**
