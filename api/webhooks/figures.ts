@@ -1,15 +1,16 @@
 import { Histogram, type Registry } from 'prom-client'
 import { labelled, registerFigures } from '../http/figures'
 
+type Counts = () => Readonly<Record<string, number>>
 /** Metrics of a process that delivers, evaluated when they are requested. */
-export interface DeliveryReadings {
+interface DeliveryReadings {
   /** Number of attempts and of dead letters, by outcome. */
-  messages(): Readonly<Record<string, number>>
-  held(): number
+  messages: Counts
+  held: () => number
   /** Number of subscriptions by state, of all processes. */
-  subscriptions(): Readonly<Record<string, number>>
+  subscriptions: Counts
   /** Longest wait of a message in seconds, by state of the receivers. */
-  waitingSeconds(): Readonly<Record<string, number>>
+  waitingSeconds: Counts
 }
 
 /** Registers the metrics for Prometheus, and returns the histogram of delays. */
@@ -24,7 +25,7 @@ export function registerDeliveries(registry: Registry, readings: DeliveryReading
     {
       name: 'geospatial_webhook_held',
       help: 'Subscriptions that this process delivers',
-      read: () => readings.held(),
+      read: readings.held,
     },
     {
       name: 'geospatial_webhook_subscriptions',

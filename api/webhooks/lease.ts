@@ -34,9 +34,7 @@ export class Lease {
     return Math.min(time.getTime() - this.epoch, this.elapsed())
   }
 
-  /**
-   * Returns false if the lease was lost or did not exist. @param onLoss called before a new one is entered
-   */
+  /** False if the lease was lost or did not exist. @param onLoss called before a new one is entered */
   async renew(onLoss: () => Promise<void>): Promise<boolean> {
     const began = performance.now()
     const renewed = await this.webhooks.renew(this.holder, this.leaseMs)

@@ -15,7 +15,9 @@ test('a post is signed by a replaced secret until its end, in one read of the ro
   const options = { timeoutMs: 1_000, atOnce: { working: atOnce, failing: atOnce } }
   const lease = { isHeld: true, time: new Date(0) }
   const posts = new Posts(new Sender(new Set()), options, lease, new AbortController().signal)
-  const secrets = ['a', 'b'].map((each) => `whsec_${Buffer.from(each.repeat(32)).toString('base64')}`)
+  const secrets: HeldRow['secrets'] = ['a', 'b'].map(
+    (each) => `whsec_${Buffer.from(each.repeat(32)).toString('base64')}`,
+  )
   const post = async (oldUntil: number | null, time: number) => {
     lease.time = new Date(time)
     const row = { url: 'https://maps.example', secrets, oldUntil } as HeldRow

@@ -31,10 +31,7 @@ export class Posts {
   private readonly failing: Semaphore
   private readonly requests = new Set<AbortController>()
 
-  /**
-   * @param stopping ends the wait for slots
-   * @param lease required for a request to start; provides the time of signatures
-   */
+  /** @param stopping ends the wait for slots @param lease required for a start; its time is in signatures */
   constructor(
     private readonly sender: SafeSender,
     private readonly options: PostOptions,

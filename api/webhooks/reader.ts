@@ -125,7 +125,7 @@ export class ChangeReader {
     events: ReadonlySet<RecordEvent>,
   ): Promise<Map<RecordEvent, string>> {
     if (events.size === 0) return new Map()
-    const keyOf = ({ chain, since, change }: { chain: string; since: number; change: number }) =>
+    const keyOf = ({ chain, since, change }: Pick<RecordEvent, 'chain' | 'since' | 'change'>) =>
       `${chain} ${since} ${change}`
     const given = [...events].map((event) => {
       const { chain, since, change } = event

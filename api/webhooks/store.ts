@@ -1,14 +1,18 @@
-import { apiConnections, translated, type DatabaseServers } from '../store'
-import type { GivenSubscription } from './subscriptions'
+import { apiConnections, translated, type DatabaseServers, type Finality } from '../store'
+import type { RecordEvent } from '../stream'
 
-/** Row of a subscription that this process delivers for. */
-export interface HeldRow {
+/** A subscription as requested. */
+export interface GivenSubscription {
   id: string
   url: string
-  finality: 'latest' | 'final'
-  filter: Record<string, string>
+  finality: Finality
+  filter: Readonly<Record<string, string>>
   /** The newest first. */
-  secrets: string[]
+  secrets: readonly string[]
+}
+
+/** Row of a subscription that this process delivers for. */
+export interface HeldRow extends GivenSubscription {
   /** Time in Unix milliseconds until which the secrets after the first one sign too. */
   oldUntil: number | null
   position: string | null
@@ -25,12 +29,8 @@ export interface HeldRow {
 }
 
 /** A subscription as shown to its operator, without secrets. */
-export interface SubscriptionRow {
-  id: string
+export interface SubscriptionRow extends Omit<GivenSubscription, 'secrets'> {
   source: 'file' | 'admin'
-  url: string
-  finality: 'latest' | 'final'
-  filter: Record<string, string>
   state: 'active' | 'failing' | 'disabled'
   /** Position before the next change to send; null: the subscription starts at the end of the changes. */
   position: string | null
@@ -54,30 +54,16 @@ export interface DeadLetterRow {
 }
 
 /** Columns that a deliverer writes of a subscription. */
-export type Progress = Pick<
-  HeldRow,
-  | 'id'
-  | 'version'
-  | 'position'
-  | 'resetReason'
-  | 'resetAt'
-  | 'failures'
-  | 'failingMs'
-  | 'waitMs'
-  | 'lastError'
-> & { disabled: string | null }
+export type Progress = Omit<HeldRow, keyof Omit<GivenSubscription, 'id'> | 'oldUntil' | 'readAt'> & {
+  disabled: string | null
+}
 
 export type DeadLetter = Pick<DeadLetterRow, 'message' | 'body' | 'attempts' | 'error'> & {
   subscription: string
 }
 
 /** Body of the message about a change. */
-export interface StoredBody {
-  chain: string
-  since: number
-  change: number
-  body: string
-}
+export type StoredBody = Pick<RecordEvent, 'chain' | 'since' | 'change'> & { body: string }
 
 /** Days that bodies are stored. Changes are kept for 7 days and tried for 3 more; one day is a margin. */
 const BODIES_KEPT_DAYS = 11
@@ -157,8 +143,7 @@ export class WebhookStore {
 
   /** Assigns to the holder its share of the subscriptions without a leased holder. Returns their number. */
   async take(holder: string): Promise<number> {
-    // The new version makes concurrent statements skip the row. Each holder has its own order, so that they
-    // seldom compete for the same rows.
+    // Concurrent statements skip a row with a new version. An order per holder makes them seldom compete.
     const rows = await this.query<{ id: string }>(
       `WITH free AS MATERIALIZED (
          SELECT id, version FROM webhook_subscription AS row WHERE disabled IS NULL

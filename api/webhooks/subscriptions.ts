@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { filterOfTexts } from '../stream'
 import { withRules } from '../http/validation'
 import type { SafeSender } from '../outgoing'
+import type { GivenSubscription } from './store'
 import { SettingsError, parseSettingsList, schemaProblems } from '../../src/config'
 
 /** Maximum number of subscriptions. */
@@ -50,15 +51,6 @@ const ROW = Type.Object(
   },
   { additionalProperties: false },
 )
-
-/** A subscription as requested; its secrets are ordered with the newest first. */
-export interface GivenSubscription {
-  id: string
-  url: string
-  finality: 'latest' | 'final'
-  filter: Readonly<Record<string, string>>
-  secrets: readonly string[]
-}
 
 /** The content of WEBHOOKS_FILE. */
 export interface WebhooksFile {
