@@ -170,7 +170,8 @@ function extentOfBox([west, south, east, north]: Bbox): Extent {
  * 180 degrees wide. Otherwise it reaches from -180 to 180.
  */
 function smallestExtent(extents: readonly Extent[]): Extent {
-  const { south, north } = union(extents)
+  const south = Math.min(...extents.map((each) => each.south))
+  const north = Math.max(...extents.map((each) => each.north))
   // Sorted eastwards from -180 to find the widest gap. An extent around the world leaves no gap.
   const arcs = extents
     .map(({ west, east }) => ({ west: normal(west), width: Math.min(360, east - west) }))
@@ -316,7 +317,6 @@ function thinned(line: readonly Position[], least: number): Position[] {
   })
 }
 
-/** Number of positions. */
 function countOf(shapes: readonly Shape[]): number {
   return shapes.reduce((sum, { lines }) => sum + lines.reduce((count, line) => count + line.length, 0), 0)
 }
@@ -367,13 +367,6 @@ function boxOf(positions: readonly Position[]): Extent {
     north = Math.max(north, lat)
   }
   return { west, south, east, north }
-}
-
-function union(extents: readonly Extent[]): Pick<Extent, 'south' | 'north'> {
-  return {
-    south: Math.min(...extents.map(({ south }) => south)),
-    north: Math.max(...extents.map(({ north }) => north)),
-  }
 }
 
 function round(value: number): number {

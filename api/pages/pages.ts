@@ -28,7 +28,6 @@ export interface Feature {
   properties: Record<string, unknown>
 }
 
-/** Data of a page of the list. */
 export interface ListPage {
   rows: readonly RecordResult[]
   search: PageQuery
@@ -136,7 +135,6 @@ function tableRow(record: Record<string, unknown>, url: string, given: GivenQuer
   return attestedRow({ uid: uid!, chain: chain!, timestamp: timestamp!, by: prover! }, cells, url, given)
 }
 
-/** Filters as phrases. */
 function conditionsOf({ locationType, memo, attributes, bbox, place, ...search }: SearchQuery): string[] {
   const [west, south, east, north] = bbox ?? []
   return [

@@ -15,10 +15,7 @@ export interface PlaceDocument {
 const LINE = 500
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
-/**
- * @param properties record, as in JSON
- * @param address URL of the page, without a trailing slash
- */
+/** @param properties record, as in JSON @param address URL of the page, without a trailing slash */
 export function placeDocument(properties: Record<string, unknown>, address: string): PlaceDocument {
   const title = titleOf(properties)
   const description = descriptionOf(properties)

@@ -20,9 +20,9 @@ const STYLE = `
 .locator .grid { display: none } .revoked { opacity: .45 }`
 
 /**
- * Draws the map of a place as PNG: the place, and where in the world it is. The image has no text, because
- * link previews show the title next to it; therefore it needs no fonts. Rendering runs outside the main
- * thread. A geometry that is missing or too large for a map shows only the world.
+ * Draws the map of a place as PNG: the place, and where in the world it is. It has no text, and needs no
+ * fonts: link previews show the title next to it. Rendering runs outside the main thread. A geometry that is
+ * missing or too large for a map shows only the world.
  */
 export async function previewOf(geometry: Geometry | null, revoked: boolean): Promise<Buffer> {
   const { width, height } = PREVIEW_SIZE
@@ -66,11 +66,7 @@ function firstPosition({ coordinates, geometries }: Geometry): [number, number] 
   return geometries?.map(firstPosition).find((each) => each !== undefined)
 }
 
-/** Returns a map that fills a frame. */
-function framed(
-  map: string,
-  { x, y, width, height }: { x: number; y: number; width: number; height: number },
-): string {
+function framed(map: string, { x, y, width, height }: Record<'x' | 'y' | 'width' | 'height', number>) {
   const background = `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="#cfe3ee" stroke="#0004"/>`
   return `${background}${map.replace(
     '<svg class="map"',

@@ -1,9 +1,6 @@
 /**
- * GET /api/v0: the attested locations.
- *
- * A request enters in routes.ts. The room query reads it and searches, the room store queries the database,
- * and formats and pages write the response. statistics.ts has the counts over all records. openapi.ts
- * documents the routes, and defines the parameters that only they accept.
+ * GET /api/v0: the attested locations. A request enters in routes.ts. The room query reads it and searches,
+ * the room store queries the database, and formats and pages write the response.
  */
 
 export { RECORDS_COMPONENTS } from './openapi'

@@ -5,17 +5,9 @@ import { SharedRead } from '../http/shared'
 import { workOf } from '../http/work'
 import { listAbove, listPage, recordPage, type Feature } from '../pages'
 import { cursorText, linkHeader, pageAddresses, positionIn } from '../http/paging'
-import {
-  choiceTag,
-  checkBom,
-  DEFAULT_LIMIT,
-  MAX_LIMIT,
-  choiceOf,
-  type PageQuery,
-  type Search,
-} from '../query'
+import { choiceTag, checkBom, DEFAULT_LIMIT, MAX_LIMIT, choiceOf, type Search } from '../query'
 import { DEEP_OFFSET, type RecordPage, NEWEST_FIRST, type TimeSort, PROVENANCE_FIELDS } from '../store'
-import { invalid, type GivenQuery, readingScope, type ReadingScope } from '../http/parameters'
+import { invalid, readingScope, type ReadingScope } from '../http/parameters'
 import {
   GEOPARQUET_2,
   RECORD_FORMATS,
@@ -26,7 +18,7 @@ import {
   recordText,
 } from '../formats'
 import { recordsSchemas, LIST_FORMATS, LIST_QUERY, SINGLE_FORMATS } from './openapi'
-import { type FormatName, chooseFormat, isColumnar, type ColumnarName } from '../http/accept'
+import { chooseFormat, isColumnar } from '../http/accept'
 import { statisticsRoutes, type RecordsParts } from './statistics'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -55,7 +47,6 @@ export function recordsRoutes(parts: RecordsParts) {
   }
 }
 
-/** GET /location-records */
 function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
   const { records, freshness, publicBaseUrl, fileExports } = parts
   const listAddress = addressOf(publicBaseUrl)
@@ -86,10 +77,9 @@ function listRoute(app: ReadingScope, parts: RecordsParts, home: Trail): void {
   })
 }
 
-/** Sends a page of the list in its format. */
 function sendList(
   reply: FastifyReply,
-  { search, format, columns, bom, byCursor, given }: ListRequest & { whole: false },
+  { search, format, columns, bom, byCursor, given }: ReturnType<typeof listRequest> & { whole: false },
   { rows, next }: RecordPage,
   counted: Awaited<ReturnType<Search['count']>> | undefined,
   listAddress: string,
@@ -125,7 +115,6 @@ function sendList(
   return reply.type(JSON_TYPE).send(recordBytes('{"data":[', rows, end))
 }
 
-/** GET /location-records/:uid */
 function recordRoute(
   app: ReadingScope,
   { store, freshness, publicBaseUrl, hasPlaces }: RecordsParts,
@@ -167,33 +156,11 @@ function recordRoute(
   })
 }
 
-/** List request after parsing. */
-type ListRequest = ListOptions &
-  (
-    | { whole: false; format: PageFormat; search: PageQuery }
-    /** Sends all matching records instead of a page. */
-    | { whole: true; format: FileFormat; search: PageQuery & { sort: TimeSort } }
-  )
-type PageFormat = Exclude<FormatName, ColumnarName>
-type FileFormat = Exclude<FormatName, 'json' | 'html'>
-interface ListOptions {
-  /** CSV columns beyond the fields of the record. */
-  columns: readonly string[]
-  /** True to start CSV with a byte order mark. */
-  bom: boolean
-  byCursor: boolean
-  withTotal: boolean
-  /** Version of GeoParquet. */
-  version: '1.1' | '2'
-  given: GivenQuery
-}
-
 /**
  * Parses a request of the list. JSON and HTML are paged, and so are text formats with `limit` up to
- * MAX_LIMIT. Without such a limit, text formats contain all matching records, as columnar files always do.
- * @throws RecordsError for parameters that exclude each other
+ * MAX_LIMIT. Other files contain all matching records (`whole`). Throws a RecordsError.
  */
-function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined): ListRequest {
+function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined) {
   const { limit, total, given, include, geometry, bom = false, version, sort = NEWEST_FIRST } = query
   const choice = choiceOf(query)
   const format = chooseFormat(query.format, accept, LIST_FORMATS)
@@ -232,6 +199,7 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
     ...(whole
       ? { whole, format, search: { ...search, sort: sort as TimeSort } }
       : { whole, format, search: { ...search, sort } }),
+    // CSV columns beyond the fields of the record.
     columns: [
       ...(include ? Object.keys(PROVENANCE_FIELDS) : []),
       ...(sort.by === 'distance' ? ['distance_meters'] : []),
