@@ -70,7 +70,7 @@ export async function describeRoutes(
         license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
       },
       servers: [{ url: publicBaseUrl, description: deploymentName }],
-      tags: tagsOf({ quorum, log, mcp, admin: isAdministered }),
+      tags: tagsOf({ quorum, log: log !== undefined, mcp, admin: isAdministered }),
       components: {
         ...(isAdministered && {
           securitySchemes: {
@@ -103,30 +103,20 @@ export async function describeRoutes(
 }
 
 /** Returns the groups of endpoints that this deployment has. */
-const tagsOf = ({ quorum, log, mcp, admin }: Record<'quorum' | 'log' | 'mcp' | 'admin', unknown>) => [
-  {
-    name: 'Compute',
-    description:
+function tagsOf({ quorum, log, mcp, admin }: Record<'quorum' | 'log' | 'mcp' | 'admin', boolean>) {
+  const descriptions = {
+    Compute:
       'Operations on geometries, whose results are signed attestations. Errors are problem details (RFC 7807).',
-  },
-  ...(quorum
-    ? [{ name: 'Quorum', description: 'Signatures of this operator for answers that k of n sign.' }]
-    : []),
-  ...(log ? [{ name: 'Log', description: 'Transparency log of signatures.' }] : []),
-  {
-    name: 'Records',
-    description: 'Attested locations, and answers that have landed.',
-  },
-  {
-    name: 'GraphQL',
-    description: "Records, answers and the event log by GraphQL query. Errors have GraphQL's form.",
-  },
-  ...(mcp
-    ? [{ name: 'Agents', description: 'Operations and searches as tools (Model Context Protocol).' }]
-    : []),
-  ...(admin ? [{ name: 'Admin', description: 'Webhook subscriptions. Requires the admin key.' }] : []),
-  { name: 'Service', description: 'Properties and health of this deployment.' },
-]
+    ...(quorum && { Quorum: 'Signatures of this operator for answers that k of n sign.' }),
+    ...(log && { Log: 'Transparency log of signatures.' }),
+    Records: 'Attested locations, and answers that have landed.',
+    GraphQL: "Records, answers and the event log by GraphQL query. Errors have GraphQL's form.",
+    ...(mcp && { Agents: 'Operations and searches as tools (Model Context Protocol).' }),
+    ...(admin && { Admin: 'Webhook subscriptions. Requires the admin key.' }),
+    Service: 'Properties and health of this deployment.',
+  }
+  return Object.entries(descriptions).map(([name, description]) => ({ name, description }))
+}
 
 /** Name of the rest of a path that a route reads as `*`, for which OpenAPI has no notation. */
 const REST = 'path'
@@ -225,7 +215,7 @@ function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
   app.addHook('onReady', async () => {
     const described = documentOf(app)
     document = Buffer.from(JSON.stringify(described))
-    llms = Buffer.from(llmsText(described, { ...parts, name: NAME, description: DESCRIPTION }))
+    llms = Buffer.from(llmsText(described, parts.attesters, parts.manual ?? []))
   })
   app.get('/openapi.json', { schema: SERVICE_ROUTES.openapi }, async (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(document),
@@ -248,6 +238,6 @@ async function described(attester: Attester, contract: VerifyingContract) {
 /** Returns the routes of one part of the API from the document, which has them all. */
 function endpoints(app: FastifyInstance, tag: string, publicBaseUrl: string): string[] {
   return operationsOf(documentOf(app))
-    .filter(({ tags }) => tags?.includes(tag))
+    .filter(({ tags }) => tags.includes(tag))
     .map(({ method, path }) => `${method.toUpperCase()} ${publicBaseUrl}${path.replace(/\{(\w+)\}/g, ':$1')}`)
 }

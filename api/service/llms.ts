@@ -3,15 +3,6 @@ import type { ComputeParts } from '../compute'
 import type { ManualPage } from './manual'
 import { operationsOf, type Document } from './openapi-document'
 
-/** Content of the page in addition to the endpoints. */
-interface Told extends Pick<ComputeParts, 'publicBaseUrl' | 'attesters'> {
-  deploymentName: string
-  mcp: boolean
-  manual?: readonly ManualPage[]
-  name: string
-  description: string
-}
-
 /** Guides for programs that call the service and act on its answers. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   '/manual/guide/client.md': 'the package @geospatial-attestation/client for TypeScript and JavaScript',
@@ -25,13 +16,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
  * Returns a page of Markdown about the deployment for language models, in the format of https://llmstxt.org:
  * a title, a summary, important facts, and lists of links. The endpoints are those of the OpenAPI document.
  */
-export function llmsText(document: Document, told: Told): string {
-  const { publicBaseUrl: base, deploymentName, mcp, attesters, manual, name, description } = told
-  const operations = operationsOf(document).map(({ summary = '', tags = [], ...rest }) => ({
-    ...rest,
-    summary,
-    tags,
-  }))
+export function llmsText(
+  document: Document,
+  attesters: ComputeParts['attesters'],
+  manual: readonly ManualPage[],
+): string {
+  const { info, servers, tags: groups } = document
+  const [{ url: base, description: deployment }] = servers as [Document['servers'][0]]
+  const operations = operationsOf(document)
   const questions = operations.filter(({ method, tags }) => method === 'post' && tags.includes('Compute'))
   /** Returns only addresses that a reader can open unchanged, and whose responses end. */
   const links = (tag: string) =>
@@ -41,7 +33,7 @@ export function llmsText(document: Document, told: Told): string {
       )
       .map(({ path, summary }) => `- [${path}](${base}${path}): ${summary}`)
   /** Pages of the documentation. Pages for programs are described by their subject. */
-  const pages = (manual ?? []).map(
+  const pages = manual.map(
     ({ section, address, title }) =>
       `- [${title}](${base}${address}): ${PROGRAMS[address] ?? `from the ${section}`}`,
   )
@@ -52,9 +44,10 @@ export function llmsText(document: Document, told: Told): string {
     from: { type: 'Point', coordinates: [2.2945, 48.8584] },
     to: { type: 'Point', coordinates: [13.3777, 52.5163] },
   }
-  return `# ${name}
+  const mcp = groups.some(({ name }) => name === 'Agents')
+  return `# ${info.title}
 
-> ${description}. This deployment (${deploymentName}) is at ${base}.
+> ${info.summary}. This deployment (${deployment}) is at ${base}.
 
 - Positions are [longitude, latitude] in degrees (WGS84). Distances and lengths are metres, exact to the centimetre; areas are square metres.
 - A question is a POST of JSON with \`chainId\`; no key or account is needed. A geometry in it is GeoJSON, or the UID of an attested place on that chain: \`POST ${base}/compute/v0/distance\` with \`${JSON.stringify(example)}\`.

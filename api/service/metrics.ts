@@ -122,11 +122,11 @@ export function metricsOfDatabase(registry: Registry) {
 }
 
 /** Sources of the metrics of this process. */
-export interface ProcessParts {
+export interface ProcessParts extends Pick<ComputeParts, 'attesters' | 'measurer'> {
   store: Pick<Store, 'connections'>
-  attesters: ComputeParts['attesters']
-  measurer: ComputeParts['measurer']
+  /** Number of refusals by kind; undefined if no chain has a quorum. */
   refusals?: Readonly<Record<string, number>> | undefined
+  /** Number of open streams of records. */
   listeners: () => number
 }
 

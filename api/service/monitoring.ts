@@ -2,25 +2,17 @@ import type { FastifyInstance } from 'fastify'
 import { version } from '../../package.json'
 import { AggregatorRegistry, Registry } from 'prom-client'
 import type { ConnectedChain } from '../../src/config'
-import type { ComputeParts } from '../compute'
 import { UnavailableError } from '../http/problems'
 import type { SignatureLog } from '../log'
 import { registerRedis, type SharedRedis } from '../http/redis'
-import { metricsOfDatabase, metricsOfProcess } from './metrics'
+import { metricsOfDatabase, metricsOfProcess, type ProcessParts } from './metrics'
 import { SERVICE_ROUTES } from './schemas'
 import { readinessOf, type AgeLimits, type ChainStatusRow, type Store } from '../store'
 
-export interface MonitoringParts {
+export interface MonitoringParts extends ProcessParts {
   store: Store
   chains: readonly ConnectedChain[]
   limits: AgeLimits
-  /** Attesters by chain id. The state of a chain's proxy is reported as last seen. */
-  attesters: ComputeParts['attesters']
-  /** Number of open streams of records. */
-  listeners: () => number
-  measurer: ComputeParts['measurer']
-  /** Number of refusals by kind; undefined if no chain has a quorum. */
-  refusals?: Readonly<Record<string, number>> | undefined
   log?: SignatureLog | undefined
   webhooks?: { register(registry: Registry): void } | undefined
   /** Connection of this process; undefined if counts are in memory, or another process is connected. */
@@ -140,21 +132,22 @@ type Attesters = MonitoringParts['attesters']
 function proxyState(attesters: Attesters, chainId: number) {
   const proxy = attesters.get(chainId)?.attester.proxy
   if (!proxy) return undefined
-  const { address, lastRefusal: reason } = proxy
-  return { address, status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
+  return { address: proxy.address, ...stateOf(proxy.lastRefusal) }
+}
+
+/** @param reason why the part is not ready */
+function stateOf(reason: string | undefined) {
+  return { status: reason === undefined ? 'ready' : 'not ready', ...(reason !== undefined && { reason }) }
 }
 
 /** Returns the state of the log: not ready while it accepts no entries, so that nothing is signed. */
 async function logState(log: SignatureLog) {
   const state = await log.state().catch((error: Error) => error)
-  const reason = state instanceof Error ? state.message : log.notReady(state)
-  return { status: reason === undefined ? 'ready' : 'not ready', ...(reason !== undefined && { reason }) }
+  return stateOf(state instanceof Error ? state.message : log.notReady(state))
 }
 
 /** Returns the state of the signer; undefined if there is no chain to sign for. */
 function signerState(attesters: Attesters) {
   const [first] = attesters.values()
-  if (!first) return undefined
-  const reason = first.attester.signerNotReady()
-  return { status: reason === undefined ? 'ready' : 'not ready', ...(reason && { reason }) }
+  return first && stateOf(first.attester.signerNotReady())
 }

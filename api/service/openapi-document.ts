@@ -4,17 +4,17 @@ import type { Schema } from './schema-text'
 /** The parts of the OpenAPI document that this room uses. */
 
 export interface Document {
-  info: { description?: string }
-  servers: readonly { url: string }[]
+  info: { title: string; summary: string; description?: string }
+  servers: readonly { url: string; description: string }[]
   tags: readonly { name: string; description?: string }[]
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
 }
 export interface Operation {
   operationId: string
-  summary?: string
+  summary: string
   description?: string
-  tags?: readonly string[]
+  tags: readonly string[]
   /** Set if the operation requires the admin key. */
   security?: readonly object[]
   parameters?: readonly Parameter[]

@@ -73,7 +73,7 @@ function listPage(document: Document, entries: readonly Entry[], text: string): 
     .map(({ name, description }) => ({
       name,
       description,
-      items: found.filter((each) => each.tags?.includes(name)),
+      items: found.filter((each) => each.tags.includes(name)),
     }))
     .filter(({ items }) => items.length > 0)
     .map(
@@ -97,7 +97,7 @@ ${parameters.length > 0 && html`<h2>Parameters</h2>${table(parameters.map((each)
 ${requestBody && html`<h2>Request</h2>${markdown(document, requestBody.description)}${contentParts(document, requestBody.content)}`}
 <h2>Example</h2>${exampleRequest(url, entry)}
 <h2>Responses</h2>${Object.entries(responses).map(([status, { description: text, content }]) => html`<details${status === '200' && trusted(' open')}><summary><b>${status}</b> ${text}</summary>${contentParts(document, content ?? {})}</details>`)}`
-  return page(summary ?? `${method} ${path}`, [{ href: '../docs', title: 'API' }], body)
+  return page(summary, [{ href: '../docs', title: 'API' }], body)
 }
 
 /** A command that sends the first recorded example, and a link to it if it is a GET. */

@@ -25,32 +25,18 @@ export interface Field {
 
 /** Maximum number of levels of nested fields that are shown, because geometries nest without a limit. */
 const MOST_LEVELS = 4
-/** Keywords of limits, as they are shown. */
-const LIMITS: readonly (readonly [keyword: string, text: string])[] = [
-  ...([
-    ['minimum', 'at least'],
-    ['maximum', 'at most'],
-    ['exclusiveMinimum', 'above'],
-    ['exclusiveMaximum', 'below'],
-  ] as const),
-  ...([
-    ['minLength', 'characters at least'],
-    ['maxLength', 'characters at most'],
-    ['minItems', 'items at least'],
-    ['maxItems', 'items at most'],
-  ] as const),
-  ...([
-    ['pattern', 'pattern'],
-    ['default', 'default'],
-  ] as const),
-]
+const LIMITS = {
+  ...{ minimum: 'at least', maximum: 'at most', exclusiveMinimum: 'above', exclusiveMaximum: 'below' },
+  ...{ minLength: 'characters at least', maxLength: 'characters at most' },
+  ...{ minItems: 'items at least', maxItems: 'items at most', pattern: 'pattern', default: 'default' },
+}
 
 /** Type of a value with its limits, such as `integer, at least 1, default 100`. */
 export function typeText(schema: Schema, schemas: Schemas): string {
   const own = resolved(schema, schemas)
-  const limits = LIMITS.filter(([keyword]) => own[keyword] !== undefined && own[keyword] !== 0).map(
-    ([keyword, text]) => `${text} ${String(own[keyword])}`,
-  )
+  const limits = Object.entries(LIMITS)
+    .filter(([keyword]) => own[keyword] !== undefined && own[keyword] !== 0)
+    .map(([keyword, text]) => `${text} ${String(own[keyword])}`)
   return [baseText(schema, schemas), ...limits].join(', ')
 }
 

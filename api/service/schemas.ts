@@ -127,16 +127,16 @@ const Health = named(
     { description: 'State of the process and its database.' },
   ),
 )
+const state = (description: string) => ({
+  status: oneOfTexts(['ready', 'not ready'], description),
+  reason: Type.Optional(text('Reason if not.')),
+})
 const ChainState = Type.Object(
   {
     ...CHAIN_READINESS.properties,
     proxy: Type.Optional(
       Type.Object(
-        {
-          address: address('The contract.'),
-          status: oneOfTexts(['ready', 'not ready'], 'True if it accepts the signatures of this service.'),
-          reason: Type.Optional(text('Reason if not.')),
-        },
+        { address: address('The contract.'), ...state('True if it accepts the signatures of this service.') },
         {
           description:
             "State of the chain's EIP-712 proxy at the last check. Records do not need it, so it does " +
@@ -148,15 +148,7 @@ const ChainState = Type.Object(
   { description: 'Index state of this chain, and state of its proxy.' },
 )
 const partState = (description: string) =>
-  Type.Optional(
-    Type.Object(
-      {
-        status: oneOfTexts(['ready', 'not ready'], 'State of this part.'),
-        reason: Type.Optional(text('Reason if not.')),
-      },
-      { description },
-    ),
-  )
+  Type.Optional(Type.Object(state('State of this part.'), { description }))
 const Readiness = named(
   'Readiness',
   Type.Object(
@@ -247,9 +239,7 @@ export const SERVICE_ROUTES = {
         503: answer(
           ref(Readiness),
           'A chain lags, the transparency log is stopped, or the database does not respond.',
-          {
-            headers: RETRY_AFTER,
-          },
+          { headers: RETRY_AFTER },
         ),
       },
     },
