@@ -209,19 +209,16 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
 
 /** Serves the OpenAPI document and llms.txt, once all routes are registered. */
 function descriptionRoutes(app: FastifyInstance, parts: AboutParts): void {
-  // The texts are Buffers, so that each is compressed only once (http/compression.ts).
-  let document = Buffer.alloc(0)
-  let llms = Buffer.alloc(0)
-  app.addHook('onReady', async () => {
-    const described = documentOf(app)
-    document = Buffer.from(JSON.stringify(described))
-    llms = Buffer.from(llmsText(described, parts.attesters, parts.manual ?? []))
-  })
-  app.get('/openapi.json', { schema: SERVICE_ROUTES.openapi }, async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(document),
-  )
-  app.get('/llms.txt', { schema: SERVICE_ROUTES.llms }, async (_request, reply) =>
-    reply.type('text/plain; charset=utf-8').send(llms),
+  const serve = (path: string, schema: FastifySchema, type: string, make: (document: Document) => string) => {
+    // A Buffer, so that it is compressed only once (http/compression.ts).
+    let text: Buffer | undefined
+    app.get(path, { schema }, async (_request, reply) =>
+      reply.type(`${type}; charset=utf-8`).send((text ??= Buffer.from(make(documentOf(app))))),
+    )
+  }
+  serve('/openapi.json', SERVICE_ROUTES.openapi, 'application/json', JSON.stringify)
+  serve('/llms.txt', SERVICE_ROUTES.llms, 'text/plain', (document) =>
+    llmsText(document, parts.attesters, parts.manual ?? []),
   )
 }
 
