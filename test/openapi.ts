@@ -22,8 +22,16 @@ export interface OpenApiChecker {
   problems(pointer: string, value: unknown): string | undefined
 }
 
-/** @param document is not modified */
-export function openApiChecker(document: Json): OpenApiChecker {
+type Problems = OpenApiChecker['problems']
+/** Checks by their schemas, which take seconds to compile. All test files of a worker share them. */
+const known = new Map<string, Problems>()
+
+/** Returns the check of values by the schemas of a document, which is not modified. */
+function problemsBy({ paths, components }: Json): Problems {
+  const schemas = closed({ paths, components })
+  const key = JSON.stringify(schemas)
+  const made = known.get(key)
+  if (made) return made
   const ajv = new Ajv2020({
     strict: true,
     strictTuples: false,
@@ -34,18 +42,24 @@ export function openApiChecker(document: Json): OpenApiChecker {
   })
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
-  // Ajv receives the whole document as one schema, so that JSON pointers into it work. The top-level members
-  // of the document are not keywords of JSON Schema.
-  ajv.addVocabulary(Object.keys(document))
-  ajv.addSchema({ $id: 'openapi', ...closed(document) })
+  // Ajv receives the document as one schema, so that JSON pointers into it work. Its members are not keywords
+  // of JSON Schema.
+  ajv.addVocabulary(Object.keys(schemas))
+  ajv.addSchema({ $id: 'openapi', ...schemas })
   const compiled = new Map<string, Json>()
-  const problems = (pointer: string, value: unknown) => {
+  const problems: Problems = (pointer, value) => {
     const validate = compiled.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` })
     compiled.set(pointer, validate)
     return validate(value)
       ? undefined
       : ajv.errorsText(validate.errors, { dataVar: pointer.split('/').at(-1) })
   }
+  known.set(key, problems)
+  return problems
+}
+
+export function openApiChecker(document: Json): OpenApiChecker {
+  const problems = problemsBy(document)
   const templates = Object.keys(document.paths).map(
     (path) => [path, new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`)] as const,
   )
@@ -89,14 +103,16 @@ export function pointerTo(...keys: string[]): string {
 }
 
 /**
- * Returns a copy in which every object that lists its fields is closed, so that an undocumented field is an
- * error. (Clients must expect such fields.)
+ * Returns a copy without examples of bodies, in which every object that lists its fields is closed: an
+ * undocumented field is an error. (Clients must expect such fields.)
  */
 export function closed(value: Json): Json {
   if (Array.isArray(value)) return value.map(closed)
   if (typeof value !== 'object' || value === null) return value
   const copy = Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, key === 'examples' ? inner : closed(inner)]),
+    Object.entries(value)
+      .filter(([key, inner]) => key !== 'examples' || Array.isArray(inner))
+      .map(([key, inner]) => [key, key === 'examples' ? inner : closed(inner)]),
   )
   const open = copy.additionalProperties !== undefined || copy.unevaluatedProperties !== undefined
   return isObjectSchema(copy) && !open ? { ...copy, additionalProperties: false } : copy
