@@ -195,7 +195,10 @@ const HOSTILE = [
 
 describe('the API with hostile query strings', () => {
   test.each(PARAMETERS)('handles every hostile value at %s', async (name) => {
-    for (const value of HOSTILE) await expectSpecified(`${name}=${encodeURIComponent(value)}`, [name])
+    // A short page: the number of records proves nothing.
+    const limit = name === 'limit' ? '' : '&limit=2'
+    for (const value of HOSTILE)
+      await expectSpecified(`${name}=${encodeURIComponent(value)}`.slice(0, 14_900) + limit, [name])
   })
   test.each(PARAMETERS)(
     'handles parameters given twice, as a list, as an object, or by odd names at %s',

@@ -8,6 +8,7 @@ import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
 import { SIEVE_WORKER, startApi, type TestApi } from '../../test/api'
 import { parseCsv } from '../../test/csv'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { atEnd } from '../../test/ends'
 import { expectCounts } from '../../test/invariants'
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import {
@@ -41,6 +42,8 @@ let database: TestDatabase
 let api: TestApi
 let checker: OpenApiChecker
 let stored: StoredRecord[]
+let store: Store
+let graphql: PublishedGraphql
 
 function someRecord(random: () => number): GivenRecord {
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
@@ -78,7 +81,29 @@ beforeAll(async () => {
     database.url,
     Array.from({ length: 1_500 }, () => someRecord(random)),
   )
+  store = new Store(database.url, () => {})
+  const records = new RecordSearch(store, SIEVE_WORKER)
+  const log = { info: () => {}, warn: () => {} }
+  graphql = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), log, {
+    answerGroups: answerGroupsQuery(store),
+    recordGroups: recordGroupsQuery({ store, records }),
+  })
+  await graphql.start()
+  atEnd(async () => {
+    await graphql.close()
+    await records.close()
+    await store.close()
+  })
 })
+
+/** Returns the data of a GraphQL query with these fields. */
+async function queried(...fields: string[]): Promise<Record<string, unknown>> {
+  const document = parse(`{ ${fields.join(' ')} }`)
+  const operation = document.definitions[0] as never
+  const { data, errors } = await graphql.run({ document, operation }, {}, OWN_WORK)
+  expect(errors).toBeUndefined()
+  return JSON.parse(JSON.stringify(data)) as Record<string, unknown>
+}
 
 async function ask(query: string, headers: Record<string, string> = {}, stats = STATS) {
   const path = `${stats}${query}`
@@ -384,29 +409,14 @@ describe('groups of answers', () => {
          inputs text[], timestamp float8, revoked boolean, schema text)`,
       [JSON.stringify(answers)],
     )
-    const store = new Store(database.url, () => {})
-    const log = { info: () => {}, warn: () => {} }
-    const graphql = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), log, {
-      answerGroups: answerGroupsQuery(store),
-    })
-    try {
-      await graphql.start()
-      for (let i = 0; i < cases; i++) {
-        const each = someAnswersCase(random)
-        const query = queryOf(each)
-        const { status, body } = await ask(query, {}, '/api/v0/answers/stats')
-        expect(status, JSON.stringify([query, body]).slice(0, 500)).toBe(200)
-        const wanted = expectedOf(each, answers, ANSWER_KEYS, () => ({ area: null, length: null }))
-        expectGroups(body, each, wanted)
-        const document = parse(`{ answerGroups(${argumentsOf(query)}) }`)
-        const operation = document.definitions[0] as never
-        const { data, errors } = await graphql.run({ document, operation }, {}, OWN_WORK)
-        expect(errors).toBeUndefined()
-        expect(JSON.parse(JSON.stringify(data!.answerGroups))).toEqual(body)
-      }
-    } finally {
-      await graphql.close()
-      await store.close()
+    for (let i = 0; i < cases; i++) {
+      const each = someAnswersCase(random)
+      const query = queryOf(each)
+      const { status, body } = await ask(query, {}, '/api/v0/answers/stats')
+      expect(status, JSON.stringify([query, body]).slice(0, 500)).toBe(200)
+      const wanted = expectedOf(each, answers, ANSWER_KEYS, () => ({ area: null, length: null }))
+      expectGroups(body, each, wanted)
+      expect((await queried(`answerGroups(${argumentsOf(query)})`)).answerGroups).toEqual(body)
     }
   })
 })
@@ -472,7 +482,6 @@ describe('groups of records', () => {
     ])
   })
   test('are read from one source in one snapshot, whatever is counted between two statements', async () => {
-    const store = new Store(database.url, () => {})
     const sql = (text: string) => rows<{ more: boolean }>(database.url, text)
     const states = [
       `DELETE FROM record_group; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state ON CONFLICT DO NOTHING`,
@@ -507,13 +516,11 @@ describe('groups of records', () => {
       }
     } finally {
       await sql(states[2]!)
-      await store.close()
     }
   })
   test('ignore a chain without an indexer in a filter by other chains', async () => {
     const sql = (text: string) => rows(database.url, text)
     let statements = 0
-    const store = new Store(database.url, () => {})
     const counting = Object.assign(Object.create(store) as Store, {
       run: (...given: Parameters<Store['run']>) => (statements++, store.run(...given)),
     })
@@ -541,76 +548,48 @@ describe('groups of records', () => {
       await sql(
         `DELETE FROM record_uncounted WHERE chain = 'sepolia'; DELETE FROM chain_status WHERE chain = 'sepolia'`,
       )
-      await store.close()
     }
   })
   test('count towards the limit of H3 cells only if they have a point', async () => {
-    const store = new Store(database.url, () => {})
     const narrow = Object.assign(Object.create(store) as Store, {
       run: ({ text, values }: Statement, ...more: [boolean, string]) =>
         store.run({ text, values: values.map((value) => (value === 100_001 ? 1 : value)) }, ...more),
     })
     const by = ['h3', 'subject'].map((name) => ({ name, dimension: RECORD_DIMENSIONS[name]!, argument: 0 }))
     const query = { by, sums: [], sort: { by: 'records', descending: true }, top: 1 }
-    try {
-      const [pointless] = await rows<{ subjects: number }>(
-        database.url,
-        `SELECT count(DISTINCT subject)::int AS subjects FROM location_record WHERE longitude IS NULL`,
-      )
-      expect((await recordGroups(narrow, query, {})).groups).toBe(pointless!.subjects + 1)
-    } finally {
-      await store.close()
-    }
+    const [pointless] = await rows<{ subjects: number }>(
+      database.url,
+      `SELECT count(DISTINCT subject)::int AS subjects FROM location_record WHERE longitude IS NULL`,
+    )
+    expect((await recordGroups(narrow, query, {})).groups).toBe(pointless!.subjects + 1)
   })
   test('include records without a geometry if a bbox matches such records', async () => {
-    const store = new Store(database.url, () => {})
-    try {
-      const bbox = [1, 1, 2, 2] as const
-      for (const nowhere of [undefined, true, 'too'] as const) {
-        const filter: RecordFilter = { ...(nowhere !== true && { bbox }), ...(nowhere && { nowhere }) }
-        const [listed, grouped] = await Promise.all([
-          store.countRecords(filter, 1_000_000),
-          recordGroups(
-            store,
-            {
-              by: [{ name: 'subject', dimension: RECORD_DIMENSIONS.subject!, argument: 0 }],
-              ...{ sums: [], sort: { by: 'records', descending: true }, top: 10 },
-            },
-            filter,
-          ),
-        ])
-        expect(listed).toBeGreaterThan(0)
-        expect([nowhere, grouped.total.records]).toEqual([nowhere, listed])
-      }
-    } finally {
-      await store.close()
+    const bbox = [1, 1, 2, 2] as const
+    const query = {
+      by: [{ name: 'subject', dimension: RECORD_DIMENSIONS.subject!, argument: 0 }],
+      ...{ sums: [], sort: { by: 'records', descending: true }, top: 10 },
+    }
+    for (const nowhere of [undefined, true, 'too'] as const) {
+      const filter: RecordFilter = { ...(nowhere !== true && { bbox }), ...(nowhere && { nowhere }) }
+      const [listed, grouped] = await Promise.all([
+        store.countRecords(filter, 1_000_000),
+        recordGroups(store, query, filter),
+      ])
+      expect(listed).toBeGreaterThan(0)
+      expect([nowhere, grouped.total.records]).toEqual([nowhere, listed])
     }
   })
   hunt('in GraphQL equal those of REST, with all digits of the sums', 12, async ({ cases, random }) => {
-    const store = new Store(database.url, () => {})
-    const log = { info: () => {}, warn: () => {} }
-    const graphql = new PublishedGraphql(new PublishedViews(database.url, () => {}, false), log, {
-      recordGroups: recordGroupsQuery({ store, records: new RecordSearch(store, SIEVE_WORKER) }),
-    })
-    try {
-      await graphql.start()
-      for (let i = 0; i < cases; i++) {
-        const { by, sort, top, filters } = someCase(random)
-        const sum = ['area', 'length']
-        const query = queryOf({ by, top, sum, filters, ...(sort !== undefined && { sort }) })
-        const rows = 'locationRecords(first: 1) { nodes { uid } }'
-        const fields = [`recordGroups(${argumentsOf(query)})`, ...(i % 2 ? [] : [rows])]
-        const document = parse(`{ ${(i % 4 ? fields : fields.reverse()).join(' ')} }`)
-        const operation = document.definitions[0] as never
-        const { data, errors } = await graphql.run({ document, operation }, {}, OWN_WORK)
-        expect(errors).toBeUndefined()
-        const { text } = await ask(query)
-        const exact = text.replace(/("(?:area_square|length)_meters":)([\d.]+)/g, '$1"$2"')
-        expect(JSON.parse(JSON.stringify(data!.recordGroups))).toEqual(JSON.parse(exact))
-      }
-    } finally {
-      await graphql.close()
-      await store.close()
+    for (let i = 0; i < cases; i++) {
+      const { by, sort, top, filters } = someCase(random)
+      const sum = ['area', 'length']
+      const query = queryOf({ by, top, sum, filters, ...(sort !== undefined && { sort }) })
+      const rows = 'locationRecords(first: 1) { nodes { uid } }'
+      const fields = [`recordGroups(${argumentsOf(query)})`, ...(i % 2 ? [] : [rows])]
+      const data = await queried(...(i % 4 ? fields : fields.reverse()))
+      const { text } = await ask(query)
+      const exact = text.replace(/("(?:area_square|length)_meters":)([\d.]+)/g, '$1"$2"')
+      expect(data.recordGroups).toEqual(JSON.parse(exact))
     }
   })
   test('have sums with more digits than a double in JSON and CSV', async () => {
