@@ -1,8 +1,10 @@
 import {
   GraphQLError,
   Lexer,
+  SchemaMetaFieldDef,
   Source,
   TokenKind,
+  TypeMetaFieldDef,
   getNamedType,
   getOperationAST,
   isCompositeType,
@@ -11,6 +13,7 @@ import {
   parse,
   specifiedRules,
   validate,
+  valueFromASTUntyped,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -19,9 +22,7 @@ import {
   type GraphQLSchema,
   type OperationDefinitionNode,
   type SelectionSetNode,
-  type ValueNode,
 } from 'graphql'
-import { SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
 
 /** Client error: the query, or an argument of it, is rejected. The message is sent to the client. */
 export class QueryError extends Error {}
@@ -133,21 +134,14 @@ function checkText(text: string): void {
   for (let token = lexer.advance(); token.kind !== TokenKind.EOF; token = lexer.advance()) {
     if (++tokens > QUERY_LIMITS.tokens)
       throw new QueryError(`The query has more than ${QUERY_LIMITS.tokens} tokens.`)
-    if (
-      token.kind === TokenKind.BRACE_L ||
-      token.kind === TokenKind.BRACKET_L ||
-      token.kind === TokenKind.PAREN_L
-    ) {
+    if (OPENING.has(token.kind)) {
       if (++depth > QUERY_LIMITS.nesting)
         throw new QueryError(`The query is nested deeper than ${QUERY_LIMITS.nesting} levels.`)
-    } else if (
-      token.kind === TokenKind.BRACE_R ||
-      token.kind === TokenKind.BRACKET_R ||
-      token.kind === TokenKind.PAREN_R
-    )
-      depth--
+    } else if (CLOSING.has(token.kind)) depth--
   }
 }
+const OPENING = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L])
+const CLOSING = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R])
 
 /**
  * Counts the fields with all fragments expanded. Throws a QueryError if there are too many, and for fragment
@@ -180,35 +174,16 @@ function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, Fragme
 
 /** Values of the variables, with defaults for those that are missing. */
 function withDefaults(
-  operation: OperationDefinitionNode,
+  { variableDefinitions }: OperationDefinitionNode,
   given: Readonly<Record<string, unknown>>,
-): ReadonlyMap<string, unknown> {
-  return new Map(
-    (operation.variableDefinitions ?? []).flatMap(({ variable, defaultValue }) => {
-      const name = variable.name.value
-      if (Object.hasOwn(given, name)) return [[name, given[name]] as const]
-      return defaultValue ? [[name, valueOf(defaultValue, new Map())] as const] : []
-    }),
-  )
-}
-
-/** Value of an argument in the query; undefined for a variable that is missing. */
-function valueOf(node: ValueNode, variables: ReadonlyMap<string, unknown>): unknown {
-  switch (node.kind) {
-    case 'Variable':
-      return variables.get(node.name.value)
-    case 'IntValue':
-    case 'FloatValue':
-      return Number(node.value)
-    case 'NullValue':
-      return null
-    case 'ListValue':
-      return node.values.map((each) => valueOf(each, variables))
-    case 'ObjectValue':
-      return Object.fromEntries(node.fields.map(({ name, value }) => [name.value, valueOf(value, variables)]))
-    default:
-      return node.value
+): Record<string, unknown> {
+  const values = Object.create(null) as Record<string, unknown>
+  for (const { variable, defaultValue } of variableDefinitions ?? []) {
+    const name = variable.name.value
+    if (Object.hasOwn(given, name)) values[name] = given[name]
+    else if (defaultValue) values[name] = valueFromASTUntyped(defaultValue)
   }
+  return values
 }
 
 class CostCheck {
@@ -218,7 +193,7 @@ class CostCheck {
   constructor(
     private readonly schema: GraphQLSchema,
     private readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-    private readonly variables: ReadonlyMap<string, unknown>,
+    private readonly variables: Record<string, unknown>,
     private readonly rowsOf: RowsOf,
   ) {}
 
@@ -271,7 +246,7 @@ class CostCheck {
       const args = Object.fromEntries(
         (node.arguments ?? []).map((argument) => [
           argument.name.value,
-          valueOf(argument.value, this.variables),
+          valueFromASTUntyped(argument.value, this.variables),
         ]),
       )
       const rows = this.rowsOf(field, args, parent)
@@ -328,19 +303,25 @@ const LISTS_OF_TYPES = new Set(['fields', 'inputFields', 'interfaces', 'possible
 /** Size of a page by its arguments, by default `fallback`. Throws a QueryError for values out of range. */
 export function pageRows(args: Readonly<Record<string, unknown>>, fallback: number): number {
   const { first, last, offset } = args
-  for (const [name, value, maximum] of [
-    ['first', first, PAGE_LIMITS.rows],
-    ['last', last, PAGE_LIMITS.rows],
-    ['offset', offset, PAGE_LIMITS.offset],
-  ] as const)
-    // GraphQL itself rejects values that are not numbers.
-    if (typeof value === 'number' && !(value >= 0 && value <= maximum))
-      throw new QueryError(
-        `${name}: expected a number from 0 to ${maximum}, got ` +
-          `${value}${name === 'offset' ? '. To go further, set after to endCursor.' : ''}`,
-      )
+  checkRange('first', first, PAGE_LIMITS.rows)
+  checkRange('last', last, PAGE_LIMITS.rows)
+  checkRange(
+    'offset',
+    offset,
+    PAGE_LIMITS.offset,
+    `${String(offset)}. To go further, set after to endCursor.`,
+  )
   if (first != null && last != null) throw new QueryError('first and last: set only one of them')
   if (offset != null && last != null) throw new QueryError('offset and last: set only one of them')
   const rows = first ?? last
   return typeof rows === 'number' ? rows : fallback
+}
+
+/**
+ * Throws a QueryError for a number out of range. GraphQL itself rejects values that are not numbers.
+ * @param shown the value in the error
+ */
+export function checkRange(name: string, value: unknown, maximum: number, shown = String(value)): void {
+  if (typeof value === 'number' && !(value >= 0 && value <= maximum))
+    throw new QueryError(`${name}: expected a number from 0 to ${maximum}, got ${shown}`)
 }

@@ -11,7 +11,7 @@ const READER_ROLE = 'published_reader'
 /** Connections of one process, and therefore the number of concurrent statements. */
 const READS_AT_ONCE = 4
 /** Milliseconds after which the database cancels a statement. */
-const STATEMENT_TIMEOUT_MS = 3_000
+export const STATEMENT_TIMEOUT_MS = 3_000
 /** Time limit in milliseconds of all statements of one request together. */
 const REQUEST_TIMEOUT_MS = 5_000
 /** Bytes that one request may receive from the database: a page of 1,000 typical records has 2 MiB. */
@@ -225,6 +225,6 @@ function translated(error: DatabaseError): Error {
   return isOutage(error) ? unavailable(error) : error
 }
 
-function unavailable(cause: Error): UnavailableError {
+export function unavailable(cause: Error): UnavailableError {
   return new UnavailableError('The database does not respond.', { cause })
 }

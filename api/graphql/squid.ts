@@ -1,10 +1,10 @@
 import { GraphQLError, execute, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { GraphqlBackend } from './gateway'
-import { PAGE_LIMITS, QueryError, type CheckedQuery, type RowsOf } from './limits'
-import { UnavailableError } from '../http/problems'
+import { checkRange, PAGE_LIMITS, QueryError, type CheckedQuery, type RowsOf } from './limits'
 import type { Work } from '../http/work'
 import { SettingsError } from '../../src/config'
 import { isOutage, isTimeout } from '../store'
+import { STATEMENT_TIMEOUT_MS, unavailable } from './sql'
 
 export { graphqlRoutes } from './gateway'
 
@@ -20,7 +20,6 @@ export { graphqlRoutes } from './gateway'
  * schema.graphql).
  */
 const RESPONSE_NODES = 10_000
-const STATEMENT_TIMEOUT_MS = 3_000
 
 /** Private parts of the server (4.11.0, pinned; test/squid-graphql.system.test.ts tests them). */
 interface Parts {
@@ -133,7 +132,7 @@ function mapError(error: GraphQLError): GraphQLError {
           'id, uid, chain, prover or a time range.',
       ),
     )
-  return isOutage(cause) ? because(new UnavailableError('The database does not respond.', { cause })) : error
+  return isOutage(cause) ? because(unavailable(cause)) : error
 }
 
 /** Rows of a list (`limit`) or of a connection (`first`), within the same limits as in raw GraphQL. */
@@ -142,13 +141,9 @@ const squidRows: RowsOf = (field, args) => {
   const rows = names.includes('limit') ? 'limit' : names.includes('first') ? 'first' : undefined
   if (rows === undefined) return undefined
   // In this schema, a connection's cursor is an offset.
-  for (const [name, value, maximum] of [
-    [rows, args[rows], PAGE_LIMITS.rows],
-    ['offset', args.offset, PAGE_LIMITS.offset],
-    ['after', args.after == null ? undefined : Number(args.after), PAGE_LIMITS.offset],
-  ] as const)
-    if (typeof value === 'number' && !(value >= 0 && value <= maximum))
-      throw new QueryError(`${name}: expected a number from 0 to ${maximum}, got ${String(args[name])}`)
-  const asked = args[rows]
+  const { [rows]: asked, offset, after } = args
+  checkRange(rows, asked, PAGE_LIMITS.rows)
+  checkRange('offset', offset, PAGE_LIMITS.offset)
+  if (after != null) checkRange('after', Number(after), PAGE_LIMITS.offset, after as string)
   return typeof asked === 'number' ? asked : PAGE_LIMITS.default
 }
