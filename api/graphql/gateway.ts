@@ -110,7 +110,7 @@ async function answered(
   semaphore: Semaphore,
   request: FastifyRequest,
   reply: FastifyReply,
-  { query, operationName, variables }: GraphqlRequest,
+  { query, operationName, variables }: ReturnType<typeof readBody>,
 ): Promise<ExecutionResult> {
   const abort = new AbortController()
   const late = new StatusError(
@@ -158,14 +158,8 @@ function refusal(isOwn: boolean): StatusError {
     : new StatusError(503, `Too many queries are queued. Retry in ${RETRY_AFTER_SECONDS} seconds.`, headers)
 }
 
-interface GraphqlRequest {
-  query: string
-  operationName: string | undefined
-  variables: Record<string, unknown>
-}
-
 /** Reads a GraphQL-over-HTTP request. Ignores other fields, such as `extensions`. */
-function readBody(body: unknown): GraphqlRequest {
+function readBody(body: unknown) {
   if (Array.isArray(body)) throw new RequestError('Batches are not supported. Send one query per request.')
   if (typeof body !== 'object' || body === null)
     throw new RequestError('Send a JSON object: {"query": "{ ... }", "variables": {...}}.')

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { namesType } from '../http/accept'
 import { HEADER_STYLE } from '../../src/page-header'
 import { header, rootOf } from '../http/pages'
@@ -11,9 +11,8 @@ import { graphqlSchemas } from './openapi'
  * page's content security policy allows its own origin only.
  */
 
-/** Names under which the files of the build are served. */
-const PARTS = ['runtime.js', 'library.js', 'main.js', 'library.css', 'main.css'] as const
-const FOUND_BY: Readonly<Record<(typeof PARTS)[number], RegExp>> = {
+/** Files of the build: the names under which they are served, with patterns of their own names. */
+const PARTS: Readonly<Record<string, RegExp>> = {
   'runtime.js': /^runtime~main\..*\.js$/,
   'library.js': /^1\..*\.chunk\.js$/,
   'main.js': /^main\..*\.chunk\.js$/,
@@ -64,7 +63,7 @@ const PAGE = `<!doctype html>
 export async function graphiqlRoutes(
   app: FastifyInstance,
   examples: string,
-  otherwise: (request: FastifyRequest, reply: FastifyReply) => never,
+  otherwise: () => never,
 ): Promise<void> {
   const files = readBuild()
   // Relative addresses work behind any path prefix of a reverse proxy, with or without a trailing slash.
@@ -73,7 +72,7 @@ export async function graphiqlRoutes(
 
   app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {
     reply.header('vary', 'accept')
-    if (!namesType(request.headers.accept, 'text/html')) return otherwise(request, reply)
+    if (!namesType(request.headers.accept, 'text/html')) return otherwise()
     return reply
       .headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
       .type('text/html; charset=utf-8')
@@ -102,9 +101,9 @@ function readBuild(): ReadonlyMap<string, Buffer> {
     'build/static',
   )
   return new Map(
-    PARTS.map((part) => {
+    Object.entries(PARTS).map(([part, pattern]) => {
       const kind = path.extname(part).slice(1)
-      const found = readdirSync(path.join(folder, kind)).find((file) => FOUND_BY[part].test(file))
+      const found = readdirSync(path.join(folder, kind)).find((file) => pattern.test(file))
       if (found === undefined) throw new Error(`@subsquid/graphiql-console does not contain ${part}`)
       return [part, readFileSync(path.join(folder, kind, found))]
     }),

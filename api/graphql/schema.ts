@@ -2,6 +2,7 @@ import type { GraphQLSchema } from 'graphql'
 import type { Pool } from 'pg'
 import type { Plugin } from 'postgraphile'
 import { checksumAddress } from '../../src/eas'
+import { typedBuild, typedContext } from './graphile'
 import { groupsPlugin, type GroupQueries } from './groups'
 import { PAGE_LIMITS, pageRows, type RowsOf } from './limits'
 import { PUBLISHED_SCHEMA } from './sql'
@@ -11,11 +12,6 @@ import { OrderPlugin, PageArgumentsPlugin, PageInfoPlugin, PagesPlugin, TotalCou
 /** Columns of addresses: stored in lower case, returned with their checksum. */
 const ADDRESSES = new Set(['prover', 'subject', 'attester', 'recipient'])
 
-interface Scope {
-  isRootQuery?: boolean
-  isPgRowByUniqueConstraintField?: boolean
-  pgFieldIntrospection?: { kind: string; name: string }
-}
 type Inflection = Record<string, (this: Inflection, ...all: unknown[]) => string>
 
 /**
@@ -31,7 +27,7 @@ const NamesPlugin: Plugin = (builder) => {
     }),
   )
   builder.hook('GraphQLObjectType:fields', (fields, _build, context) => {
-    if (!(context.scope as Scope).isRootQuery) return fields
+    if (!typedContext(context).scope.isRootQuery) return fields
     const { query: _query, ...others } = fields
     return others
   })
@@ -42,10 +38,7 @@ const NamesPlugin: Plugin = (builder) => {
  */
 const ValuesPlugin: Plugin = (builder) => {
   builder.hook('build', (build) => {
-    const { pg2GqlMapper, pgSql } = build as unknown as {
-      pg2GqlMapper: Record<string, object>
-      pgSql: { value: (value: unknown) => unknown }
-    }
+    const { pg2GqlMapper, pgSql } = typedBuild(build)
     pg2GqlMapper[TIMESTAMPTZ] = {
       map: (text: string) => new Date(text).toISOString(),
       unmap: (text: string) => pgSql.value(text),
@@ -55,11 +48,14 @@ const ValuesPlugin: Plugin = (builder) => {
   builder.hook(
     'GraphQLObjectType:fields:field',
     (field, _build, context) => {
-      const { isPgRowByUniqueConstraintField, pgFieldIntrospection: of } = context.scope as Scope
+      const { isPgRowByUniqueConstraintField, pgFieldIntrospection: of } = typedContext(context).scope
       const { resolve } = field
       if (!resolve) return field
       if (of?.kind === 'attribute' && ADDRESSES.has(of.name)) {
-        const checksummed: typeof resolve = (...all) => checksum(resolve(...all) as string | null)
+        const checksummed: typeof resolve = (...all) => {
+          const address = resolve(...all) as string | null
+          return address === null ? null : checksumAddress(address)
+        }
         return { ...field, resolve: checksummed as typeof field.resolve }
       }
       if (isPgRowByUniqueConstraintField) {
@@ -80,10 +76,6 @@ const ValuesPlugin: Plugin = (builder) => {
 }
 /** OID of `timestamp with time zone`, the same in every Postgres. */
 const TIMESTAMPTZ = 1184
-
-function checksum(address: string | null): string | null {
-  return address === null ? null : checksumAddress(address)
-}
 
 /** Builds the GraphQL schema of the published views from the database's catalog, which may take a second. */
 export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}): Promise<GraphQLSchema> {

@@ -1,16 +1,9 @@
-import {
-  GraphQLFloat,
-  GraphQLList,
-  GraphQLNonNull,
-  GraphQLString,
-  type GraphQLInputFieldConfigMap,
-  type GraphQLInputType,
-} from 'graphql'
-import type * as PgSql from 'pg-sql2'
+import { GraphQLFloat, GraphQLList, GraphQLNonNull, GraphQLString, type GraphQLInputType } from 'graphql'
 import type { SQL } from 'graphile-build-pg'
-import type { Build, Plugin } from 'postgraphile'
+import type { Plugin } from 'postgraphile'
 import { CHAINS, chainNamed } from '../../src/chains'
 import { parseAddress, parseUid } from '../../src/eas'
+import { type Resolve, type Sql, typedBuild, typedContext } from './graphile'
 import { QueryError } from './limits'
 import { RecordsError } from '../http/problems'
 import { type Bbox, boxesOf, TYPE_INDEXED } from '../store'
@@ -34,33 +27,6 @@ const MAX_LISTED = 100
 const MAX_TEXT = 200
 
 type Fields = Record<string, unknown>
-type Resolve = (
-  ...all: [
-    value: unknown,
-    source: SQL,
-    typeName: string,
-    query: unknown,
-    pgType: unknown,
-    modifier: unknown,
-    field?: string,
-  ]
-) => SQL | null
-interface FilterBuild {
-  pgSql: typeof PgSql
-  connectionFilterScalarOperators: Record<string, Record<string, unknown>>
-  connectionFilterResolve: Resolve
-  connectionFilterRegisterResolver: (
-    typeName: string,
-    field: string,
-    resolve: (of: { sourceAlias: SQL; fieldValue: unknown }) => SQL,
-  ) => void
-}
-interface Scope {
-  isPgConnectionFilter?: boolean
-  pgIntrospection?: { name: string }
-}
-
-type Sql = typeof PgSql
 
 /** Filter in addition to those by column. It finds the same rows as the filter of the Records API. */
 interface FurtherFilter {
@@ -150,12 +116,12 @@ function isNamed(sql: Sql, operands: unknown, is: (name: string) => SQL): SQL {
 export const FiltersPlugin: Plugin = (builder) => {
   builder.hook(
     'build',
-    (build: Build) => {
+    (build) => {
       const {
         pgSql: sql,
         connectionFilterScalarOperators: operators,
         connectionFilterResolve: resolve,
-      } = build as unknown as FilterBuild
+      } = typedBuild(build)
       for (const type of Object.keys(operators)) {
         const known = operators[type]!
         operators[type] = Object.fromEntries((OPERATORS[type] ?? []).map((name) => [name, known[name]]))
@@ -186,23 +152,17 @@ export const FiltersPlugin: Plugin = (builder) => {
 
   builder.hook(
     'GraphQLInputObjectType:fields',
-    (fields: GraphQLInputFieldConfigMap, build, context) => {
-      const { isPgConnectionFilter, pgIntrospection } = context.scope as Scope
-      const further = isPgConnectionFilter && FURTHER[pgIntrospection!.name]
+    (fields, build, context) => {
+      const { scope, Self } = typedContext(context)
+      const further = scope.isPgConnectionFilter && FURTHER[scope.pgIntrospection!.name]
       if (!further) return fields
-      const { pgSql: sql, connectionFilterRegisterResolver: register } = build as unknown as FilterBuild
-      const typeName = (context as unknown as { Self: { name: string } }).Self.name
-      for (const [name, { condition }] of Object.entries(further))
-        register(typeName, name, ({ sourceAlias, fieldValue }) => condition(sql, sourceAlias, fieldValue))
-      return {
-        ...fields,
-        ...Object.fromEntries(
-          Object.entries(further).map(([name, { description, type = GraphQLString }]) => [
-            name,
-            { description, type },
-          ]),
-        ),
+      const { pgSql: sql, connectionFilterRegisterResolver: register } = typedBuild(build)
+      const extended = { ...fields }
+      for (const [name, { description, type = GraphQLString, condition }] of Object.entries(further)) {
+        register(Self.name, name, ({ sourceAlias, fieldValue }) => condition(sql, sourceAlias, fieldValue))
+        extended[name] = { description, type }
       }
+      return extended
     },
     ['PublishedFurtherFilters'],
   )
@@ -265,8 +225,12 @@ export function storedValue(field: string, value: unknown, where: string): unkno
       if (!/^(attested|revoked)$/i.test(value)) throw wanted('ATTESTED or REVOKED')
       return value.toUpperCase()
     case 'timestamp':
-    case 'blockTimestamp':
-      return readTime(value, where)
+    case 'blockTimestamp': {
+      const instant = instantOf(value)
+      if (instant === undefined)
+        throw wanted('an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999')
+      return instant
+    }
     case 'id':
       if (!ROW_ID.test(value)) throw wanted('an id as in a response')
       return value.toLowerCase()
@@ -274,15 +238,6 @@ export function storedValue(field: string, value: unknown, where: string): unkno
   if (value.length > MAX_TEXT || value.includes('\0'))
     throw wanted(`at most ${MAX_TEXT} characters, without NUL`)
   return value
-}
-
-function readTime(text: string, where: string): string {
-  const instant = instantOf(text)
-  if (instant === undefined)
-    throw new QueryError(
-      `${where}: expected an ISO 8601 time such as 2026-01-31T12:00:00Z or 2026-01-31, of the years 1 to 9999`,
-    )
-  return instant
 }
 
 /**

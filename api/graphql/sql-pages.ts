@@ -1,7 +1,7 @@
 import type { GraphQLEnumType, GraphQLFieldConfig, GraphQLScalarType } from 'graphql'
-import type * as PgSql from 'pg-sql2'
 import type { QueryBuilder, SQL } from 'graphile-build-pg'
-import type { Build, Plugin } from 'postgraphile'
+import type { Plugin } from 'postgraphile'
+import { type FieldWithHooks, typedBuild, typedContext } from './graphile'
 import { PAGE_LIMITS, QueryError, pageRows } from './limits'
 import { instantOf, ROW_ID } from './sql-filters'
 
@@ -29,33 +29,23 @@ type PageArguments = {
   before?: string | null
   orderBy?: { alias: string } | null
 }
-/** PostGraphile's description of the type or field that a hook is called for. */
-interface Scope {
-  isPgFieldConnection?: boolean
-  isPgBackwardRelationField?: boolean
-  isPgRowSortEnum?: boolean
-  isPgRowConnectionType?: boolean
-  isRootQuery?: boolean
-  pgFieldIntrospection?: { kind: string; name: string }
-  pgIntrospection?: { kind: string; name: string }
-}
 type Connection = { data?: unknown[]; totals?: { count: number } }
 
-const pageDefault = (scope: Scope) =>
-  scope.isPgBackwardRelationField ? PAGE_LIMITS.ofRelation : PAGE_LIMITS.default
+const pageDefault = ({ isPgBackwardRelationField }: { isPgBackwardRelationField?: boolean }) =>
+  isPgBackwardRelationField ? PAGE_LIMITS.ofRelation : PAGE_LIMITS.default
 
 /** Cursors and page information, which replace graphile-build's StandardTypesPlugin. */
 export const PageInfoPlugin: Plugin = (builder) => {
   builder.hook(
     'build',
     (build) => {
-      const Cursor: GraphQLScalarType = new build.graphql.GraphQLScalarType({
+      const Cursor = new build.graphql.GraphQLScalarType({
         name: 'Cursor',
         description: 'A position in a connection: pass `endCursor` of a page as `after` of the next one.',
         serialize: String,
         parseValue: String,
       })
-      addType(build, Cursor)
+      typedBuild(build).addType(Cursor)
       return build
     },
     ['StandardTypes'],
@@ -64,41 +54,33 @@ export const PageInfoPlugin: Plugin = (builder) => {
     'init',
     (nothing, build) => {
       const { GraphQLNonNull, GraphQLBoolean, GraphQLObjectType } = build.graphql
-      const has =
-        (description: string) => (fieldContext: { addDataGenerator: (generator: () => object) => void }) => {
-          // PostGraphile selects rows only if the query uses one of their fields. This call makes it select
-          // rows always.
-          fieldContext.addDataGenerator(() => ({ usesCursor: [true] }))
-          return { description, type: new GraphQLNonNull(GraphQLBoolean) }
+      const fields = ({ fieldWithHooks }: { fieldWithHooks: FieldWithHooks }) => {
+        const has = (name: string, description: string) => ({
+          [name]: fieldWithHooks(
+            name,
+            ({ addDataGenerator }) => {
+              // Without it, PostGraphile selects no rows for a query that uses none of their fields.
+              addDataGenerator(() => ({ usesCursor: [true] }))
+              return { description, type: new GraphQLNonNull(GraphQLBoolean) }
+            },
+            {},
+          ),
+        })
+        return {
+          ...has(
+            'hasNextPage',
+            'True if rows follow this page; when paging backwards, true if `before` was given.',
+          ),
+          ...has(
+            'hasPreviousPage',
+            'When paging backwards, true if rows precede this page; otherwise true if `after` or ' +
+              '`offset` was given.',
+          ),
         }
-      const { newWithHooks } = build as unknown as {
-        newWithHooks: (type: unknown, spec: object, scope: object) => unknown
       }
-      newWithHooks(
+      typedBuild(build).newWithHooks(
         GraphQLObjectType,
-        {
-          name: 'PageInfo',
-          description: 'Position of a page in its list.',
-          fields: ({
-            fieldWithHooks,
-          }: {
-            fieldWithHooks: (name: string, spec: unknown, scope: object) => unknown
-          }) => ({
-            hasNextPage: fieldWithHooks(
-              'hasNextPage',
-              has('True if rows follow this page; when paging backwards, true if `before` was given.'),
-              {},
-            ),
-            hasPreviousPage: fieldWithHooks(
-              'hasPreviousPage',
-              has(
-                'When paging backwards, true if rows precede this page; otherwise true if `after` or ' +
-                  '`offset` was given.',
-              ),
-              {},
-            ),
-          }),
-        },
+        { name: 'PageInfo', description: 'Position of a page in its list.', fields },
         { isPageInfo: true },
       )
       return nothing
@@ -113,17 +95,14 @@ export const PageInfoPlugin: Plugin = (builder) => {
  */
 export const PageArgumentsPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field:args', (args, build, context) => {
-    const scope = context.scope as Scope
+    const { scope, addArgDataGenerator } = typedContext(context)
     const column = scope.isPgFieldConnection ? TIME_COLUMN[scope.pgFieldIntrospection!.name] : undefined
     if (column === undefined) return args
     const { GraphQLInt } = build.graphql
-    const Cursor = typeByName(build, 'Cursor')
-    const sql = sqlOf(build)
+    const { pgSql: sql, getTypeByName } = typedBuild(build)
+    const Cursor = getTypeByName<GraphQLScalarType>('Cursor')
     const fallback = pageDefault(scope)
-    const { addArgDataGenerator } = context as unknown as {
-      addArgDataGenerator: (generator: (given: PageArguments) => object) => void
-    }
-    addArgDataGenerator((given) => {
+    addArgDataGenerator((given: PageArguments) => {
       const rows = pageRows(given, fallback)
       const order = given.orderBy?.alias ?? NEWEST_FIRST
       return {
@@ -146,42 +125,34 @@ export const PageArgumentsPlugin: Plugin = (builder) => {
         },
       }
     })
-    const { extend } = build as unknown as {
-      extend: <T extends object>(base: T, more: object, hint: string) => T
-    }
-    return extend(
-      args,
-      {
-        first: {
-          type: GraphQLInt,
-          description:
-            `Number of rows from the start, at most ${PAGE_LIMITS.rows}; ${fallback} if neither first ` +
-            'nor last is given.',
-        },
-        last: { type: GraphQLInt, description: `Number of rows from the end, at most ${PAGE_LIMITS.rows}.` },
-        offset: {
-          type: GraphQLInt,
-          description:
-            `Number of rows to skip, at most ${PAGE_LIMITS.offset}; \`after\` has no such limit, and is ` +
-            'as fast at the end as at the start.',
-        },
-        before: { type: Cursor, description: 'Rows before this cursor.' },
-        after: { type: Cursor, description: 'Rows after this cursor.' },
+    return {
+      ...args,
+      first: {
+        type: GraphQLInt,
+        description:
+          `Number of rows from the start, at most ${PAGE_LIMITS.rows}; ${fallback} if neither first ` +
+          'nor last is given.',
       },
-      'pages',
-    )
+      last: { type: GraphQLInt, description: `Number of rows from the end, at most ${PAGE_LIMITS.rows}.` },
+      offset: {
+        type: GraphQLInt,
+        description:
+          `Number of rows to skip, at most ${PAGE_LIMITS.offset}; \`after\` has no such limit, and is ` +
+          'as fast at the end as at the start.',
+      },
+      before: { type: Cursor, description: 'Rows before this cursor.' },
+      after: { type: Cursor, description: 'Rows after this cursor.' },
+    }
   })
 }
 
 /** Pages of connections: cuts the rows to the requested page. */
 export const PagesPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field', (field, build, context) => {
-    const scope = context.scope as Scope
+    const { scope } = typedContext(context)
     const { resolve } = field
     if (!scope.isPgFieldConnection || !resolve) return field
-    const { pgAddStartEndCursor } = build as unknown as {
-      pgAddStartEndCursor: (connection: Connection) => object
-    }
+    const { pgAddStartEndCursor } = typedBuild(build)
     const wrapped: GraphQLFieldConfig<unknown, unknown>['resolve'] = async (
       source,
       args: PageArguments,
@@ -207,7 +178,7 @@ export const PagesPlugin: Plugin = (builder) => {
 /** Orders NEWEST_FIRST and OLDEST_FIRST, which indexes support. */
 export const OrderPlugin: Plugin = (builder) => {
   builder.hook('GraphQLEnumType:values', (values, _build, context) => {
-    const { isPgRowSortEnum, pgIntrospection } = context.scope as Scope
+    const { isPgRowSortEnum, pgIntrospection } = typedContext(context).scope
     const column = isPgRowSortEnum ? TIME_COLUMN[pgIntrospection!.name] : undefined
     if (column === undefined) return values
     const order = (alias: string, ascending: boolean, description: string) => ({
@@ -229,8 +200,7 @@ export const OrderPlugin: Plugin = (builder) => {
   builder.hook(
     'GraphQLObjectType:fields:field:args',
     (args, { graphql: { GraphQLNonNull } }, context) => {
-      const { isPgFieldConnection } = context.scope as Scope
-      const type = isPgFieldConnection
+      const type = typedContext(context).scope.isPgFieldConnection
         ? (args.orderBy?.type as { ofType?: { ofType?: GraphQLEnumType } } | undefined)?.ofType?.ofType
         : undefined
       if (!type) return args
@@ -252,9 +222,10 @@ export const OrderPlugin: Plugin = (builder) => {
 /** Fields totalCount and totalCountIsExact: number of matching rows, counted up to COUNT_LIMIT. */
 export const TotalCountPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields', (fields, build, context) => {
-    if (!(context.scope as Scope).isPgRowConnectionType) return fields
+    const { scope, fieldWithHooks } = typedContext(context)
+    if (!scope.isPgRowConnectionType) return fields
     const { GraphQLInt, GraphQLBoolean, GraphQLNonNull } = build.graphql
-    const sql = sqlOf(build)
+    const { pgSql: sql } = typedBuild(build)
     const totals = {
       pgNamedQueryContainer: {
         name: 'totals',
@@ -271,9 +242,6 @@ export const TotalCountPlugin: Plugin = (builder) => {
           if (all.findIndex(({ name }) => name === all[i]!.name) < i) all.splice(i, 1)
       },
     }
-    const { fieldWithHooks } = context as unknown as {
-      fieldWithHooks: (name: string, spec: unknown, scope: object) => (typeof fields)[string]
-    }
     const counted = (
       name: string,
       type: GraphQLScalarType,
@@ -282,7 +250,7 @@ export const TotalCountPlugin: Plugin = (builder) => {
     ) =>
       fieldWithHooks(
         name,
-        ({ addDataGenerator }: { addDataGenerator: (generator: () => object) => void }) => {
+        ({ addDataGenerator }) => {
           addDataGenerator(() => totals)
           return {
             description,
@@ -340,15 +308,3 @@ function readCursor(cursor: string, order: string, argument: string): [time: str
   return [time, id]
 }
 const CURSOR_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$/
-
-function sqlOf(build: Build): typeof PgSql {
-  return (build as unknown as { pgSql: typeof PgSql }).pgSql
-}
-
-function typeByName(build: Build, name: string): GraphQLScalarType {
-  return (build as unknown as { getTypeByName: (name: string) => GraphQLScalarType }).getTypeByName(name)
-}
-
-function addType(build: Build, type: GraphQLScalarType): void {
-  ;(build as unknown as { addType: (type: GraphQLScalarType) => void }).addType(type)
-}
