@@ -19,22 +19,6 @@ export interface Link {
   templated?: true
 }
 
-export interface Document {
-  title: string
-  description: string
-  links: Link[]
-}
-
-export interface Collection extends Document {
-  id: string
-  itemType: 'feature'
-  crs: string[]
-  extent: {
-    spatial: { bbox: number[][]; crs: string }
-    temporal?: { interval: [string, string][]; trs: string }
-  }
-}
-
 export const TITLE = 'Location records'
 export const DESCRIPTION =
   'Location attestations on blockchains (EAS), newest first, each with attester, time, ' +
@@ -44,51 +28,23 @@ export const DESCRIPTION =
 
 export type SchemaKind = 'schema' | 'queryables' | 'sortables'
 
-/** Addresses of the documents, under the public base URL. */
-export class OgcAddresses {
-  readonly root: string
-
-  /** @param publicBaseUrl without a trailing slash */
-  constructor(publicBaseUrl: string) {
-    this.root = `${publicBaseUrl}/ogc`
-  }
-
-  get collection(): string {
-    return `${this.root}/collections/${COLLECTION}`
-  }
-
-  /**
-   * URL of a JSON Schema of one kind (OGC 23-058r2): the members of features, the properties for filters, or
-   * those for sorting.
-   */
-  schema(kind: SchemaKind): string {
-    return `${this.collection}/${kind}`
-  }
-
-  get items(): string {
-    return `${this.collection}/items`
-  }
-
-  feature(id: string): string {
-    return `${this.items}/${encodeURIComponent(id)}`
-  }
-
-  get matrixSets(): string {
-    return `${this.root}/tileMatrixSets`
-  }
-
-  get matrixSet(): string {
-    return `${this.matrixSets}/${MATRIX_SET}`
-  }
-
-  get tilesets(): string {
-    return `${this.collection}/tiles`
-  }
-
-  get tileset(): string {
-    return `${this.tilesets}/${MATRIX_SET}`
+/** Addresses of the documents. @param publicBaseUrl without a trailing slash */
+export function ogcAddresses(publicBaseUrl: string) {
+  const root = `${publicBaseUrl}/ogc`
+  const collection = `${root}/collections/${COLLECTION}`
+  const items = `${collection}/items`
+  return {
+    ...{ root, collection, items },
+    /** URL of a JSON Schema (OGC 23-058r2): fields of features, of filters, or of orders. */
+    schema: (kind: SchemaKind) => `${collection}/${kind}`,
+    feature: (id: string) => `${items}/${encodeURIComponent(id)}`,
+    matrixSets: `${root}/tileMatrixSets`,
+    matrixSet: `${root}/tileMatrixSets/${MATRIX_SET}`,
+    tilesets: `${collection}/tiles`,
+    tileset: `${collection}/tiles/${MATRIX_SET}`,
   }
 }
+export type OgcAddresses = ReturnType<typeof ogcAddresses>
 
 /** Adds parameters to an address. Commas, colons and slashes stay readable. */
 function withParameters(href: string, parameters: GivenQuery): string {
@@ -153,27 +109,22 @@ export function link(href: string, rel: string, type: string, title: string): Li
   return { href, rel, type, title }
 }
 
-export function landing(
-  at: OgcAddresses,
-  deploymentName: string,
-  format: Format,
-  query: GivenQuery,
-  more: readonly Link[] = [],
-): Document {
+/** @param links to the document itself @param more links to other documents */
+export function landing(at: OgcAddresses, title: string, links: readonly Link[], more: Link) {
   const both = (href: string, rel: string, title: string) => [
     link(href, rel, JSON_TYPE, `${title}, as JSON`),
     link(`${href}?f=html`, rel, HTML, `${title}, as a page`),
   ]
   return {
-    title: deploymentName === 'unnamed' ? TITLE : `${TITLE} (${deploymentName})`,
+    title,
     description: DESCRIPTION,
     links: [
-      ...selfLinks(at.root, JSON_TYPE, 'This document', format, query),
+      ...links,
       link(`${at.root}/api`, 'service-desc', OPENAPI, 'Definition of this API (OpenAPI 3.0)'),
       link(`${at.root}/api?f=html`, 'service-doc', HTML, 'Definition of this API, as a page'),
       ...both(`${at.root}/conformance`, 'conformance', 'Conformance classes of this API'),
       ...both(`${at.root}/collections`, 'data', 'The collections'),
-      ...more,
+      more,
     ],
   }
 }
@@ -197,11 +148,7 @@ export const CONFORMANCE = [
 ].map((name) => `http://www.opengis.net/spec/${name}`)
 
 /** @param times times of the first and the last record */
-export function collection(
-  at: OgcAddresses,
-  times: { first: Date; last: Date } | undefined,
-  links: Link[],
-): Collection {
+export function collection(at: OgcAddresses, times: { first: Date; last: Date } | undefined, links: Link[]) {
   return {
     id: COLLECTION,
     title: TITLE,
@@ -213,7 +160,7 @@ export function collection(
       spatial: { bbox: [[-180, -90, 180, 90]], crs: CRS84 },
       ...(times && {
         temporal: {
-          interval: [[times.first.toISOString(), times.last.toISOString()]],
+          interval: [[times.first.toISOString(), times.last.toISOString()] as const],
           trs: 'http://www.opengis.net/def/uom/ISO-8601/0/Gregorian',
         },
       }),
@@ -232,3 +179,4 @@ export function collection(
     ],
   }
 }
+export type Collection = ReturnType<typeof collection>

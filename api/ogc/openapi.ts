@@ -9,45 +9,8 @@ import { SCHEMAS } from './schemas'
  * know. /openapi.json describes everything else in 3.1.
  */
 
-interface Parameter {
-  name: string
-  in: 'query' | 'path'
-  description: string
-  required: boolean
-  schema: Schema
-  style?: 'form'
-  explode?: false
-  example?: unknown
-}
-
-export interface OgcOpenApi {
-  openapi: '3.0.3'
-  info: { title: string; description: string; version: string; license: object }
-  servers: { url: string; description: string }[]
-  tags: object[]
-  paths: Record<
-    string,
-    {
-      get: {
-        operationId: string
-        summary: string
-        description: string
-        tags: string[]
-        parameters: { $ref: string }[]
-        responses: Record<string, object>
-      }
-    }
-  >
-  components: {
-    parameters: Record<string, Parameter>
-    schemas: Record<string, Schema>
-    responses: Record<string, object>
-    headers: Record<string, object>
-  }
-}
-
 /** Converts a parameter to OpenAPI 3.0. */
-function parameterOf(name: string, place: 'query' | 'path', property: Schema): Parameter {
+function parameterOf(name: string, place: 'query' | 'path', property: Schema) {
   const { description, examples, ...schema } = property as Schema & {
     description: string
     examples?: unknown[]
@@ -62,7 +25,7 @@ function parameterOf(name: string, place: 'query' | 'path', property: Schema): P
     ...(examples && { example: examples[0] }),
   }
 }
-const PARAMETERS: Record<string, Parameter> = {
+const PARAMETERS: Record<string, ReturnType<typeof parameterOf>> = {
   ...Object.fromEntries(
     Object.entries(ITEMS_QUERY.properties).map(([name, schema]) => [
       name,
@@ -116,15 +79,15 @@ type Operation = readonly [
   operationId: string,
   summary: string,
   type: string,
-  schema: Schema,
+  schema?: Schema,
   parameters?: readonly string[],
 ]
 
-const OBJECT = { type: 'object' }
+const RECORDS = `/collections/${COLLECTION}`
 /** Paths below /ogc, with the JSON response of GET. Parameters are listed if there are others than `f`. */
 const OPERATIONS: readonly Operation[] = [
   ['/', 'getLandingPage', 'Landing page with links to everything else', JSON_TYPE, ref('LandingPage')],
-  ['/api', 'getApiDefinition', 'This document', OPENAPI, OBJECT],
+  ['/api', 'getApiDefinition', 'This document', OPENAPI],
   [
     '/conformance',
     'getConformanceDeclaration',
@@ -133,37 +96,13 @@ const OPERATIONS: readonly Operation[] = [
     ref('ConfClasses'),
   ],
   ['/collections', 'getCollections', 'Collections (one)', JSON_TYPE, ref('Collections')],
+  [RECORDS, 'describeCollection', 'The collection of location records', JSON_TYPE, ref('Collection')],
+  [`${RECORDS}/schema`, 'getSchema', 'JSON Schema of the fields of a record', SCHEMA],
+  [`${RECORDS}/schema/geojson`, 'getFeatureSchema', 'JSON Schema of a feature as GeoJSON', SCHEMA],
+  [`${RECORDS}/sortables`, 'getSortables', 'JSON Schema of the properties that `sortby` may name', SCHEMA],
+  [`${RECORDS}/queryables`, 'getQueryables', 'JSON Schema of the properties that a filter may use', SCHEMA],
   [
-    `/collections/${COLLECTION}`,
-    'describeCollection',
-    'The collection of location records',
-    JSON_TYPE,
-    ref('Collection'),
-  ],
-  [`/collections/${COLLECTION}/schema`, 'getSchema', 'JSON Schema of the fields of a record', SCHEMA, OBJECT],
-  [
-    `/collections/${COLLECTION}/schema/geojson`,
-    'getFeatureSchema',
-    'JSON Schema of a feature as GeoJSON',
-    SCHEMA,
-    OBJECT,
-  ],
-  [
-    `/collections/${COLLECTION}/sortables`,
-    'getSortables',
-    'JSON Schema of the properties that `sortby` may name',
-    SCHEMA,
-    OBJECT,
-  ],
-  [
-    `/collections/${COLLECTION}/queryables`,
-    'getQueryables',
-    'JSON Schema of the properties that a filter may use',
-    SCHEMA,
-    OBJECT,
-  ],
-  [
-    `/collections/${COLLECTION}/items`,
+    `${RECORDS}/items`,
     'getFeatures',
     'Location records that match all filters, in pages, newest first by default',
     GEOJSON,
@@ -171,34 +110,29 @@ const OPERATIONS: readonly Operation[] = [
     Object.keys(ITEMS_QUERY.properties),
   ],
   [
-    `/collections/${COLLECTION}/items/{featureId}`,
+    `${RECORDS}/items/{featureId}`,
     'getFeature',
     'One location record',
     GEOJSON,
     ref('Feature'),
     ['featureId', 'f'],
   ],
-  ['/tileMatrixSets', 'getTileMatrixSets', 'Tile matrix sets (one)', JSON_TYPE, OBJECT],
-  [
-    `/tileMatrixSets/${MATRIX_SET}`,
-    'getTileMatrixSet',
-    'The tile matrix set of the vector tiles',
-    JSON_TYPE,
-    OBJECT,
-  ],
-  [`/collections/${COLLECTION}/tiles`, 'getTileSets', 'Tilesets of the collection (one)', JSON_TYPE, OBJECT],
-  [
-    `/collections/${COLLECTION}/tiles/${MATRIX_SET}`,
-    'getTileSet',
-    'TileJSON of the vector tiles',
-    JSON_TYPE,
-    OBJECT,
-  ],
+  ['/tileMatrixSets', 'getTileMatrixSets', 'Tile matrix sets (one)', JSON_TYPE],
+  [`/tileMatrixSets/${MATRIX_SET}`, 'getTileMatrixSet', 'The tile matrix set of the vector tiles', JSON_TYPE],
+  [`${RECORDS}/tiles`, 'getTileSets', 'Tilesets of the collection (one)', JSON_TYPE],
+  [`${RECORDS}/tiles/${MATRIX_SET}`, 'getTileSet', 'TileJSON of the vector tiles', JSON_TYPE],
 ]
 /** Paths that query the database. */
 const LIVE = /^\/collections(\/[\w-]+(\/items.*)?)?$/
 
-function operationOf([path, operationId, summary, type, schema, parameters = ['f']]: Operation) {
+function operationOf([
+  path,
+  operationId,
+  summary,
+  type,
+  schema = { type: 'object' },
+  parameters = ['f'],
+]: Operation) {
   return {
     operationId,
     summary,
@@ -222,7 +156,7 @@ function operationOf([path, operationId, summary, type, schema, parameters = ['f
 }
 
 /** @param publicBaseUrl without a trailing slash */
-export function ogcOpenApi(publicBaseUrl: string, deploymentName: string): OgcOpenApi {
+export function ogcOpenApi(publicBaseUrl: string, deploymentName: string) {
   return {
     openapi: '3.0.3',
     info: {
@@ -242,15 +176,4 @@ export function ogcOpenApi(publicBaseUrl: string, deploymentName: string): OgcOp
     components: { parameters: PARAMETERS, schemas: SCHEMAS, responses: RESPONSES, headers: HEADERS },
   }
 }
-
-/** Summaries of the operations, for a page. */
-export function operationsOf({
-  paths,
-  components,
-}: OgcOpenApi): { path: string; summary: string; parameters: Parameter[] }[] {
-  return Object.entries(paths).map(([path, { get }]) => ({
-    path,
-    summary: get.summary,
-    parameters: get.parameters.map(({ $ref }) => components.parameters[$ref.split('/').at(-1)!]!),
-  }))
-}
+export type OgcOpenApi = ReturnType<typeof ogcOpenApi>

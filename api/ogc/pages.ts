@@ -1,4 +1,5 @@
 import type { Collection, Link } from './documents'
+import type { OgcOpenApi } from './openapi'
 import type { Bbox } from '../store'
 import { drawMap, type Feature, featureBody, headline, REVOKED, titleOf } from '../pages'
 import { type Html, html, joined, trusted } from '../http/html'
@@ -14,7 +15,7 @@ export function documentPage(
   title: string,
   trail: Trail,
   links: readonly Link[],
-  body: Html | Html[] = [],
+  body: Html,
   heading = 'Links',
 ): Page {
   return page(title, trail, html`${body}${linkList(heading, links)}`)
@@ -101,18 +102,14 @@ export function jsonBody(document: object, note?: string): Html {
 }
 
 /** Body of the page of the API's definition: summaries of its operations, then the whole document. */
-export function apiBody(
-  document: { info: { description: string }; paths: object },
-  operations: readonly {
-    path: string
-    summary: string
-    parameters: readonly { name: string; description: string }[]
-  }[],
-): Html {
-  const sections = operations.map(
-    ({ path, summary, parameters }) =>
-      html`<h2><code>GET ${path}</code></h2><p>${summary}</p>${parameters.length > 0 && definitions(Object.fromEntries(parameters.map(({ name, description }) => [name, description])))}`,
-  )
+export function apiBody(document: OgcOpenApi): Html {
+  const sections = Object.entries(document.paths).map(([path, { get }]) => {
+    const parameters = get.parameters.map(({ $ref }) => {
+      const { name, description } = document.components.parameters[$ref.split('/').at(-1)!]!
+      return [name, description] as const
+    })
+    return html`<h2><code>GET ${path}</code></h2><p>${get.summary}</p>${definitions(Object.fromEntries(parameters))}`
+  })
   return html`<p>${document.info.description}</p>${sections}<h2>OpenAPI document</h2><pre>${JSON.stringify(document, null, 2)}</pre>`
 }
 

@@ -15,16 +15,18 @@ import {
   GEOJSON,
   JSON_TYPE,
   OPENAPI,
-  OgcAddresses,
   SCHEMA,
+  TITLE,
   collection,
   itemsLinks,
   landing,
   link,
+  ogcAddresses,
   selfLinks,
   type Link,
+  type OgcAddresses,
 } from './documents'
-import { ogcOpenApi, operationsOf, type OgcOpenApi } from './openapi'
+import { ogcOpenApi, type OgcOpenApi } from './openapi'
 import { JSON_FG_CONFORMANCE, profileHead, profileLinks, profileText } from './json-fg'
 import { featureSchema, queryablesSchema, recordSchema, sortablesSchema } from './schemas'
 import {
@@ -38,7 +40,6 @@ import {
   jsonBody,
 } from './pages'
 import {
-  COLLECTION,
   COLLECTION_PATH,
   cursorTag,
   FEATURE_QUERY,
@@ -84,13 +85,13 @@ export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<
   const { freshness, publicBaseUrl, deploymentName } = parts
   readingScope(app, publicBaseUrl)
   freshness.keepAnswersOf(app)
-  const at = new OgcAddresses(publicBaseUrl)
+  const at = ogcAddresses(publicBaseUrl)
   const definition = ogcOpenApi(publicBaseUrl, deploymentName)
   const edition = createHash('sha256')
     .update(`${version} ${publicBaseUrl} ${deploymentName} ${JSON.stringify(definition)}`)
     .digest('base64url')
     .slice(0, 8)
-  const scope = new OgcScope(app, freshness, edition)
+  const scope = new OgcScope(app, freshness, edition, at.root)
   const home = { href: `${at.root}?f=html`, title: 'OGC API' }
   const trail = [
     home,
@@ -98,7 +99,13 @@ export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<
     { href: `${at.collection}?f=html`, title: 'Location records' },
   ] as const
   const above = { home, trail }
-  documentRoutes(scope, deploymentName, definition, at, above)
+  documentRoutes(
+    scope,
+    deploymentName === 'unnamed' ? TITLE : `${TITLE} (${deploymentName})`,
+    definition,
+    at,
+    above,
+  )
   tilesRoutes(scope, publicBaseUrl, at, above)
   collectionRoutes(scope, parts.store, at, above)
   itemsRoute(scope, parts, at, trail)
@@ -113,76 +120,55 @@ interface Above {
 
 function documentRoutes(
   scope: OgcScope,
-  deploymentName: string,
+  title: string,
   definition: OgcOpenApi,
   at: OgcAddresses,
   { home, trail }: Above,
 ): void {
-  scope.fixed('', JSON_TYPE, (format, given) => {
-    const document = landing(at, deploymentName, format, given, [matrixSetsLink(at)])
-    return {
-      document,
-      links: document.links,
-      html: () => documentPage(document.title, [], document.links, html`<p>${document.description}</p>`),
-    }
+  scope.fixed({
+    ...{ path: '', type: JSON_TYPE, title, trail: [] },
+    make: (links) => ({
+      document: landing(at, title, links, matrixSetsLink(at)),
+      body: () => html`<p>${DESCRIPTION}</p>`,
+    }),
   })
-  scope.fixed('/conformance', JSON_TYPE, (format, given) => {
-    const links = selfLinks(`${at.root}/conformance`, JSON_TYPE, 'This document', format, given)
-    const document = { conformsTo: [...CONFORMANCE, ...JSON_FG_CONFORMANCE, ...TILES_CONFORMANCE] }
-    return {
-      document,
-      links,
-      html: () => documentPage('Conformance', [home], links, conformanceBody(document)),
-    }
+  const document = { conformsTo: [...CONFORMANCE, ...JSON_FG_CONFORMANCE, ...TILES_CONFORMANCE] }
+  scope.fixed({
+    ...{ path: '/conformance', type: JSON_TYPE, title: 'Conformance', trail: [home] },
+    make: () => ({ document, body: () => conformanceBody(document) }),
   })
-  scope.fixed('/api', OPENAPI, (format, given) => {
-    const links = selfLinks(`${at.root}/api`, OPENAPI, 'This document', format, given)
-    return {
-      document: definition,
-      links,
-      html: () =>
-        documentPage(definition.info.title, [home], links, apiBody(definition, operationsOf(definition))),
-    }
+  scope.fixed({
+    ...{ path: '/api', type: OPENAPI, title: definition.info.title, trail: [home] },
+    make: () => ({ document: definition, body: () => apiBody(definition) }),
   })
-  for (const [path, title, schemaOf, note] of SCHEMA_PAGES)
-    scope.fixed(`/collections/:collectionId/${path}`, SCHEMA, (format, given) => {
-      const href = `${at.collection}/${path}`
-      const document = schemaOf(href)
-      const links = selfLinks(href, SCHEMA, 'This document', format, given)
-      return { document, links, html: () => documentPage(title, trail, links, jsonBody(document, note)) }
+  for (const [path, title, schemaOf, note] of SCHEMA_PAGES) {
+    const document = schemaOf(`${at.collection}/${path}`)
+    scope.fixed({
+      ...{ path: `/collections/:collectionId/${path}`, type: SCHEMA, title, trail },
+      make: () => ({ document, body: () => jsonBody(document, note) }),
     })
+  }
 }
 
-/** Routes of the tile documents. `make` receives the links of a document to itself and its other format. */
 function tilesRoutes(scope: OgcScope, publicBaseUrl: string, at: OgcAddresses, { home, trail }: Above): void {
-  const getTiles = (
+  const fixed = (
     path: string,
     title: string,
-    above: Trail,
-    make: (links: Link[], format: Format) => object & { links?: readonly Link[] },
+    trail: Trail,
+    documentOf: (links: Link[], format: Format) => object,
   ) =>
-    scope.fixed(path, JSON_TYPE, (format, given) => {
-      const href = `${at.root}${path.replace(':collectionId', COLLECTION).replace(':tileMatrixSetId', MATRIX_SET)}`
-      const own = selfLinks(href, JSON_TYPE, title, format, given)
-      const document = make(own, format)
-      const links = document.links?.filter(({ templated }) => !templated) ?? own
-      const parts = Object.values(document)
-        .flat()
-        .flatMap((part) => (part as { links?: readonly Link[] } | null)?.links ?? [])
-      return {
-        document,
-        links,
-        html: () => documentPage(title, above, [...links, ...parts], jsonBody(document)),
-      }
+    scope.fixed({
+      ...{ path, type: JSON_TYPE, title, trail, linkTitle: title },
+      make: (links, format) => {
+        const document = documentOf(links, format)
+        return { document, body: () => jsonBody(document) }
+      },
     })
-  getTiles('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(at, links, format))
-  getTiles('/tileMatrixSets/:tileMatrixSetId', MATRIX_SET, [home], () => matrixSet())
-  getTiles('/collections/:collectionId/tiles', 'Tilesets', trail, (links, format) =>
-    tilesets(at, links, format),
-  )
-  getTiles('/collections/:collectionId/tiles/:tileMatrixSetId', 'Vector tiles', trail, (links) =>
-    tileset(at, publicBaseUrl, DESCRIPTION, links),
-  )
+  const tiles = '/collections/:collectionId/tiles'
+  fixed('/tileMatrixSets', 'Tile matrix sets', [home], (links, format) => matrixSets(at, links, format))
+  fixed('/tileMatrixSets/:tileMatrixSetId', MATRIX_SET, [home], matrixSet)
+  fixed(tiles, 'Tilesets', trail, (links, format) => tilesets(at, links, format))
+  fixed(`${tiles}/:tileMatrixSetId`, 'Vector tiles', trail, (links) => tileset(at, publicBaseUrl, links))
 }
 
 function collectionRoutes(scope: OgcScope, store: Store, at: OgcAddresses, { home, trail }: Above): void {

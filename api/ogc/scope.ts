@@ -1,10 +1,20 @@
 import type { TUnsafe } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Html } from '../http/html'
 import { type GivenQuery } from '../http/parameters'
 import { type Freshness, isKnown } from '../http/freshness'
-import type { Link } from './documents'
-import { COLLECTION_PATH, DOCUMENT_QUERY, formatOf, type Format, type Profile } from './parameters'
-import { type Page, sendPage } from '../http/pages'
+import { type Link, selfLinks } from './documents'
+import { documentPage } from './pages'
+import {
+  COLLECTION,
+  COLLECTION_PATH,
+  DOCUMENT_QUERY,
+  formatOf,
+  MATRIX_SET,
+  type Format,
+  type Profile,
+} from './parameters'
+import { type Page, sendPage, type Trail } from '../http/pages'
 import { RecordsError } from '../http/problems'
 
 /** Document in both of its formats. */
@@ -17,6 +27,21 @@ export interface Answer {
 }
 type DocumentQuery = typeof DOCUMENT_QUERY.static
 
+/** Document that changes only with the deployment. */
+interface FixedDocument {
+  path: string
+  /** Media type of the JSON format. */
+  type: string
+  /** Title of its page, and the pages above it. */
+  title: string
+  trail: Trail
+  /** Title of its links to itself. Default: This document. */
+  linkTitle?: string
+  /** @param links of the document to itself and its other format, unless it lists links itself */
+  make: (links: Link[], format: Format) => { document: DocumentParts; body: () => Html }
+}
+type DocumentParts = object & { links?: readonly Link[] }
+
 /** Registers the routes of /ogc: documents in both formats, with their ETags. */
 export class OgcScope {
   constructor(
@@ -27,6 +52,7 @@ export class OgcScope {
      * on them as well as on the records.
      */
     private readonly edition: string,
+    private readonly root: string,
   ) {}
 
   /** Identifies one format and profile of a document at its address, for ETags. */
@@ -55,19 +81,20 @@ export class OgcScope {
   }
 
   /** Registers a document that changes only with the deployment. */
-  fixed(
-    path: string,
-    type: string,
-    make: (
-      format: Format,
-      given: GivenQuery,
-    ) => { document: object; links: readonly Link[]; html: () => Page },
-  ): void {
+  fixed({ path, type, title, trail, linkTitle = 'This document', make }: FixedDocument): void {
+    const href = `${this.root}${path.replace(':collectionId', COLLECTION).replace(':tileMatrixSetId', MATRIX_SET)}`
     this.get(path, documentSchema(path), (request, reply) => {
       const format = formatOf(request.query, request.headers.accept)
       if (isKnown(request, reply, `W/"${this.variant(format)}"`)) return reply
-      const { document, links, html } = make(format, request.query.given)
-      return send(reply, format, { type, links, json: () => JSON.stringify(document), html })
+      const own = selfLinks(href, type, linkTitle, format, request.query.given)
+      const { document, body } = make(own, format)
+      const links = document.links?.filter(({ templated }) => !templated) ?? own
+      return send(reply, format, {
+        type,
+        links,
+        json: () => JSON.stringify(document),
+        html: () => documentPage(title, trail, [...links, ...linksOfParts(document)], body()),
+      })
     })
   }
 
@@ -79,6 +106,13 @@ export class OgcScope {
       return send(reply, format, await make(format, request.query.given, String(reply.getHeader('etag'))))
     })
   }
+}
+
+/** Links in the entries of a document's lists. */
+function linksOfParts(document: object): readonly Link[] {
+  return Object.values(document).flatMap((list) =>
+    Array.isArray(list) ? (list as DocumentParts[]).flatMap(({ links }) => links ?? []) : [],
+  )
 }
 
 /** Schema of a document's request. Checks the IDs of a collection or a tile matrix set in the path. */

@@ -1,5 +1,14 @@
 import { BOUNDS, LAYERS, MAX_ZOOM, TILE_TYPE, tilesAddress } from '../tiles'
-import { JSON_TYPE, link, SCHEMA, selfLinks, TITLE, type Link, type OgcAddresses } from './documents'
+import {
+  DESCRIPTION,
+  JSON_TYPE,
+  link,
+  SCHEMA,
+  selfLinks,
+  TITLE,
+  type Link,
+  type OgcAddresses,
+} from './documents'
 import { CRS84 } from '../query'
 import { MATRIX_SET, type Format } from './parameters'
 
@@ -10,8 +19,12 @@ import { MATRIX_SET, type Format } from './parameters'
 
 const RELATION = 'http://www.opengis.net/def/rel/ogc/1.0'
 const WEB_MERCATOR = 'http://www.opengis.net/def/crs/EPSG/0/3857'
-const MATRIX_SET_URI = `http://www.opengis.net/def/tilematrixset/OGC/1.0/${MATRIX_SET}`
-const MATRIX_SET_TITLE = 'Web Mercator quadtree'
+const MATRIX = {
+  id: MATRIX_SET,
+  title: 'Web Mercator quadtree',
+  uri: `http://www.opengis.net/def/tilematrixset/OGC/1.0/${MATRIX_SET}`,
+  crs: WEB_MERCATOR,
+}
 /** Half the width of the world in Web Mercator, in metres: pi times the equatorial radius of WGS84. */
 const HALF_WORLD = Math.PI * 6_378_137
 const TILE_PIXELS = 256
@@ -42,19 +55,14 @@ function matrixSetLink(at: OgcAddresses): Link {
 export function matrixSets(at: OgcAddresses, links: Link[], format: Format) {
   return {
     links,
-    tileMatrixSets: [
-      {
-        ...{ id: MATRIX_SET, title: MATRIX_SET_TITLE, uri: MATRIX_SET_URI, crs: WEB_MERCATOR },
-        links: selfLinks(at.matrixSet, JSON_TYPE, 'The tile matrix set', format),
-      },
-    ],
+    tileMatrixSets: [{ ...MATRIX, links: selfLinks(at.matrixSet, JSON_TYPE, 'The tile matrix set', format) }],
   }
 }
 
 export function matrixSet(): object {
   const cellSize = (2 * HALF_WORLD) / TILE_PIXELS
   return {
-    ...{ id: MATRIX_SET, title: MATRIX_SET_TITLE, uri: MATRIX_SET_URI, crs: WEB_MERCATOR },
+    ...MATRIX,
     orderedAxes: ['X', 'Y'],
     wellKnownScaleSet: 'http://www.opengis.net/def/wkss/OGC/1.0/GoogleMapsCompatible',
     tileMatrices: Array.from({ length: MAX_ZOOM + 1 }, (_, zoom) => ({
@@ -69,7 +77,7 @@ export function matrixSet(): object {
   }
 }
 
-const TILESET = { title: TITLE, dataType: 'vector', crs: WEB_MERCATOR, tileMatrixSetURI: MATRIX_SET_URI }
+const TILESET = { title: TITLE, dataType: 'vector', crs: WEB_MERCATOR, tileMatrixSetURI: MATRIX.uri }
 
 export function tilesets(at: OgcAddresses, links: Link[], format: Format) {
   return {
@@ -84,11 +92,11 @@ export function tilesets(at: OgcAddresses, links: Link[], format: Format) {
 }
 
 /** @param publicBaseUrl without a trailing slash */
-export function tileset(at: OgcAddresses, publicBaseUrl: string, description: string, links: Link[]) {
+export function tileset(at: OgcAddresses, publicBaseUrl: string, links: Link[]) {
   const [west, south, east, north] = BOUNDS
   return {
     ...TILESET,
-    description,
+    description: DESCRIPTION,
     boundingBox: { lowerLeft: [west, south], upperRight: [east, north], crs: CRS84 },
     layers: LAYERS.map(({ id, description, fields }) => ({
       ...{ id, description, dataType: 'vector' },
