@@ -97,20 +97,11 @@ export class ColumnarFiles {
   private open(name: ColumnarKind, work: Work, workers: Workers, release: () => void): ColumnarFile {
     const Kind =
       name === 'flatgeobuf' ? FlatGeobufFile : name === 'geoparquet2' ? GeoParquet2File : GeoParquetFile
-    return new Kind(
-      new Spool(this.budget),
-      ({ name, input, transfer }) => workers.run(name, input, work, transfer),
-      release,
-    )
+    return new Kind(new Spool(this.budget), workers, work, release)
   }
 }
 
 type Tasks = typeof worker
-interface Task {
-  name: keyof Tasks
-  input: unknown
-  transfer?: readonly ArrayBuffer[]
-}
 
 /** File in progress: filled page by page, then read once. */
 export abstract class ColumnarFile {
@@ -124,7 +115,8 @@ export abstract class ColumnarFile {
 
   constructor(
     protected readonly spool: Spool,
-    private readonly runTask: (task: Task) => Promise<unknown>,
+    private readonly workers: Workers,
+    private readonly work: Work,
     private readonly release: () => void,
   ) {}
 
@@ -155,7 +147,7 @@ export abstract class ColumnarFile {
     input: Parameters<Tasks[Name]>[0],
     transfer?: readonly ArrayBuffer[],
   ): Promise<ReturnType<Tasks[Name]>> {
-    return this.runTask({ name, input, ...(transfer && { transfer }) }) as Promise<ReturnType<Tasks[Name]>>
+    return this.workers.run(name, input, this.work, transfer)
   }
 
   protected order(): Promise<Uint32Array> {

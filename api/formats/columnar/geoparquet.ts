@@ -31,23 +31,16 @@ const BOUNDS = ['xmin', 'ymin', 'xmax', 'ymax'] as const
  */
 export type GeoParquetVersion = 1 | 2
 
-const FIELDS: SchemaElement[] = [
-  ...RECORD_FIELD_LIST.flatMap(([name, { type, nullable }]): SchemaElement[] =>
-    type === 'texts'
-      ? [
-          {
-            name,
-            repetition_type: 'REQUIRED',
-            num_children: 1,
-            converted_type: 'LIST',
-            logical_type: { type: 'LIST' },
-          },
-          { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
-          { name: 'element', repetition_type: 'REQUIRED', ...TEXT },
-        ]
-      : [{ name, repetition_type: nullable ? 'OPTIONAL' : 'REQUIRED', ...COLUMN_TYPES[type] }],
-  ),
-]
+const LIST = { num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } } as const
+const FIELDS = RECORD_FIELD_LIST.flatMap(([name, { type, nullable }]): SchemaElement[] =>
+  type === 'texts'
+    ? [
+        { name, repetition_type: 'REQUIRED', ...LIST },
+        { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+        { name: 'element', repetition_type: 'REQUIRED', ...TEXT },
+      ]
+    : [{ name, repetition_type: nullable ? 'OPTIONAL' : 'REQUIRED', ...COLUMN_TYPES[type] }],
+)
 const GEOMETRY: SchemaElement = { name: 'geometry', repetition_type: 'OPTIONAL', type: 'BYTE_ARRAY' }
 const SCHEMAS: Readonly<Record<GeoParquetVersion, SchemaElement[]>> = {
   1: [
@@ -107,13 +100,13 @@ export function rowGroup(
   })
   const { row_groups, num_rows, pendingIndexes } = parquet
   const bounds: Bounds = [...NOWHERE]
-  if (version === 2) nativeBounds(row_groups, shapes)
   const types = new Set<string>()
   for (const shape of shapes)
     if (shape) {
       extend(bounds, shape.bounds)
       types.add(`${shape.geometry.type}${shape.hasZ ? ' Z' : ''}`)
     }
+  if (version === 2) setNativeBounds(row_groups, bounds)
   return {
     bytes: writer.getBytes().slice(PARQUET_MAGIC.length),
     note: {
@@ -130,10 +123,7 @@ const boxOf = (bounds: Bounds) => Object.fromEntries(BOUNDS.map((name, i) => [na
  * Sets the native statistics of a row group. The library's own cover vertices only, and not the edges between
  * them.
  */
-function nativeBounds(groups: Chunks['row_groups'], shapes: readonly (Shape | undefined)[]): void {
-  const bounds: Bounds = [...NOWHERE]
-  for (const shape of shapes) if (shape) extend(bounds, shape.bounds)
-  const [xmin, ymin, xmax, ymax] = bounds
+function setNativeBounds(groups: Chunks['row_groups'], [xmin, ymin, xmax, ymax]: Bounds): void {
   for (const { columns } of groups)
     for (const { meta_data: column } of columns)
       if (column?.path_in_schema[0] === 'geometry') {
