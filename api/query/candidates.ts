@@ -11,7 +11,6 @@ import {
   type RecordResult,
   type Store,
   pageOf,
-  type RecordPage,
 } from '../store'
 import { TASK_CHARACTERS, type Place, type Sieve, type Sifted } from './sieve'
 
@@ -97,54 +96,43 @@ export class Candidates {
    * @throws RecordsError if there are too many to measure
    */
   async *places(filter: RecordFilter): AsyncGenerator<PlacedRecord[]> {
-    let looked = 0
-    for (let [after, size] = ['', CANDIDATES_FIRST]; ;) {
+    let [after, looked] = ['', 0]
+    yield* inTasks(async (size) => {
       const rows = await this.store.placesAfter(filter, after, size)
       looked += rows.length
       if (looked > MAX_CANDIDATES) throw tooManyCandidates()
-      let characters = 0
-      for (const part of tasksOf(rows)) {
-        yield part
-        for (const { geometry } of part) characters += geometry?.length ?? 0
-      }
-      if (rows.length < size) return
-      after = rows.at(-1)!.id
-      size = nextSize(size, characters)
-    }
+      after = rows.at(-1)?.id ?? after
+      return { rows, isLast: rows.length < size }
+    })
   }
 
   /** Yields the records that pass a filter, in order. Each part is one task of the sieve. */
   private async *read(query: Omit<RecordQuery, 'limit'>): AsyncGenerator<RecordResult[]> {
     let { from } = query
-    for (let size = CANDIDATES_FIRST; ;) {
-      const { rows, next }: RecordPage = pageOf(
-        await this.store.listRecords({
-          ...query,
-          limit: size + 1,
-          withGeometry: true,
-          ...(from && { from }),
-        }),
-        size,
-        query.sort ?? NEWEST_FIRST,
-      )
-      let characters = 0
-      // Anyone may attest large geometries, so a task is limited by characters and not by records.
-      for (const part of tasksOf(rows)) {
-        yield part
-        for (const { geometry } of part) characters += geometry?.length ?? 0
-      }
-      size = nextSize(size, characters)
-      if (!next) return
+    yield* inTasks(async (size) => {
+      const wanted = { ...query, limit: size + 1, withGeometry: true, ...(from && { from }) }
+      const read = await this.store.listRecords(wanted)
+      const { rows, next } = pageOf(read, size, query.sort ?? NEWEST_FIRST)
       from = next
-    }
+      return { rows, isLast: !next }
+    })
   }
 }
 
 /**
- * Number of candidates to read next, after `size` candidates whose geometries have `characters` characters.
+ * Reads rows in chunks of growing size, and yields them in parts, each one task of the sieve. Anyone may attest
+ * large geometries, so a task is limited by characters and not by records.
  */
-function nextSize(size: number, characters: number): number {
-  return characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
+async function* inTasks<Row extends { geometry: string | null }>(
+  read: (size: number) => Promise<{ rows: readonly Row[]; isLast: boolean }>,
+): AsyncGenerator<Row[]> {
+  for (let size = CANDIDATES_FIRST; ;) {
+    const { rows, isLast } = await read(size)
+    yield* tasksOf(rows)
+    if (isLast) return
+    const characters = rows.reduce((sum, { geometry }) => sum + (geometry?.length ?? 0), 0)
+    size = characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
+  }
 }
 
 export function tooManyCandidates(): RecordsError {

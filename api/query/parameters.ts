@@ -16,7 +16,6 @@ import {
   severalReader,
   textParameter,
 } from '../http/parameters'
-import type { SearchQuery } from './search'
 import { placeOf, type Place } from './sieve'
 import { EffortError, GeometryError, readMeters } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
@@ -280,22 +279,7 @@ export const RECORD_PATH = pathOf({
 })
 // --- Combinations of parameters ---
 
-export type RecordChoice = Pick<
-  SearchQuery,
-  | 'chain'
-  | 'prover'
-  | 'subject'
-  | 'schema'
-  | 'locationType'
-  | 'memo'
-  | 'attributes'
-  | 'revoked'
-  | 'after'
-  | 'before'
-  | 'bbox'
-  | 'place'
-  | 'condition'
->
+export type RecordChoice = Partial<ReturnType<typeof choiceOf>>
 
 /**
  * Combines the filters into the records that they choose.
@@ -307,7 +291,7 @@ export function choiceOf({
   toTimestamp: before,
   filter,
   ...query
-}: QueryOf<Partial<typeof FILTERS & typeof CQL2_FILTER>> & { sort?: Sort }): RecordChoice {
+}: QueryOf<Partial<typeof FILTERS & typeof CQL2_FILTER>> & { sort?: Sort }) {
   const { chain, prover, subject, schema, memo, attributes, revoked, bbox } = query
   const place = placeIn(query)
   return {
