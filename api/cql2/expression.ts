@@ -1,13 +1,9 @@
 /**
- * Filter expression shared by both encodings of CQL2: Basic CQL2, the advanced comparison operators, CASEI,
- * and S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5). It is independent of
- * the properties.
+ * Filter expression of both encodings: Basic CQL2, the advanced comparison operators, CASEI, and S_INTERSECTS
+ * between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5), whatever the properties are.
  */
 
-/**
- * Limits of a filter. MAX_CHARACTERS concerns only filters that do not arrive in a request head, which has at
- * most 16 KiB.
- */
+/** Concerns only filters that do not arrive in a request head, which has at most 16 KiB. */
 export const MAX_CHARACTERS = 16_000
 /** Maximum nesting of parentheses or operators. */
 export const MAX_DEPTH = 32
@@ -17,7 +13,7 @@ const MAX_VALUES = 1_000
 
 export const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'] as const
 export type Comparison = (typeof COMPARISONS)[number]
-/** Equivalent comparison with its sides exchanged. */
+/** Comparison with its sides exchanged. */
 const EXCHANGED: Record<Comparison, Comparison> = {
   ...{ '=': '=', '<>': '<>' },
   ...{ '<': '>', '>': '<', '<=': '>=', '>=': '<=' },
@@ -30,7 +26,7 @@ export type Operand = ({ property: string } | { value: Scalar }) & { casei?: tru
 /** Unchecked GeoJSON geometry, or the numbers of a box. */
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
 
-/** Expression tree. `at` is its position in the input, for errors. */
+/** `at` is the position in the input, for errors. */
 export type Expression = { at: string } & (
   | { op: 'and' | 'or'; args: readonly Expression[] }
   | { op: 'not'; arg: Expression }
@@ -43,9 +39,7 @@ export type Expression = { at: string } & (
   | ({ op: 's_intersects'; property: string } & Spatial)
 )
 
-/**
- * Thrown for a filter that is invalid or unsupported. The message names the position and the expected form.
- */
+/** The filter is invalid or unsupported. The message names the position and the expected form. */
 export class Cql2Error extends Error {
   override readonly name = 'Cql2Error'
 
@@ -69,7 +63,7 @@ export function exactNumber(number: number, text: string): number | bigint {
   return sign === '-' ? -size : size
 }
 
-/** Builds the expressions of one filter, and enforces the limits. */
+/** Builds the expressions of one filter within the limits. */
 export class Builder {
   private predicates = 0
   private values = 0
@@ -108,7 +102,6 @@ export class Builder {
     return this.counted({ at, op: 'like', property, pattern: text, ...caseiOf(at, [operand, pattern]) })
   }
 
-  /** Marks an operand that is a property or a text. */
   casei(at: string, operand: Operand): Operand {
     if ('value' in operand && typeof operand.value !== 'string')
       throw new Cql2Error(at, 'expected CASEI of a property or a text')
@@ -160,7 +153,7 @@ function literalOf(at: string, operand: Operand): Scalar {
   )
 }
 
-/** Beginning of a property's name, for errors. */
+/** Beginning of a name, for errors. */
 export function shownName(property: string): string {
   return Array.from(property.slice(0, 80)).slice(0, 40).join('')
 }

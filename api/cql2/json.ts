@@ -38,10 +38,7 @@ export function readJson(text: string): Expression {
   return new JsonReader().expression(value, '', 0)
 }
 
-/**
- * JSON.parse returns a double. Among the integers beyond 2^53 that it may stand for, returns the one with the
- * fewest digits.
- */
+/** Integer with the fewest digits among those beyond 2^53 that a double of JSON.parse may stand for. */
 function shortest(number: number): number | bigint {
   return exactNumber(number, String(number))
 }

@@ -15,9 +15,7 @@ import {
   type Spatial,
 } from './expression'
 
-/**
- * Characters of a name. The BNF's ranges differ slightly, but a name that no property has is rejected anyway.
- */
+/** The BNF's ranges differ slightly, but a name that no property has is rejected anyway. */
 const NAME = /[:_\p{L}][:_\p{L}\p{M}\p{N}.]*/uy
 const QUOTED_NAME = /"((?:[^"]|"")*)"/y
 const STRING = /'((?:[^'\\]|''|\\[^])*)'(?!')/y
@@ -52,8 +50,7 @@ class TextReader {
     if (this.text.length > MAX_CHARACTERS)
       throw new Cql2Error(here(MAX_CHARACTERS), `expected at most ${MAX_CHARACTERS} characters`)
     const expression = this.expression()
-    this.space()
-    if (this.at < this.text.length) this.fail('AND, OR or the end')
+    if (this.start() < this.text.length) this.fail('AND, OR or the end')
     return expression
   }
 
@@ -123,10 +120,15 @@ class TextReader {
 
   private list(): Operand[] {
     if (!this.mark('(')) this.fail("'('")
-    const operands = [this.operand()]
-    while (this.mark(',')) operands.push(this.operand())
+    return this.rest(() => this.operand())
+  }
+
+  /** Reads items separated by commas, up to the closing parenthesis. */
+  private rest<Item>(read: () => Item): Item[] {
+    const items = [read()]
+    while (this.mark(',')) items.push(read())
     if (!this.mark(')')) this.fail("',' or ')'")
-    return operands
+    return items
   }
 
   private operand(): Operand {
@@ -186,14 +188,11 @@ class TextReader {
   }
 
   private numbers(): number[] {
-    const numbers: number[] = []
     this.mark('(')
-    do {
-      const start = this.start()
-      numbers.push(finite(this.match(NUMBER)?.[0] ?? this.fail('a number'), here(start)))
-    } while (this.mark(','))
-    if (!this.mark(')')) this.fail("',' or ')'")
-    return numbers
+    return this.rest(() => {
+      const at = this.here()
+      return finite(this.match(NUMBER)?.[0] ?? this.fail('a number'), at)
+    })
   }
 
   /** Reads Well-Known Text from `start` up to its last parenthesis. */
@@ -222,13 +221,9 @@ class TextReader {
     return raw?.replace(/''|\\[^]/g, (pair) => (pair === "''" ? "'" : (CONTROLS[pair[1]!] ?? pair)))
   }
 
-  private space(): void {
-    this.match(SPACE)
-  }
-
   /** Returns the index of the next character that is not white space. */
   private start(): number {
-    this.space()
+    this.match(SPACE)
     return this.at
   }
 
@@ -236,7 +231,7 @@ class TextReader {
     return here(this.start())
   }
 
-  /** Consumes the next word if it is this keyword, in any letter case. Returns true if so. */
+  /** Consumes the next word if it is this keyword, in any letter case. */
   private word(keyword: string): boolean {
     const start = this.start()
     if (this.match(NAME)?.[0].toLowerCase() === keyword) return true
@@ -244,10 +239,7 @@ class TextReader {
     return false
   }
 
-  /**
-   * Consumes the next character if it is this mark. Returns true if so. @param take if false, only tests for
-   * the mark
-   */
+  /** Consumes the next character if it is this mark. @param take if false, only tests for it */
   private mark(mark: string, take = true): boolean {
     const found = this.text[this.start()] === mark
     if (found && take) this.at++
@@ -255,7 +247,7 @@ class TextReader {
   }
 
   private match(pattern: RegExp): RegExpExecArray | null {
-    if (pattern !== SPACE) this.space()
+    if (pattern !== SPACE) this.match(SPACE)
     pattern.lastIndex = this.at
     const found = pattern.exec(this.text)
     if (found) this.at = pattern.lastIndex
@@ -271,7 +263,6 @@ class TextReader {
   }
 }
 
-/** @param index 0-based index in the text; the message counts characters from 1 */
 function here(index: number): string {
   return `at character ${index + 1}`
 }
