@@ -15,10 +15,7 @@ export interface GraphqlBackend {
   /** Throws an UnavailableError while the schema is not built yet. */
   schema(): GraphQLSchema
   readonly rowsOf: RowsOf
-  /**
-   * Runs a checked query as work of its client, whose time the gateway charges. Starts no statement after the
-   * signal is aborted. Its errors may contain internals, which the gateway masks.
-   */
+  /** Starts no statement after the signal is aborted. The gateway charges its time and masks its errors. */
   run(query: CheckedQuery, variables: Record<string, unknown>, work: Work): Promise<ExecutionResult>
 }
 
@@ -32,12 +29,9 @@ export interface GraphqlParts {
   answerMs?: number
 }
 
-/** Largest body in bytes. A typical query with its variables has a tenth of it. */
+/** Bytes. A typical query with its variables has a tenth of it. */
 const BODY_LIMIT = 65_536
-/**
- * Time limit of a response in milliseconds, including the wait for a slot: enough for a few statements of up
- * to 3 s.
- */
+/** Time limit of a response, including the wait for a slot: enough for a few statements of up to 3 s. */
 const ANSWER_MS = 10_000
 /** Queries that run at once: one for each connection, at most half of them for one client. */
 const SLOTS = { all: 4, each: 2, waiting: 32, waitingEach: 8 }
@@ -176,7 +170,7 @@ function readBody(body: unknown) {
   }
 }
 
-/** Formats an error of an executed query for the client. Logs and masks internal errors. */
+/** Error of an executed query for the client. Logs and masks internal errors. */
 function publicError(error: GraphQLError, request: FastifyRequest): object {
   const { originalError: cause } = error
   if (!cause || cause instanceof QueryError || cause instanceof GraphQLError) return formatError(error)

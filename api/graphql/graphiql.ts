@@ -36,10 +36,7 @@ html, body { height: 100% } body { display: flex; flex-direction: column; margin
 @media (prefers-color-scheme: dark) { #root { filter: invert(.9) hue-rotate(180deg) } }
 `
 
-/**
- * Adds accessible names to form fields without one, for screen readers, and makes the editors scrollable by
- * keyboard.
- */
+/** Names form fields for screen readers, and makes the editors scrollable by keyboard. */
 const NAMES = `new MutationObserver(() => {
   for (const field of document.querySelectorAll('#root :is(input, select, textarea):not([aria-label])'))
     field.setAttribute('aria-label', field.closest('.CodeMirror') ? (field.readOnly ? 'Response' : field.closest('.variable-editor, .codemirrorWrap:not(.query-editor)') ? 'Variables' : 'Query') : field.parentElement.textContent.trim().slice(0, 40) || 'Value')
@@ -94,7 +91,6 @@ export async function graphiqlRoutes(
   })
 }
 
-/** Reads the build's files by the names of PARTS. Throws if the package lacks one. */
 function readBuild(): ReadonlyMap<string, Buffer> {
   const folder = path.join(
     path.dirname(require.resolve('@subsquid/graphiql-console/package.json')),

@@ -24,7 +24,7 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 
-/** Client error: the query, or an argument of it, is rejected. The message is sent to the client. */
+/** The query, or an argument of it, is rejected. The message is sent to the client. */
 export class QueryError extends Error {}
 
 /**
@@ -38,22 +38,17 @@ const QUERY_LIMITS = {
   tokens: 2_000,
   /** Nested braces, brackets and parentheses: the parser and the checks recurse. */
   nesting: 40,
-  /**
-   * Maximum number of fields: each alias counts, and each fragment counts as often as it is spread.
-   * GraphiQL's introspection has 191.
-   */
+  /** Each alias counts, and each fragment as often as it is spread. GraphiQL's introspection has 191. */
   fields: 600,
   /** Root fields: each one runs a database statement. */
   rootFields: 10,
   /** Nested fields: a record, its events, their record, its events. */
   depth: 9,
-  /**
-   * Maximum nesting of introspection: types have fields with arguments of types, which may be lists of lists.
-   */
+  /** Types have fields with arguments of types, which may be lists of lists. */
   introspectionDepth: 20,
   /** Rows that a response may have: the sizes of nested pages multiply. */
   cost: 10_000,
-  /** Validation errors that one response lists. */
+  /** Validation errors in one response. */
   errors: 10,
 } as const
 
@@ -62,10 +57,7 @@ const QUERY_LIMITS = {
  * offset.
  */
 export const PAGE_LIMITS = { rows: 1_000, default: 100, ofRelation: 10, offset: 10_000 } as const
-/**
- * Minimum cost of a total count, in rows: it reads up to a hundred thousand rows (sql-pages.ts). Nested in a
- * page, each row has its own count of few rows.
- */
+/** Minimum cost of a count: it reads up to 100,000 rows. Nested, each row has its own count of few rows. */
 const COUNT_COST = 100
 
 export interface CheckedQuery {
@@ -74,8 +66,8 @@ export interface CheckedQuery {
 }
 
 /**
- * Maximum number of rows that a field can return with these arguments; undefined for a single-row field. It
- * multiplies the cost of the field's own fields. Throws a QueryError for arguments out of range.
+ * Maximum number of rows of a field with these arguments, which multiplies the cost of its own fields;
+ * undefined for a single-row field. Throws a QueryError for arguments out of range.
  */
 export type RowsOf = (
   field: GraphQLField<unknown, unknown>,
@@ -143,10 +135,7 @@ function checkText(text: string): void {
 const OPENING = new Set<string>([TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L])
 const CLOSING = new Set<string>([TokenKind.BRACE_R, TokenKind.BRACKET_R, TokenKind.PAREN_R])
 
-/**
- * Counts the fields with all fragments expanded. Throws a QueryError if there are too many, and for fragment
- * cycles.
- */
+/** Throws a QueryError for too many fields, with all fragments expanded, and for fragment cycles. */
 function checkSize(root: SelectionSetNode, fragments: ReadonlyMap<string, FragmentDefinitionNode>): void {
   let fields = 0
   const unfold = (set: SelectionSetNode, within: readonly string[]): void => {
@@ -208,10 +197,7 @@ class CostCheck {
     this.walk(operation.selectionSet, this.schema.getQueryType()!, 1, 1)
   }
 
-  /**
-   * Fields of a selection, including those of its fragments. Ignores @skip and @include, so that all fields
-   * count.
-   */
+  /** Fields of a selection and its fragments, whatever @skip and @include say. */
   private fieldsOf(set: SelectionSetNode): FieldNode[] {
     return set.selections.flatMap((selection) => {
       if (selection.kind === 'Field') return [selection]
@@ -270,8 +256,8 @@ class CostCheck {
   }
 
   /**
-   * Checks introspection, which can recurse endlessly: types list fields, fields have types. Rejects nested
-   * lists of types and aliases, so that no field is returned twice.
+   * Checks introspection, which can recurse endlessly. Rejects nested lists of types, and aliases, so that no
+   * field is returned twice.
    */
   private walkSchema(
     set: SelectionSetNode,

@@ -45,10 +45,7 @@ query Revocations {
 }
 `
 
-/**
- * Milliseconds of the first and the longest wait before another attempt to build the schema. The wait doubles
- * each time.
- */
+/** First and longest wait before another attempt to build the schema. The wait doubles each time. */
 const RETRY_MS = 500
 const LONGEST_RETRY_MS = 30_000
 
@@ -118,9 +115,8 @@ export class PublishedGraphql implements GraphqlBackend {
   }
 
   /**
-   * Runs work with a runner that opens its transaction for the first statement, once the groups of the same
-   * query are read. The groups use other connections, which the embedded database serves only between
-   * transactions.
+   * Opens the runner's transaction for its first statement, once the groups of the same query are read: they
+   * use other connections, which the embedded database serves only between transactions.
    */
   private async reading<T>(
     { work: { signal }, reading }: GroupContext,

@@ -14,10 +14,7 @@ const ADDRESSES = new Set(['prover', 'subject', 'attester', 'recipient'])
 
 type Inflection = Record<string, (this: Inflection, ...all: unknown[]) => string>
 
-/**
- * Names the list `locationRecords` instead of PostGraphile's `allLocationRecords`, and removes the field
- * `query` from the root query.
- */
+/** Names the list `locationRecords` instead of `allLocationRecords`, and removes the root's field `query`. */
 const NamesPlugin: Plugin = (builder) => {
   builder.hook('inflection', (inflection) =>
     Object.assign(inflection, {
@@ -33,9 +30,7 @@ const NamesPlugin: Plugin = (builder) => {
   })
 }
 
-/**
- * Returns times in the Records API's form and addresses with their checksum. Accepts keys in any letter case.
- */
+/** Returns times as the Records API, and addresses with their checksum. Accepts keys in any letter case. */
 const ValuesPlugin: Plugin = (builder) => {
   builder.hook('build', (build) => {
     const { pg2GqlMapper, pgSql } = typedBuild(build)
@@ -138,10 +133,6 @@ export async function buildPublishedSchema(pool: Pool, groups: GroupQueries = {}
   })
 }
 
-/**
- * Rows of a field of this schema: the size of the page for a connection, that of the largest page for groups,
- * undefined for a single record.
- */
 export const publishedRows: RowsOf = (field, args, parent) => {
   // Groups may read all records, so they count as the largest page.
   if (field.name.endsWith('Groups')) return PAGE_LIMITS.rows

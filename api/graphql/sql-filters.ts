@@ -109,10 +109,7 @@ function isNamed(sql: Sql, operands: unknown, is: (name: string) => SQL): SQL {
   return sql.fragment`(${sql.join(both, ' and ')})`
 }
 
-/**
- * Limits the filter plugin's operators, and checks every value before that plugin converts it to SQL. Must be
- * loaded after it.
- */
+/** Limits the filter plugin's operators, and checks values before it converts them. Must follow it. */
 export const FiltersPlugin: Plugin = (builder) => {
   builder.hook(
     'build',
@@ -194,10 +191,7 @@ function valuesOf(field: string, operators: unknown): unknown {
 /** Pattern of the id of a row: the slug of its chain, then a UID, or the numbers of a block and a log. */
 export const ROW_ID = /^[a-z0-9-]{1,40}-[0-9a-fx-]{1,80}$/i
 
-/**
- * One value in the stored form: hex and slugs in lower case, times as Postgres reads them. Throws a
- * QueryError that begins with `where`.
- */
+/** Value in the stored form. Throws a QueryError that begins with `where`. */
 export function storedValue(field: string, value: unknown, where: string): unknown {
   if (typeof value !== 'string') return value
   const wanted = (what: string) => new QueryError(`${where}: expected ${what}`)
@@ -241,9 +235,8 @@ export function storedValue(field: string, value: unknown, where: string): unkno
 }
 
 /**
- * Instant of an ISO 8601 date or time, UTC by default, in the form that Postgres reads; undefined for
- * anything else. Rows store whole milliseconds. A time between two of them becomes the middle, so that every
- * operator compares it correctly.
+ * Instant of an ISO 8601 date or time, UTC by default, as Postgres reads it; undefined for anything else. A
+ * time between two milliseconds, which no row has, becomes their middle, so that every operator is correct.
  */
 export function instantOf(text: string): string | undefined {
   const instant = millisecondsOf(text.trim())

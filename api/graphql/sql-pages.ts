@@ -89,10 +89,7 @@ export const PageInfoPlugin: Plugin = (builder) => {
   )
 }
 
-/**
- * Arguments first, last, offset, after and before with their limits. Reads one row more than requested, which
- * shows whether another page follows.
- */
+/** Arguments of pages. Reads one row more than requested, which shows whether another page follows. */
 export const PageArgumentsPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field:args', (args, build, context) => {
     const { scope, addArgDataGenerator } = typedContext(context)
@@ -146,7 +143,7 @@ export const PageArgumentsPlugin: Plugin = (builder) => {
   })
 }
 
-/** Pages of connections: cuts the rows to the requested page. */
+/** Cuts the rows of a connection to the requested page. */
 export const PagesPlugin: Plugin = (builder) => {
   builder.hook('GraphQLObjectType:fields:field', (field, build, context) => {
     const { scope } = typedContext(context)
@@ -278,9 +275,7 @@ export const TotalCountPlugin: Plugin = (builder) => {
   })
 }
 
-/**
- * Reads the time and the ID from a cursor of PostGraphile. Throws a QueryError for a cursor of another order.
- */
+/** Reads the position in PostGraphile's cursor. Throws a QueryError for one of another order. */
 function readCursor(cursor: string, order: string, argument: string): [time: string, id: string] {
   const wrong = () =>
     new QueryError(

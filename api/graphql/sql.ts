@@ -8,7 +8,7 @@ import { cancelStatement, DatabaseServers, type DatabaseError, isOutage, isTimeo
 export const PUBLISHED_SCHEMA = 'published'
 const READER_ROLE = 'published_reader'
 
-/** Connections of one process, and therefore the number of concurrent statements. */
+/** Connections of one process. */
 const READS_AT_ONCE = 4
 /** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 3_000
@@ -37,8 +37,7 @@ export type Reader = { readonly role: string | undefined; readonly warning?: str
 
 /**
  * Reads the published views. Each request runs in a read-only transaction under the role `published_reader`,
- * one statement after another. The database cancels each statement after 3 seconds, and all of them together
- * after 5.
+ * one statement after another.
  */
 export class PublishedViews {
   private readonly servers: DatabaseServers
@@ -136,10 +135,9 @@ export class PublishedViews {
   }
 
   /**
-   * Runs work in a read-only transaction. Cancels the current statement when the signal is aborted. Starts no
-   * statement after that, after the time is used up, or after a statement has failed. Throws a QueryError for
-   * statements that take too long or return too much, and an UnavailableError if the database does not
-   * respond.
+   * Runs work in a read-only transaction. Starts no statement after the signal is aborted, which also cancels
+   * the current one, after the time is used up, or after a failure. Throws a QueryError for statements that
+   * take too long or return too much, and an UnavailableError if the database does not respond.
    */
   async read<T>(signal: AbortSignal, work: (runner: StatementRunner) => Promise<T>): Promise<T> {
     const client = await this.servers

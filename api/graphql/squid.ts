@@ -135,7 +135,7 @@ function mapError(error: GraphQLError): GraphQLError {
   return isOutage(cause) ? because(unavailable(cause)) : error
 }
 
-/** Rows of a list (`limit`) or of a connection (`first`), within the same limits as in raw GraphQL. */
+/** Rows of a list (`limit`) or of a connection (`first`). */
 const squidRows: RowsOf = (field, args) => {
   const names = field.args.map(({ name }) => name)
   const rows = names.includes('limit') ? 'limit' : names.includes('first') ? 'first' : undefined
