@@ -55,9 +55,7 @@ function withParameters(href: string, parameters: GivenQuery): string {
   return query.length ? `${href}${href.includes('?') ? '&' : '?'}${query.join('&')}` : href
 }
 
-/**
- * Links of a document to itself and its other format. The JSON address has `f` only if the request had it.
- */
+/** Links of a document to itself and its other format. The JSON address has `f` if the request had it. */
 export function selfLinks(
   href: string,
   type: string,
@@ -75,10 +73,7 @@ export function selfLinks(
   return format === 'json' ? [json, { ...html, rel: 'alternate' }] : [html, { ...json, rel: 'alternate' }]
 }
 
-/**
- * Links of a page of features: to itself, its neighbours, and its collection.
- * @param cursor cursor of the next page
- */
+/** Links of a page of features. @param cursor cursor of the next page */
 export function itemsLinks(
   at: OgcAddresses,
   format: Format,
@@ -130,10 +125,9 @@ export function landing(at: OgcAddresses, title: string, links: readonly Link[],
 }
 
 /**
- * Requirements classes of OGC API - Features and CQL2 that are implemented, each completely.
- * (basic-spatial-functions-plus is not among them: its literals include polygons along 180 degrees of a
- * meridian, which have no certain geodesic. Of OGC 23-058r2 the class of queryables is not among them: QGIS
- * reads the geometry's $ref, which it forbids.)
+ * Requirements classes that are implemented completely. basic-spatial-functions-plus is not: its literals
+ * include polygons along 180 degrees of a meridian, which have no certain geodesic. The class of queryables
+ * of OGC 23-058r2 is not: it forbids the geometry's $ref, which QGIS reads.
  */
 export const CONFORMANCE = [
   ...['core', 'oas30', 'html', 'geojson'].map((name) => `ogcapi-features-1/1.0/conf/${name}`),

@@ -5,16 +5,12 @@ import { COLLECTION, type Profile } from './parameters'
 
 /** Features and Geometries JSON (OGC 21-045r1): GeoJSON with the time and the type of the features. */
 
-/** Requirements classes of the documents. */
 export const JSON_FG_CONFORMANCE = ['core', 'types-schemas'].map(
   (name) => `http://www.opengis.net/spec/json-fg-1/1.0/conf/${name}`,
 )
 const BEGINNING = '{"type":"Feature",'
 
-/**
- * Writes a feature in a profile. Its time is that of the attestation's block, by which `datetime` selects.
- * `place` is null, because GeoJSON has all of its geometry.
- */
+/** Writes a feature in a profile. `datetime` selects by its time. Its `geometry` has all of its place. */
 export function profileText(row: RecordResult, profile: Profile): string {
   const text = featureText(row)
   if (profile === 'rfc7946') return text

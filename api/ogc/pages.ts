@@ -10,7 +10,6 @@ import { definitions, list, type Page, page, type Trail } from '../http/pages'
  * (/req/html/content).
  */
 
-/** Page of a document: its content and its links. */
 export function documentPage(
   title: string,
   trail: Trail,
@@ -86,7 +85,6 @@ ${trusted(svg)}<div class="pages">${paging}</div>${joined(details, '\n')}<div cl
   )
 }
 
-/** Page of one feature. */
 export function itemPage(feature: Feature & { links: readonly Link[] }, trail: Trail): Page {
   const self = feature.links.find(({ rel }) => rel === 'self')!.href
   return page(
@@ -96,7 +94,6 @@ export function itemPage(feature: Feature & { links: readonly Link[] }, trail: T
   )
 }
 
-/** Shows a document as JSON, after a note. */
 export function jsonBody(document: object, note?: string): Html {
   return html`${note !== undefined && html`<p>${note}</p>`}<pre>${JSON.stringify(document, null, 2)}</pre>`
 }

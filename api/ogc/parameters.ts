@@ -40,12 +40,10 @@ import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store'
  * documentation and its reader.
  */
 
-/** ID of the tile matrix set. */
 export const MATRIX_SET = 'WebMercatorQuad'
-/** ID of the collection. */
 export const COLLECTION = 'location-records'
 
-/** Profiles of GeoJSON: without additions, and JSON-FG. */
+/** GeoJSON without additions, and JSON-FG. */
 export const PROFILES = ['rfc7946', 'jsonfg'] as const
 export type Profile = (typeof PROFILES)[number]
 
@@ -68,9 +66,7 @@ function readProfile(text: string, name: string): Profile {
   return profile
 }
 
-/**
- * Reads four numbers, or six with heights. Records are on the ellipsoid, so any height range includes them.
- */
+/** Records are on the ellipsoid, so any range of heights includes them. */
 function readBox(text: string): Bbox {
   const numbers = numbersOf(text)
   if (numbers.length !== 4 && numbers.length !== 6)
@@ -88,12 +84,12 @@ function readBox(text: string): Bbox {
   return bboxOf([west, south, east, north])
 }
 
-/** Reads the order. A plus sign may arrive as a space, or be left out. */
+/** A plus sign may arrive as a space, or be left out. */
 function readSortby(text: string, name: string): TimeSort {
   return readTimeSort(text.replace(/^[+ ]/, ''), name)
 }
 
-/** Reads a boolean. GDAL writes 1 and 0. */
+/** GDAL writes 1 and 0. */
 function readBoolean(text: string, name: string): boolean {
   if (!/^(true|false|1|0)$/i.test(text)) throw invalid(name, 'Expected true or false')
   return /^(true|1)$/i.test(text)
@@ -106,7 +102,6 @@ function readUid(text: string, name: string): string {
   return uid
 }
 
-/** The start of the year 0, in Unix milliseconds. */
 const YEAR_0 = startOfDay(0, 1, 1)!
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
@@ -114,9 +109,8 @@ const DATETIME_HELP =
   'Expected an RFC 3339 time such as 2026-01-31T12:00:00Z, a date, or an interval: 2026-01-01T00:00:00Z/2026-01-31T12:00:00Z, ../2026-01-31T12:00:00Z, 2026-01-01T00:00:00Z/.., 2026-01-01T00:00:00Z/P1M'
 
 /**
- * Reads a time or an interval that includes both of its ends (OGC 17-069r4, 7.15.4). As extensions, a date
- * covers its whole day in UTC, and one end may be an ISO 8601 duration, which the OGC's test suite sends. The
- * bounds of the filter are exclusive whole milliseconds.
+ * Reads a time or a closed interval (OGC 17-069r4, 7.15.4) into exclusive bounds in milliseconds. As
+ * extensions, a date covers its day in UTC, and one end may be a duration, which the OGC's test suite sends.
  */
 function readDatetime(text: string): { after?: Date; before?: Date } {
   const ends = text.split('/')
@@ -138,10 +132,7 @@ function readDatetime(text: string): { after?: Date; before?: Date } {
   }
 }
 
-/**
- * Returns the first and the last millisecond of a time, or of the whole day for a date. A time between two
- * milliseconds contains none: `from` is after `to`.
- */
+/** First and last millisecond of a time or a day; between two milliseconds, `from` is after `to`. */
 function parseTime(text: string): { from: number; to: number } {
   // GDAL writes midnight as a date followed by T.
   const [, date, time, minutes = '00:00', seconds = '00', fraction = '', offset = 'Z'] =
@@ -181,7 +172,6 @@ const collectionId = parameter({ type: 'string' }, (text) => {
   return text
 })
 
-/** Query of every document except the items. */
 export const DOCUMENT_QUERY = queryOf(FORMAT)
 export const COLLECTION_PATH = pathOf({
   collectionId,
@@ -341,7 +331,7 @@ export function profileOf({ profile = 'rfc7946' }: { profile?: Profile }, format
   return format === 'json' ? profile : 'rfc7946'
 }
 
-/** Splits a feature's ID, which is `<chain>-<uid>`; undefined if the text cannot be one. */
+/** Splits the ID of a feature; undefined if the text cannot be one. */
 export function parseFeatureId(text: string): { chain: string; uid: string } | undefined {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(text) ?? []
   return CHAINS.some(({ slug }) => slug === chain) ? { chain: chain!, uid: uid!.toLowerCase() } : undefined

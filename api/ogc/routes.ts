@@ -76,11 +76,7 @@ interface OgcParts {
   deploymentName: string
 }
 
-/**
- * Registers OGC API - Features at /ogc, which serves the records to GIS software: Part 1: Core (OGC 17-069r4)
- * with GeoJSON, HTML and OpenAPI 3.0, and Part 3: Filtering (OGC 19-079r2) with CQL2. It has its own OpenAPI
- * document, and the service's document leaves it out.
- */
+/** Registers /ogc. It has its own OpenAPI document, and the service's document leaves it out. */
 export async function ogcRoutes(app: FastifyInstance, parts: OgcParts): Promise<void> {
   const { freshness, publicBaseUrl, deploymentName } = parts
   readingScope(app, publicBaseUrl)
@@ -172,9 +168,7 @@ function tilesRoutes(scope: OgcScope, publicBaseUrl: string, at: OgcAddresses, {
 }
 
 function collectionRoutes(scope: OgcScope, store: Store, at: OgcAddresses, { home, trail }: Above): void {
-  /**
-   * Times of the first and the last record, cached by ETag: clients cache the document under the same ETag.
-   */
+  /** By ETag: clients cache the document under the same ETag. */
   const extents = new Cache<ReturnType<Store['readExtent']>>('extents')
   const extentOf = (etag: string) => extents.of(etag, () => store.readExtent())
 
@@ -211,9 +205,7 @@ function itemsRoute(
   at: OgcAddresses,
   trail: Trail,
 ): void {
-  /**
-   * Counts, cached by ETag and filters, so that a client that reads page after page has them counted once.
-   */
+  /** By ETag and filters, so that a client that reads page after page has them counted once. */
   const counts = new Cache<ReturnType<Search['cheapCount']>>('counts')
   const countOf = (etag: string, { limit: _, from: __, sort: ___, ...filters }: SearchQuery, work: Work) => {
     const key = `${etag} ${JSON.stringify(filters)}`

@@ -42,7 +42,6 @@ function asOpenApi30(schema: Schema): Schema {
 }
 
 const LINKS = array(ref('Link'))
-/** Members of a document's root with `profile=jsonfg`. */
 const JSON_FG: Record<string, Schema> = {
   conformsTo: array(text('With `profile=jsonfg`: URI of a requirements class of JSON-FG.')),
   featureType: text('With `profile=jsonfg`: type of the features.', { enum: [COLLECTION] }),
@@ -151,12 +150,12 @@ export const SCHEMAS: Record<string, Schema> = {
   Exception: asOpenApi30(SHARED_COMPONENTS.RecordsError!),
 }
 
-/** Removes null from the schema of a property, because a property that is null counts as missing. */
+/** A property that is null counts as missing. */
 function withoutNull({ type, ...schema }: Schema): Schema {
   return { type: Array.isArray(type) ? (type as string[])[0] : type, ...schema }
 }
 
-/** JSON Schema of a feature as GeoJSON, from which GDAL reads the types of fields. */
+/** Schema of a feature as GeoJSON, from which GDAL reads the types of fields. */
 export function featureSchema(id: string): Schema {
   return {
     $schema: SCHEMA_DIALECT,
@@ -195,7 +194,7 @@ const OTHER_QUERYABLES: Readonly<Record<string, Schema>> = {
 
 const titleOf = (name: string) => name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
 
-/** JSON Schema of an object with some properties of a feature, each with a title. */
+/** JSON Schema of some properties of a feature, each with a title. */
 function propertiesSchema(
   id: string,
   names: Iterable<string>,

@@ -47,10 +47,7 @@ export class OgcScope {
   constructor(
     private readonly app: FastifyInstance,
     readonly freshness: Freshness,
-    /**
-     * Hash of the program's version and configuration. It is part of every ETag, because a response depends
-     * on them as well as on the records.
-     */
+    /** Hash of the program's version and configuration, on which responses depend, too. */
     private readonly edition: string,
     private readonly root: string,
   ) {}
@@ -115,7 +112,6 @@ function linksOfParts(document: object): readonly Link[] {
   )
 }
 
-/** Schema of a document's request. Checks the IDs of a collection or a tile matrix set in the path. */
 function documentSchema(path: string) {
   return {
     querystring: DOCUMENT_QUERY,
@@ -129,7 +125,6 @@ function documentSchema(path: string) {
  */
 const MAX_LINK_LENGTH = 1_200
 
-/** Sends a document in the requested format. */
 export function send(reply: FastifyReply, format: Format, { type, links, json, html }: Answer): FastifyReply {
   reply.header('x-content-type-options', 'nosniff').header(
     'link',
