@@ -18,10 +18,7 @@ export const RECORDS_LAYER = 'records'
 export const CLUSTERS_LAYER = 'clusters'
 const WORLD = 2 ** WORLD_BITS
 
-/**
- * Encodes a tile that draws each record: its shape, or a point if the shape is too small to be visible or too
- * large to read.
- */
+/** Draws each record: its shape, or a point if the shape is too small to be visible or too large to read. */
 export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
   let left = TILE_BUDGET
   return encoded(
@@ -50,7 +47,7 @@ export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
   )
 }
 
-/** Features of a drawing. Its small parts are shown only if the tile would otherwise omit the record. */
+/** Small parts are shown only if the tile would otherwise omit the record. */
 function featuresOf({ points, lines, rings, small }: Drawing, properties: Properties): Feature[] {
   const features = [points.length ? [points] : [], lines, rings].flatMap((paths, i): Feature[] =>
     paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : [],
@@ -60,7 +57,7 @@ function featuresOf({ points, lines, rings, small }: Drawing, properties: Proper
   return [{ type: 1, paths: [path], properties: { ...properties, reduced: true } }]
 }
 
-/** Encodes a tile that counts records: one point per cell of its grid, at the mean of their positions. */
+/** Counts records: one point per cell of its grid, at the mean of their positions. */
 export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
   const clusters = new Map<string, TileCell[]>()
   for (const cell of cells) {
@@ -95,10 +92,7 @@ export function countedTile(tile: Tile, cells: readonly TileCell[]): Buffer {
   )
 }
 
-/**
- * Position at which a record is counted, in shares of the world's width, like location_x and location_y
- * (migration Tiles). Undefined beyond the map.
- */
+/** Position like location_x and location_y (migration Tiles), in shares of the world's width. */
 function placeOf({ lon, lat, x, y }: TileRecord): [number, number] | undefined {
   if (lon === null || lat === null)
     return x === null || y === null ? undefined : [(x + 0.5) / WORLD, (y + 0.5) / WORLD]
@@ -123,9 +117,8 @@ function within({ z, x, y }: Tile, wx: number, wy: number): Path {
 }
 
 /**
- * Corrects the writer of texts of pbf 5.1.2, with which vt-pbf encodes: it joins the halves of a surrogate
- * pair with | instead of +, and so writes another character for every second plane of Unicode, such as that
- * of rare Chinese characters.
+ * Corrects pbf 5.1.2, with which vt-pbf encodes: it joins the halves of a surrogate pair with | instead of +,
+ * and so writes another character for every second plane of Unicode, such as that of rare Chinese characters.
  */
 const writer: { writeString: (this: PbfWriter, text: string) => void } = PbfWriter.prototype
 const { writeString } = writer
@@ -134,7 +127,7 @@ writer.writeString = function (text) {
   else writeString.call(this, text)
 }
 
-/** Encodes one layer; an empty buffer if it has no features. */
+/** Encodes one layer; empty if it has no features. */
 function encoded(name: string, features: readonly Feature[]): Buffer {
   if (features.length === 0) return Buffer.alloc(0)
   const layer = {

@@ -16,9 +16,7 @@ export interface Tile {
 export const MAX_ZOOM = 22
 /** Range of a tile's coordinates along each axis, which start with 0 at its north-western corner. */
 export const EXTENT = 4_096
-/**
- * Tile units by which lines and areas extend beyond the tile's edges, so that clients draw no border there.
- */
+/** Tile units by which shapes extend beyond the tile's edges, so that clients draw no border there. */
 export const BUFFER = 64
 /** Degrees of latitude at which the map ends in the north and the south, which makes it a square. */
 export const MAX_LATITUDE = 85.0511287798066
@@ -51,10 +49,7 @@ export function boxOf({ z, x, y }: Tile): Bbox {
   return z === 0 ? [-180, south, 180, north] : [lon(x - margin), south, lon(x + 1 + margin), north]
 }
 
-/**
- * In a grid of 2^bits by 2^bits cells over the world, the range of the columns (rows) that lie in one column
- * (row) of tiles.
- */
+/** Columns (rows) of a grid of 2^bits by 2^bits cells over the world in one column (row) of tiles. */
 export function cellsOf(at: number, z: number, bits: number): [first: number, last: number] {
   const cells = 2 ** (bits - z)
   return [at * cells, (at + 1) * cells - 1]
@@ -66,7 +61,7 @@ export function readZoom(text: string, name: string): number {
   return zoom
 }
 
-/** Checks the tile of a path. Throws a RecordsError if it does not exist. */
+/** Throws a RecordsError for a tile that does not exist. */
 export function tileOf({ z, x, y }: Tile): Tile {
   for (const [name, value] of Object.entries({ x, y }))
     if (value >= 2 ** z) throw invalid(name, `Expected a whole number from 0 to ${2 ** z - 1} at zoom ${z}`)

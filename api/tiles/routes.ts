@@ -14,16 +14,10 @@ import { Tiles } from './tiles'
 import { readingScope } from '../http/parameters'
 
 const decompress = promisify(gunzip)
-/**
- * Limits for tiles made at the same time. Lists use the other connections. A map requests about thirty tiles
- * at a time, and many users may share one address.
- */
+/** Lists use the other connections. A map requests thirty tiles at a time, and users may share an address. */
 const MAKING = { all: 6, each: 3, waiting: 400, waitingEach: 200, waitMs: 20_000 }
 
-/**
- * GET /location-records.json and /location-records/{z}/{x}/{y}.mvt (docs/reference/tiles.md), mounted at
- * /tiles.
- */
+/** Routes below /tiles (docs/reference/tiles.md). */
 export async function tilesRoutes(
   scope: FastifyInstance,
   parts: {

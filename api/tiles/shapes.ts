@@ -30,15 +30,13 @@ export interface Drawing {
 }
 
 /**
- * Remaining work for a tile, in computed geodesic positions of 0.6 microseconds each. Negative if the budget
- * was too small. Work is charged before it is done.
+ * Remaining work, in computed geodesic positions of 0.6 microseconds each; negative if the budget was too
+ * small. Work is charged before it is done.
  */
 export interface Budget {
   work: number
 }
-/**
- * Maximum work for a tile, and for one record in it: 5 milliseconds. An attester chooses the record's shape.
- */
+/** Maximum work for a tile, and for one record in it (5 ms), because an attester chooses its shape. */
 export const TILE_BUDGET = 100_000
 export const RECORD_BUDGET = 8_000
 /** Work of an edge whose geodesic is computed, and of a path of any length. */
@@ -173,9 +171,7 @@ function drawPolygon(
   }
 }
 
-/**
- * Clips the rings and adds the remaining parts. A polygon without an area on the tile's grid becomes a line.
- */
+/** Clips the rings. A polygon without an area on the tile's grid becomes a line. */
 function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget): void {
   if (!isSpent(shell!.length / 2, budget)) return
   const cut = clippedRing(shell!)
@@ -249,7 +245,6 @@ function clippedRing(ring: Path): Path {
   return path
 }
 
-/** Clips a line to the buffered tile. */
 function clippedLines(line: Path): Path[] {
   let pieces = [line]
   for (const axis of [0, 1] as const)

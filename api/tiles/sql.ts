@@ -27,7 +27,6 @@ const CLUSTER_BITS = 4
 const LEVELS = [4, 9, 14]
 const MEMO_CHARACTERS = 100
 
-/** Record as a tile shows it. */
 export interface TileRecord {
   uid: string
   chain: string
@@ -42,10 +41,7 @@ export interface TileRecord {
   /** Position of a point in degrees; null for another shape. */
   lon: number | null
   lat: number | null
-  /**
-   * Position of another shape on the map (location_x and location_y, migration Tiles); y is null beyond the
-   * map.
-   */
+  /** Position of another shape (location_x and location_y, migration Tiles); y is null beyond the map. */
   x: number | null
   y: number | null
   /** GeoJSON; null if the record is drawn as a point. */
@@ -94,24 +90,22 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
   })
 }
 
-/** True if record_cell has the number of a tile's records. */
+/** True if record_cell has the number of the tile's records. */
 export function isTotalled(filter: RecordFilter, { z }: Tile): boolean {
   return isCounted(filter, z)
 }
 
-/** True if record_cell has the counts of a tile's clusters. */
+/** True if record_cell has the counts of the tile's clusters. */
 export function hasClusters(filter: RecordFilter, { z }: Tile): boolean {
   return isCounted(filter, z + CLUSTER_BITS)
 }
 
-/**
- * True if record_cell counts the filter's records by cells of a grid of 2^bits by 2^bits over the world.
- */
+/** True if record_cell counts the filter's records by cells of a grid of 2^bits by 2^bits. */
 function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: number): boolean {
   return bits <= LEVELS.at(-1)! && Object.values(others).every((each) => each === undefined)
 }
 
-/** Level whose cells are the cells of a grid of 2^bits by 2^bits cells over the world, or parts of them. */
+/** Level whose cells are those of a grid of 2^bits by 2^bits, or parts of them. */
 function levelOf(bits: number): number {
   return LEVELS.find((level) => level >= bits)!
 }

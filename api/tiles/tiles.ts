@@ -22,12 +22,9 @@ import {
 import { SharedRead } from '../http/shared'
 
 const compress = promisify(gzip)
-/**
- * Most bytes of a tile are hashes, which do not compress. Level 6 takes four times as long and saves only a
- * few percent.
- */
+/** Most bytes are hashes, which do not compress. Level 6 takes four times as long and saves a few percent. */
 const GZIP_LEVEL = 1
-/** Bytes of a cache entry in addition to the tile's own. */
+/** Bytes of a cache entry without its tile. */
 const ENTRY_BYTES = 600
 
 export interface MadeTile {
@@ -91,8 +88,7 @@ export class Tiles {
         const found = known()
         return found && Promise.resolve(found)
       },
-      // The cache is checked again once the slot is free, because another client with a shorter wait may have
-      // begun to make the tile.
+      // Another client with a shorter wait may have begun to make the tile.
       (late) =>
         enter(async () => {
           const found = known()
@@ -109,8 +105,7 @@ export class Tiles {
     this.making.set(key, making)
     try {
       const made = await making.content
-      // A change that arrived in the meantime has removed the tile, because its data may be older than the
-      // change.
+      // A change in the meantime has removed the tile, because its data may be older than the change.
       if (this.making.get(key) === making) this.kept.set(key, { boxes: making.boxes, content: made })
       return made
     } finally {
@@ -161,13 +156,9 @@ const CHANGES_SHARED_MS = 250
 /** After more changes of a chain than this in one read, all cached tiles are dropped. */
 const MOST_MOVES = 1_000
 
-/** Position up to which a chain's changes were read. */
 type Place = Pick<ChainMoves, 'since' | 'rewrites' | 'last'>
 
-/**
- * Follows the log of changes to invalidate cached data. It reads on demand only, so a process without
- * requests reads nothing.
- */
+/** Follows the log of changes to invalidate cached data. Reads on demand only. */
 export class Changes {
   private readonly places = new Map<string, Place>()
   private readonly reading: SharedRead<void>
