@@ -10,10 +10,7 @@ import { RECORD_FIELDS } from '../../src/location'
 /** Fields of a record, in their order. */
 export const CSV_COLUMNS: readonly string[] = Object.keys(RECORD_FIELDS)
 
-/**
- * Writes rows as CSV. Lists are JSON text, null is an empty cell, numbers are plain.
- * @param columns default: the fields of a record
- */
+/** Lists are JSON text, null is an empty cell. @param columns default: the fields of a record */
 export function csvText(rows: readonly unknown[], header: boolean, columns = CSV_COLUMNS): string {
   return stringify(rows as object[], {
     columns: [...columns],
@@ -25,9 +22,7 @@ export function csvText(rows: readonly unknown[], header: boolean, columns = CSV
   })
 }
 
-/**
- * Characters that start a formula: = + - @ and the minus sign, and their Unicode compatibility forms (NFKC).
- */
+/** Characters that start a formula: = + - @, the minus sign, and their compatibility forms (NFKC). */
 const STARTS = '=⁼₌﹦＝⩵⩶+⁺₊﬩﹢＋\\-﹣－−⁻₋@﹫＠'
 /** Invisible characters that may precede the start of a formula: */
 const UNSEEN = '\\p{C}\\p{Z}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800"'
@@ -45,10 +40,7 @@ const SEPARATORS = '\\t\\n\\v\\f\\r\\x85\\u2028\\u2029;|'
 const NUMBER = `[+-]?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?[ ,\\]}]*(?:[${SEPARATORS}]|[\\]}] *$)`
 
 const AT_START = new RegExp(`^(?:[\\t\\r\\n']|[${UNSEEN}]*[${STARTS}])`, 'u')
-/**
- * The expression examines each character between two separators a fixed number of times, so its time is
- * linear.
- */
+/** Examines each character between two separators a fixed number of times, so its time is linear. */
 const AFTER_SEPARATOR = new RegExp(
   `(?<=[${SEPARATORS}])(?='|(?:(?![${SEPARATORS}])[${UNSEEN}])*(?!${NUMBER})[${STARTS}])`,
   'gu',

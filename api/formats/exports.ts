@@ -9,20 +9,15 @@ import type { ColumnarFormat, TextFormat } from './formats'
 import type { RecordResult } from '../store'
 import type { ColumnarKind } from '../http/accept'
 
-/**
- * Maximum number of concurrent exports, in total and per client. Each holds a page of records in memory, and
- * no connection while its client reads.
- */
+/** Concurrent exports. Each holds a page of records in memory, and no connection while its client reads. */
 const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
- * Maximum number of exports that read from the database at the same time; lists use the other connections.
- * As many further exports may read their first two pages, so that a short export does not wait for the pages
- * of long ones.
+ * Exports that read from the database at the same time; lists use the other connections. As many more may
+ * read their first two pages, so that a short export does not wait for long ones. The queue has no limit,
+ * because an export that lost its slot may still wait for its read.
  */
-const READS_AT_ONCE = 2
-/** An export that lost its slot may still wait for its read, so the queue has no limit. */
-const READS = { all: READS_AT_ONCE, each: 1 }
+const READS = { all: 2, each: 1 }
 const RETRY_AFTER_SECONDS = 5
 /**
  * Minimum pace while others wait, in characters or bytes per millisecond: 6 MB a minute for text. An export

@@ -61,7 +61,7 @@ export function withMark<Row>(format: TextFormat<Row>): TextFormat<Row> {
   return { ...format, head: `\ufeff${format.head}` }
 }
 
-/** Newline-delimited JSON. `linesOf` returns the lines of rows, each with its line break. */
+/** @param linesOf returns the lines of rows, each with its line break */
 export function ndjsonFile<Row>(name: string, linesOf: (rows: readonly Row[]) => string): TextFormat<Row> {
   return {
     type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
@@ -73,7 +73,7 @@ export function ndjsonFile<Row>(name: string, linesOf: (rows: readonly Row[]) =>
   }
 }
 
-/** CSV with these columns. `cellsOf` returns the cells of rows by column name. */
+/** @param cellsOf returns the cells of rows by column name */
 export function csvFile<Row>(
   name: string,
   columns: readonly string[],
@@ -102,7 +102,6 @@ const COLUMNAR_FORMATS: Readonly<Record<ColumnarName, ColumnarFormat>> = {
   },
 }
 
-/** GeoParquet 2. */
 export const GEOPARQUET_2: ColumnarFormat = { ...COLUMNAR_FORMATS.geoparquet, columnar: 'geoparquet2' }
 
 export const RECORD_FORMATS: Readonly<Record<Exclude<FormatName, 'json' | 'html'>, RecordFormat>> = {

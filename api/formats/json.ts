@@ -50,7 +50,7 @@ export function featureText(row: RecordResult): string {
   return `{"type":"Feature","id":"${chain}-${uid}","geometry":${geometry},"properties":${recordText(row)}}`
 }
 
-/** Writes the provenance as members of a JSON object, without braces; undefined if it was not requested. */
+/** Members of a JSON object, without braces; undefined if provenance was not requested. */
 export function provenanceText({
   provenance,
   chain,

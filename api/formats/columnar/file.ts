@@ -34,10 +34,7 @@ const LIMITS: WorkerLimits = {
     'Sorting these records took too long. Choose csv, ndjson or geojson, or set a limit.',
   ),
 }
-/**
- * Limits for files of one page: their few short tasks have workers of their own, so that they do not wait
- * behind the tasks of long files.
- */
+/** Files of one page have workers of their own, so that their short tasks do not wait behind long files. */
 const LIMITS_OF_SMALL: WorkerLimits = { ...LIMITS, niceness: 0, slots: { ...LIMITS.slots, all: 1 } }
 /** A row group ends at whichever limit is reached first. Readers hold a whole row group in memory. */
 const GROUP_RECORDS = 10_000
@@ -47,7 +44,6 @@ const CHUNK_BYTES = 262_144
 const MERGE_BYTES = 16_777_216
 const [LEAST_READ, MOST_READ] = [8_192, 262_144]
 
-/** Creates columnar files. */
 export class ColumnarFiles {
   private readonly workers: Workers
   private readonly workersOfSmall: Workers
@@ -75,7 +71,6 @@ export class ColumnarFiles {
     await Promise.all([this.workers.close(), this.workersOfSmall.close()])
   }
 
-  /** True if another client waits for a slot. */
   get isWaitedFor(): boolean {
     return this.slots.load.waiting > 0
   }

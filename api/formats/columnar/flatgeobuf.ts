@@ -33,15 +33,11 @@ const COLUMN_TYPES: Readonly<Record<RecordField['type'], ColumnType>> = {
   json: ColumnType.Json,
 }
 
-/** Writes features one after the other, each preceded by its size. */
 export class FeatureWriter {
   private readonly builder = new Builder(4_096)
   private scratch = Buffer.allocUnsafe(4_096)
 
-  /**
-   * Writes one feature. The bytes are valid until the next call.
-   * @param record fields as in the record's JSON
-   */
+  /** Writes a feature, preceded by its size, into bytes that are valid until the next call. */
   write(record: Readonly<Record<string, unknown>>, shape: Shape | undefined): Uint8Array {
     const { builder } = this
     builder.clear()
@@ -55,10 +51,7 @@ export class FeatureWriter {
     return builder.asUint8Array()
   }
 
-  /**
-   * Encodes the properties: the number and the value of each field that is not null, texts preceded by their
-   * length.
-   */
+  /** Number and value of each field that is not null, texts preceded by their length. */
   private properties(record: Readonly<Record<string, unknown>>): Uint8Array {
     let at = 0
     const reserve = (bytes: number) => {
@@ -144,7 +137,6 @@ export interface Beginning {
 }
 
 /**
- * Builds the beginning of a file of these features.
  * @param bounds four numbers per feature, in the order of the file
  * @param sizes bytes of each feature, in the same order
  * @param hasZ true if every geometry has heights; if false, readers that rely on the header drop heights
@@ -193,10 +185,7 @@ function headerOf(count: number, [west, south, east, north]: Bounds, hasZ: boole
   return builder.asUint8Array().slice()
 }
 
-/**
- * Builds the packed R-tree, root first. A node is the bounding box of up to NODE_SIZE nodes of the level
- * below it.
- */
+/** Packed R-tree, root first. A node is the bounding box of up to NODE_SIZE nodes of the level below it. */
 function indexOf(bounds: Float64Array, sizes: Uint32Array): Uint8Array {
   if (sizes.length === 0) return new Uint8Array()
   const levels = [sizes.length]

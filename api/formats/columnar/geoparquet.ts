@@ -65,11 +65,7 @@ export interface RowGroupNote {
 }
 type Chunks = Pick<ParquetWriter, 'row_groups' | 'num_rows' | 'pendingIndexes'>
 
-/**
- * Writes a row group.
- * @param records fields as in the records' JSON
- * @param base byte offset of the row group in the file
- */
+/** @param base byte offset of the row group in the file */
 export function rowGroup(
   records: readonly Readonly<Record<string, unknown>>[],
   shapes: readonly (Shape | undefined)[],
@@ -119,10 +115,7 @@ export function rowGroup(
 
 const boxOf = (bounds: Bounds) => Object.fromEntries(BOUNDS.map((name, i) => [name, bounds[i]]))
 
-/**
- * Sets the native statistics of a row group. The library's own cover vertices only, and not the edges between
- * them.
- */
+/** The library's own statistics cover vertices only, and not the edges between them. */
 function setNativeBounds(groups: Chunks['row_groups'], [xmin, ymin, xmax, ymax]: Bounds): void {
   for (const { columns } of groups)
     for (const { meta_data: column } of columns)
@@ -138,10 +131,7 @@ function columnValue(value: unknown, type: RecordField['type']): unknown {
   return type === 'time' ? new Date(value as string) : value
 }
 
-/**
- * Writes the footer of a file of these row groups.
- * @param base byte offset of the footer in the file
- */
+/** @param base byte offset of the footer in the file */
 export function footerOf(
   notes: readonly RowGroupNote[],
   base: number,

@@ -3,10 +3,7 @@ import { reachOf, readGeometry } from '../../../src/geodesy'
 
 /** Geometry of a record as the columnar formats need it. */
 export interface Shape {
-  /**
-   * Either all positions have a height, or none has. If only some positions have a height, the others get
-   * NaN.
-   */
+  /** Either all positions have a height, or none has. Those that lack it get NaN. */
   geometry: Geometry
   hasZ: boolean
   bounds: Bounds
@@ -62,10 +59,7 @@ const CURVE_ORDER = 16
 /** Key of records without a geometry, which sorts them last. */
 export const LAST_KEY = 2 ** 32 - 1
 
-/**
- * Returns the position of the centre of bounds on a Hilbert curve over the world. Neighbours have close
- * numbers.
- */
+/** Position of the centre of bounds on a Hilbert curve over the world. Neighbours have close numbers. */
 export function curveKey([west, south, east, north]: Readonly<Bounds>): number {
   const cell = (degrees: number, range: number) =>
     Math.max(0, Math.min(2 ** CURVE_ORDER - 1, Math.floor((degrees / range + 0.5) * 2 ** CURVE_ORDER)))
