@@ -21,14 +21,11 @@ export const MAX_CANDIDATES = 20_000
 /** Candidates that a search by place reads from the database first, and at most at once. */
 const CANDIDATES_FIRST = 500
 const CANDIDATES_AT_ONCE = 4_000
-/**
- * Estimated milliseconds per record, used by the hourly limit until the real time is known: one LIKE of a
- * short memo in the database, and one exact comparison of a small shape with a place in a worker.
- */
+/** Estimates per record until the real time is known: a LIKE of a short memo, and a small shape measured. */
 const LIKE_MS = 0.00005
 const MEASURE_MS = 0.02
 
-/** Reads and measures candidates, and charges the work to one request. */
+/** Charges the work to one request. */
 export class Candidates {
   constructor(
     private readonly store: Store,
@@ -66,9 +63,8 @@ export class Candidates {
   }
 
   /**
-   * Replaces each place in the condition by the IDs of the records that meet it, among the records that pass
-   * the filter.
-   * @throws RecordsError if too many records would have to be measured
+   * Replaces each place in the condition by the IDs of the records that meet it, among those that pass the
+   * filter. Throws a RecordsError if too many would have to be measured.
    */
   async decide(condition: Condition<Place>, filter: RecordFilter): Promise<Condition<DecidedPlace>> {
     await this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
@@ -91,10 +87,7 @@ export class Candidates {
     return decide(condition)
   }
 
-  /**
-   * Yields the geometries of all candidates, in parts.
-   * @throws RecordsError if there are too many to measure
-   */
+  /** Yields the geometries of all candidates. Throws a RecordsError if there are too many to measure. */
   async *places(filter: RecordFilter): AsyncGenerator<PlacedRecord[]> {
     let [after, looked] = ['', 0]
     yield* inTasks(async (size) => {
@@ -106,7 +99,7 @@ export class Candidates {
     })
   }
 
-  /** Yields the records that pass a filter, in order. Each part is one task of the sieve. */
+  /** Yields the records that pass a filter, in order. */
   private async *read(query: Omit<RecordQuery, 'limit'>): AsyncGenerator<RecordResult[]> {
     let { from } = query
     yield* inTasks(async (size) => {
@@ -120,8 +113,8 @@ export class Candidates {
 }
 
 /**
- * Reads rows in chunks of growing size, and yields them in parts, each one task of the sieve. Anyone may attest
- * large geometries, so a task is limited by characters and not by records.
+ * Reads rows in chunks of growing size, and yields them in parts, each one task of the sieve. Anyone may
+ * attest large geometries, so a task is limited by characters and not by records.
  */
 async function* inTasks<Row extends { geometry: string | null }>(
   read: (size: number) => Promise<{ rows: readonly Row[]; isLast: boolean }>,
@@ -164,10 +157,8 @@ function isPlaceless(condition: Condition<Place>): condition is Condition<never>
 }
 
 /**
- * Estimates the milliseconds that a filter needs of the database and the workers. Parts that no index answers
- * are charged as if they scanned all records.
- * @param records number of records in the table
- * @param measured maximum number of them that are measured
+ * Estimates the milliseconds of a filter. Parts that no index answers are charged as scans of all records.
+ * @param measured maximum number of records that are measured
  */
 export function costOf(condition: Condition<unknown>, records: number, measured: number): number {
   const parts = partsOf(condition)
@@ -179,7 +170,7 @@ export function costOf(condition: Condition<unknown>, records: number, measured:
   )
 }
 
-/** Returns the conditions at the leaves of a tree of `all` and `any`. */
+/** Leaves of a tree of `all` and `any`. */
 function partsOf(condition: Condition<unknown>): Condition<unknown>[] {
   if ('all' in condition) return condition.all.flatMap(partsOf)
   if ('any' in condition) return condition.any.flatMap(partsOf)

@@ -19,10 +19,7 @@ import type { Bbox, Condition } from '../store'
 
 /** Maximum number of geometries in one filter: the serving thread prepares each. A BBOX costs nothing. */
 const MAX_PLACES = 8
-/**
- * Maximum number of names in `attributes.<name>.<name>`. Attributes are not nested as deeply
- * (src/strict-json.ts).
- */
+/** Names in `attributes.<name>.<name>`. Attributes are not nested as deeply (src/strict-json.ts). */
 const MAX_NAMES = 100
 
 /** Conditions of a filter: a box and a place that every record must meet, and the rest. */
@@ -36,10 +33,9 @@ export const FILTER_LANGUAGES = ['cql2-text', 'cql2-json'] as const
 export type FilterLanguage = (typeof FILTER_LANGUAGES)[number]
 
 /**
- * Reads the conditions of a filter. A box and a place that the filter requires are separated from the rest,
- * because a search by them is faster and can continue beyond its first records.
+ * Reads the conditions of a filter. Separates a box and a place that it requires from the rest, because a
+ * search by them is faster and can continue beyond its first records. Throws a RecordsError.
  * @param given true for each of box and place that another parameter sets already
- * @throws RecordsError if the filter is invalid
  */
 export function filterChoice(
   text: string,
@@ -63,10 +59,7 @@ export function filterChoice(
   }
 }
 
-/**
- * Reads the condition of a filter.
- * @throws RecordsError that names the parameter `filter`
- */
+/** Throws a RecordsError that names the parameter `filter`. */
 export function conditionIn(text: string, language?: FilterLanguage): Condition<Place> {
   if (!language && text.trimStart().startsWith('{'))
     throw invalid('filter', 'The filter is CQL2 JSON. Add filter-lang=cql2-json')
@@ -81,7 +74,7 @@ export function conditionIn(text: string, language?: FilterLanguage): Condition<
 class Compiler {
   private places = 0
 
-  /** Returns the condition for the records for which the expression is true or, with `not`, false. */
+  /** Condition for the records for which the expression is true or, with `not`, false. */
   condition(expression: Expression, not: boolean): Condition<Place> {
     const { at } = expression
     if ('property' in expression && expression.op !== 'between') {
@@ -148,19 +141,13 @@ function all(parts: readonly Condition<Place>[]): Condition<Place> {
   return { all: parts.flatMap((part) => ('all' in part ? part.all : [part])) }
 }
 
-/**
- * Returns the names in `attributes.<name>`, `attributes.<name>.<name>` and so on; undefined for other
- * properties.
- */
+/** Names in `attributes.<name>`, `attributes.<name>.<name>` and so on; undefined for other properties. */
 function attributeIn(property: string): string[] | undefined {
   const [first, ...names] = property.split('.')
   return first === 'attributes' && names.length > 0 && !names.includes('') ? names : undefined
 }
 
-/**
- * Builds a condition on an attribute. A number also matches an integer stored as text, which is how
- * attributes store integers of more than 48 bits.
- */
+/** A number also matches an integer stored as text, as attributes store integers of more than 48 bits. */
 function attributeCondition(
   attribute: readonly string[],
   expression: Exclude<Expression, { op: 'and' | 'or' | 'not' | 'literal' | 'between' }>,
@@ -259,10 +246,7 @@ function comparison(
 
 const asIs = (name: string): string => name
 
-/**
- * Column of a condition. CASEI does not change columns in lower case, which are always compared without
- * regard to letter case.
- */
+/** CASEI does not change columns in lower case, which ignore letter case anyway. */
 function columnOf(
   column: string,
   type: Queryable['type'],
@@ -294,9 +278,7 @@ function isOrdered(difference: number, compare: Comparison): boolean {
   return compare === '<>' || compare.startsWith(difference < 0 ? '<' : '>')
 }
 
-/**
- * Span in milliseconds: `from` is the first instant of the given time, `next` is the first instant after it.
- */
+/** Milliseconds: the first instant of a given time, and the first one after it. */
 interface Span {
   from: number
   next: number
@@ -332,10 +314,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[Zz]|[-+]\d\d:\d\d)$/
 const TIME_HELP = "expected TIMESTAMP('2026-01-31T12:00:00Z') or DATE('2026-01-31')"
 
-/**
- * Reads a date or a time. A text may be either, because the OGC's test suite and GDAL write them so. GDAL
- * writes midnight as a date followed by T.
- */
+/** A text may be a date or a time: so write the OGC's test suite and GDAL, which writes midnight as a date and T. */
 function timeOf(at: string, property: string, value: Scalar): Span {
   if (typeof value !== 'string' && typeof value !== 'object')
     throw new Cql2Error(at, `${property} is a time: ${TIME_HELP}`)
@@ -354,7 +333,7 @@ function numberOf(at: string, property: string, value: Scalar): number {
   throw new Cql2Error(at, `${property} is a number: expected a value such as 13.4`)
 }
 
-/** Reads a boolean. GDAL writes 1 and 0. */
+/** GDAL writes 1 and 0. */
 function booleanOf(at: string, property: string, value: Scalar): boolean {
   if (typeof value === 'boolean') return value
   if (value === 1 || value === 0) return value === 1

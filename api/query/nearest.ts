@@ -18,16 +18,13 @@ const FEW = 4_000
  */
 const CROWDED = 8
 const FAR = 1_000_000
-/**
- * No radius is tried between one that holds too few records and a crowded one at most this many times as
- * large.
- */
+/** No radius is tried between one with too few records and a crowded one at most this many times as large. */
 const CLOSE = 1.1
 /** Metres. Half the circumference of the earth is 20,003,931.5 m, so no place is farther. */
 const FARTHEST = 20_004_000
-/** Maximum number of records read in the order on the plane. */
+/** Records read in the order on the plane. */
 const MOST_SAMPLED = 1_000
-/** Maximum number of records that one statement looks for. */
+/** Records that one statement looks for. */
 const MOST_AT_ONCE = 200
 /** Degrees of longitude beyond which records across the antimeridian may be nearest. */
 const MERIDIAN = 120
@@ -37,18 +34,14 @@ export interface NearestQuery {
   filter: RecordFilter
   /** A position, and the maximum distance of records from it in metres. */
   place: Place
-  /** Maximum number of records to return. */
   limit: number
-  /** Position in the list after which records are returned; its `at` is in centimetres. */
+  /** Position after which records are returned; its `at` is in centimetres. */
   from?: Position
 }
 
 /** Reads that a search for the nearest records needs. */
 export interface NearestReads {
-  /**
-   * Returns all records around a position, at least `limit` of them; undefined if one statement cannot find
-   * them.
-   */
+  /** Returns all records around a position, at least `limit`; undefined if one statement cannot find them. */
   near: (at: readonly [number, number], limit: number) => Promise<NearRecords | undefined>
   /** Counts candidates, up to a cap. */
   count: (filter: RecordFilter, cap: number) => Promise<number>
@@ -109,7 +102,7 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
   }
 }
 
-/** Returns the nearest records if one statement suffices; otherwise undefined. */
+/** Undefined if one statement does not suffice. */
 async function atOnce(
   { place, limit }: NearestQuery,
   { near, measure }: NearestReads,
@@ -139,10 +132,7 @@ function eachOnce(reads: NearestReads): NearestReads {
   }
 }
 
-/**
- * Estimates a radius in metres that holds `wanted` records, which can exceed that of the place. Returns
- * undefined if no sampled record can be measured.
- */
+/** Radius that probably holds `wanted` records, perhaps beyond the place's; undefined without a sample. */
 async function enoughMeters(
   { filter, place }: NearestQuery,
   { sample, measure }: NearestReads,

@@ -160,7 +160,6 @@ function readPlace(text: string, name: string): Place {
 
 // --- Parameters ---
 
-/** Optional additions to a record's fields. */
 export const INCLUDE = choiceParameter(
   ['provenance'],
   `Additional parts of each record. provenance: ${Object.keys(PROVENANCE_FIELDS).join(', ')}.`,
@@ -281,10 +280,7 @@ export const RECORD_PATH = pathOf({
 
 export type RecordChoice = Partial<ReturnType<typeof choiceOf>>
 
-/**
- * Combines the filters into the records that they choose.
- * @throws RecordsError if two of them exclude each other
- */
+/** Throws a RecordsError if two filters exclude each other. */
 export function choiceOf({
   location_type: locationType,
   fromTimestamp: after,
@@ -328,10 +324,7 @@ export function checkBom(bom: boolean | undefined, format: string): void {
   if (bom && format !== 'csv') throw invalid('bom', 'Available with format=csv only')
 }
 
-/**
- * Returns 12 characters that identify a list by its filters and its order, so that a cursor of one list does
- * not fit another.
- */
+/** Identifies a list by its filters and its order, so that a cursor of one list does not fit another. */
 export function choiceTag(choice: RecordChoice, sort: Sort): string {
   const { chain, prover, subject, schema, locationType, memo, attributes } = choice
   const { revoked, after, before, bbox, place, condition } = choice

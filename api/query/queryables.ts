@@ -20,13 +20,10 @@ const TYPES: Partial<Record<RecordField['type'], Queryable['type']>> = {
   ...{ text: 'text', address: 'lower', time: 'time' },
   ...{ number: 'number', boolean: 'boolean' },
 }
-/**
- * The attested text is excluded because it may be a megabyte long. Filters use `geometry` and `location_type`
- * instead.
- */
+/** The attested text may be a megabyte long. Filters use `geometry` and `location_type` instead. */
 const WITHOUT = ['location']
 
-/** Queryables by the name of the property. */
+/** By the name of the property. */
 export const QUERYABLES: ReadonlyMap<string, Queryable> = new Map<string, Queryable>([
   ['id', { type: 'lower', column: 'id' }],
   ...RECORD_FIELD_LIST.flatMap(([name, field]): [string, Queryable][] => {

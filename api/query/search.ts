@@ -18,7 +18,7 @@ import { nearest, type Measured } from './nearest'
 import { Sieve, type Place } from './sieve'
 import { tooManyCandidates, MAX_CANDIDATES, Candidates } from './candidates'
 
-/** Query of a search: filters that the database decides, and a place that candidates are measured against. */
+/** Filters that the database decides, and a place that candidates are measured against. */
 export interface SearchQuery extends Omit<RecordQuery, 'reaching' | 'condition' | 'sort' | 'limit'> {
   place?: Place | undefined
   /** Default: newest first. Order by distance requires a place that is a position. */
@@ -27,28 +27,23 @@ export interface SearchQuery extends Omit<RecordQuery, 'reaching' | 'condition' 
   /** Default: all records. */
   limit?: number | undefined
 }
-/** Search for a page of a list. */
 export type PageQuery = SearchQuery & { limit: number; offset: number; sort: Sort }
 /** Filters that the database can decide, apart from the place. */
 type Decided = Pick<SearchQuery, 'place'> & RecordFilter
 
-/** Maximum number of records measured for one export. */
+/** Records measured for one export. */
 const MAX_EXPORT_CANDIDATES = 200_000
-/**
- * Maximum characters of a page, whatever its limit: a page stays in memory for as long as its client takes to
- * read it.
- */
+/** Characters of a page, whatever its limit: it stays in memory for as long as its client reads it. */
 const PAGE_CHARACTERS = 4_000_000
 /** Rows that a page reads at once, because their size is not known in advance. */
 const PAGE_CHUNK = 200
 /**
- * Rows that an export reads at once; fewer if records are large (one may be a megabyte). This bounds memory,
- * and no transaction stays open while a slow client reads.
+ * Rows that an export reads at once; fewer if records are large (one may be a megabyte), which bounds memory.
+ * No transaction stays open while a slow client reads.
  */
 const EXPORT_CHUNK = 2_000
 const EXPORT_CHUNK_FIRST = 200
 const EXPORT_CHUNK_CHARACTERS = 8_000_000
-/** Maximum of a count. */
 const COUNT_CAP = 10_000
 
 /** Finds records for REST, OGC, tiles and exports. */
@@ -67,10 +62,7 @@ export class RecordSearch {
     await this.sieve.close()
   }
 
-  /**
-   * Creates a search whose cost is charged to the work of a request. Reads nothing until a page, a count or a
-   * filter is requested.
-   */
+  /** Charges the cost to the work. Reads nothing until a page, a count or a filter is requested. */
   search(query: SearchQuery, work: Work = OWN_WORK): Search {
     return new Search(query, this.store.of(work), this.sieve, work)
   }
@@ -94,8 +86,8 @@ export class Search {
   }
 
   /**
-   * Reads one page: `limit` records, or fewer if they are large. `next` is set if more follow.
-   * @throws RecordsError if too many records would have to be measured
+   * Reads `limit` records, or fewer if they are large. Throws a RecordsError if too many would have to be
+   * measured, like all methods.
    */
   async page(): Promise<RecordPage> {
     const { place, ...filter } = await this.decided()
@@ -188,7 +180,6 @@ export class Search {
     })
   }
 
-  /** Reads one part of a search without a place. */
   private async part(
     filter: RecordFilter,
     sort: TimeSort,
@@ -202,8 +193,8 @@ export class Search {
   }
 
   /**
-   * Yields all matching records, at most `limit`, in pages ordered by time. Each page is read on demand, so a
-   * waiting client costs nothing. Records that arrive meanwhile neither repeat nor shift the others.
+   * Yields all matching records, at most `limit`, ordered by time. Reads each page on demand, so a waiting
+   * client costs nothing. Records that arrive meanwhile neither repeat nor shift the others.
    */
   async *pages(): AsyncGenerator<RecordResult[]> {
     const { place, ...filter } = await this.decided()
@@ -269,7 +260,7 @@ export class Search {
     }
   }
 
-  /** Counts matching records. Above COUNT_CAP the count is exact only if the database maintains it. */
+  /** Above COUNT_CAP the count is exact only if the database maintains it. */
   async count(): Promise<{ total: number; exact: boolean }> {
     const { place, ...filter } = await this.decided()
     if (place) {
@@ -295,11 +286,7 @@ export class Search {
     return { total: Math.min(counted, COUNT_CAP), exact: counted <= COUNT_CAP }
   }
 
-  /**
-   * Returns a filter that the database can decide alone. A search with a place becomes its chains and the IDs
-   * of all records that match.
-   * @throws RecordsError if too many records would have to be measured
-   */
+  /** Filter that the database can decide alone. A place becomes its chains and the IDs that match. */
   async filter(): Promise<RecordFilter> {
     const { place, ...filter } = await this.decided()
     if (!place) return filter
@@ -329,7 +316,7 @@ function charactersOf({ text, geometry }: RecordResult): number {
   return text.length + (geometry?.length ?? 0)
 }
 
-/** Number of leading rows that fit into this many characters; at least one if there are rows. */
+/** Number of leading rows that fit; at least one if there are rows. */
 function countWithin(rows: readonly RecordResult[], characters: number): number {
   let left = characters
   const end = rows.findIndex((row) => (left -= charactersOf(row)) < 0)

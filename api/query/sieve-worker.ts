@@ -22,15 +22,10 @@ export interface SieveTask {
 export type Verdict = boolean | null
 
 const prepared = new Cache<PreparedGeometry>('places')
-/** Candidate as prepared; `geometry` is null if it cannot be prepared, or takes too long. */
-interface Candidate {
-  geometry: PreparedGeometry | null
-}
-/**
- * Cache, by text, of candidates that are large or could not be prepared: every search near them needs them
- * again.
- */
-const costly = new Cache<Candidate>('candidates', { sizeOf: (_, text) => 10 * text.length })
+/** By text, candidates that are large or could not be prepared (null), which every search near them needs. */
+const costly = new Cache<{ geometry: PreparedGeometry | null }>('candidates', {
+  sizeOf: (_, text) => 10 * text.length,
+})
 const LARGE_CHARACTERS = 2_000
 /**
  * Limit of the kernel's work to prepare a candidate, and to measure it, in the microseconds that it counts: a
@@ -51,7 +46,7 @@ export function sift({ radiusMeters, ...task }: SieveTask): Verdict[] {
   )
 }
 
-/** Returns distances of the candidates in whole centimetres; null for a geometry that cannot be measured. */
+/** Distances in whole centimetres; null for a geometry that cannot be measured. */
 export function distances(task: SieveTask): (number | null)[] {
   const from = positionOf(task.geometry)
   const found = task.candidates.map((text) => {
@@ -80,8 +75,7 @@ function measured<Answer>(
   measure: (candidate: PreparedGeometry, target: PreparedGeometry) => Answer,
 ): (Answer | null)[] {
   if (candidates.length === 0) return []
-  const target = prepared.get(geometry) ?? prepare(geometry)
-  prepared.set(geometry, target)
+  const target = prepared.of(geometry, () => prepare(geometry))
   return candidates.map((text) => {
     if (text === null) return null
     const candidate = candidateOf(text)

@@ -8,7 +8,7 @@ import {
   type Box,
   type Reading,
 } from '../../src/geodesy'
-import { distances, type SieveTask, type Verdict } from './sieve-worker'
+import { distances, type Verdict } from './sieve-worker'
 import type { RecordResult } from '../store'
 import { Workers, workerErrors, type WorkerLimits } from '../http/workers'
 import type { Work } from '../http/work'
@@ -27,7 +27,6 @@ export interface Place {
   reach: readonly Box[]
 }
 
-/** Candidates split by verdict. */
 export interface Sifted {
   passed: RecordResult[]
   failed: RecordResult[]
@@ -36,8 +35,8 @@ export interface Sifted {
 /** Maximum characters of the geometries of one task. */
 export const TASK_CHARACTERS = 1_000_000
 /**
- * Points and small shapes are measured in this thread within a millisecond or two, because passing them to a
- * worker costs as much. Units: characters of a task, and of one geometry.
+ * Characters of a task, and of one geometry, that are measured in this thread within a millisecond or two:
+ * passing them to a worker costs as much.
  */
 const CHARACTERS_HERE = 20_000
 const SHORT_CHARACTERS = 300
@@ -75,9 +74,8 @@ export function placeOf(geojson: unknown, name: string, radiusMeters?: number): 
 }
 
 /**
- * Returns a hint for the error about a polygon that is a box at least 180 degrees wide, which maps send as
- * their view: its edges take the shorter way around. A box from 179 to -179 crosses the antimeridian and is
- * accepted.
+ * Hint about a polygon that is a box at least 180 degrees wide, which maps send as their view: its edges take
+ * the shorter way around. A box from 179 to -179 crosses the antimeridian and is accepted.
  */
 function wideBoxHint({ layout, chains, lon, lat }: Reading): string {
   const isPolygon = layout.type === 'Polygon' || layout.type === 'MultiPolygon'
@@ -92,10 +90,6 @@ function wideBoxHint({ layout, chains, lon, lat }: Reading): string {
     ? `; the edges of a box of ${east - west} degrees take the shorter way around the world. For ` +
         `such a box use bbox=${[west, south, east, north].join()}`
     : ''
-}
-
-function isLong(geometry: string | null): boolean {
-  return geometry !== null && geometry.length > SHORT_CHARACTERS
 }
 
 /** Measures candidates in worker threads, which start with the first search. */
@@ -119,7 +113,7 @@ export class Sieve {
       ...(radiusMeters !== undefined && { radiusMeters }),
       candidates: candidates.map((each) => each.geometry),
     }
-    const verdicts = await this.run<Verdict>('sift', task, work)
+    const verdicts = await this.workers.run<Verdict[]>('sift', task, work)
     const those = (verdict: Verdict) => candidates.filter((_, i) => verdicts[i] === verdict)
     return { passed: those(true), failed: those(false) }
   }
@@ -135,12 +129,9 @@ export class Sieve {
   ): Promise<(number | null)[]> {
     const task = { geometry, candidates }
     const characters = candidates.reduce((sum, each) => sum + (each?.length ?? 0), 0)
-    return characters <= CHARACTERS_HERE && !candidates.some(isLong)
+    return characters <= CHARACTERS_HERE &&
+      candidates.every((each) => (each?.length ?? 0) <= SHORT_CHARACTERS)
       ? distances(task)
-      : this.run<number | null>('distances', task, work)
-  }
-
-  private run<Answer>(name: 'sift' | 'distances', task: SieveTask, work: Work): Promise<Answer[]> {
-    return this.workers.run(name, task, work)
+      : this.workers.run('distances', task, work)
   }
 }
