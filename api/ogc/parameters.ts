@@ -1,5 +1,4 @@
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
-import { parseUid } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
 import { DAY_MS, LAST_INSTANT, shiftedBy, startOfDay } from '../http/iso-8601'
 import { UID } from '../http/openapi-components'
@@ -21,6 +20,7 @@ import {
   readSchemaUid,
   readTimeSort,
   TIME_SORTS,
+  uidReader,
   type SearchQuery,
 } from '../query'
 import {
@@ -95,13 +95,6 @@ function readBoolean(text: string, name: string): boolean {
   return /^(true|1)$/i.test(text)
 }
 
-/** @returns the UID in lower case */
-function readUid(text: string, name: string): string {
-  const uid = parseUid(text)
-  if (uid === undefined) throw invalid(name, 'Expected a UID: 0x and 64 hex digits')
-  return uid
-}
-
 const YEAR_0 = startOfDay(0, 1, 1)!
 const DATE_TIME =
   /^(\d{4}-\d{2}-\d{2})(T(?:((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d{1,30}))?(Z|[+ -](?:[01]\d|2[0-3]):[0-5]\d))?)?$/i
@@ -163,26 +156,17 @@ const FORMAT = {
     enum: FORMATS,
   }),
 }
-const collectionId = parameter({ type: 'string' }, (text) => {
-  if (text !== COLLECTION)
-    throw new RecordsError(
-      'not-found',
-      `Collection not found: '${text.slice(0, 100)}'. The only one is ${COLLECTION}.`,
-    )
-  return text
-})
+const only = (id: string, what: string) =>
+  parameter({ type: 'string' }, (text) => {
+    if (text === id) return text
+    throw new RecordsError('not-found', `${what} not found: '${text.slice(0, 100)}'. The only one is ${id}.`)
+  })
+const collectionId = only(COLLECTION, 'Collection')
 
 export const DOCUMENT_QUERY = queryOf(FORMAT)
 export const COLLECTION_PATH = pathOf({
   collectionId,
-  tileMatrixSetId: parameter({ type: 'string' }, (text) => {
-    if (text !== MATRIX_SET)
-      throw new RecordsError(
-        'not-found',
-        `Tile matrix set not found: '${text.slice(0, 100)}'. The only one is ${MATRIX_SET}.`,
-      )
-    return text
-  }),
+  tileMatrixSetId: only(MATRIX_SET, 'Tile matrix set'),
 })
 /** The handler reads the ID: a malformed one is a feature that does not exist. */
 export const FEATURE_PATH = pathOf({
@@ -262,7 +246,7 @@ export const ITEMS_QUERY = queryOf({
     },
     readBoolean,
   ),
-  uid: textParameter('Only records with this UID: at most one on each chain.', readUid, {
+  uid: textParameter('Only records with this UID: at most one on each chain.', uidReader('a UID'), {
     ...UID,
   }),
   ...CQL2_FILTER,

@@ -22,13 +22,6 @@ const MAX_PLACES = 8
 /** Names in `attributes.<name>.<name>`. Attributes are not nested as deeply (src/strict-json.ts). */
 const MAX_NAMES = 100
 
-/** Conditions of a filter: a box and a place that every record must meet, and the rest. */
-export interface FilterChoice {
-  bbox?: Bbox
-  place?: Place
-  condition?: Condition<Place>
-}
-
 export const FILTER_LANGUAGES = ['cql2-text', 'cql2-json'] as const
 export type FilterLanguage = (typeof FILTER_LANGUAGES)[number]
 
@@ -41,7 +34,7 @@ export function filterChoice(
   text: string,
   language: FilterLanguage | undefined,
   given: { bbox: boolean; place: boolean },
-): FilterChoice {
+) {
   const condition = conditionIn(text, language)
   const parts = 'all' in condition ? [...condition.all] : [condition]
   const take = <Part>(isPart: (part: Condition<Place>) => Part | undefined) => {

@@ -33,6 +33,7 @@ export {
   type RecordChoice,
   SORTS,
   TIME_SORTS,
+  uidReader,
 } from './parameters'
 export { groupParameters, groupsRequest, SUM } from './groups'
 export { QUERYABLES } from './queryables'

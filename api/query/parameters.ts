@@ -63,12 +63,13 @@ export function readAddress(text: string, name: string): string {
   return address
 }
 
-/** @returns the UID in lower case */
-export function readSchemaUid(text: string, name: string): string {
+/** Reads a UID, and returns it in lower case. */
+export const uidReader = (what: string) => (text: string, name: string) => {
   const uid = parseUid(text)
-  if (uid === undefined) throw invalid(name, 'Expected the UID of a schema: 0x and 64 hex digits')
+  if (uid === undefined) throw invalid(name, `Expected ${what}: 0x and 64 hex digits`)
   return uid
 }
+export const readSchemaUid = uidReader('the UID of a schema')
 
 export function readLocationType(text: string, name: string): string {
   // Postgres rejects NUL and unpaired surrogates. No type name contains another control character.
