@@ -54,9 +54,3 @@ export function guarded(text: string): string {
   const inner = text.replace(AFTER_SEPARATOR, "'")
   return AT_START.test(text) ? `'${inner}` : inner
 }
-
-/** Restores the original text from the result of `guarded`. */
-export function unguarded(text: string): string {
-  return text.replace(APOSTROPHE, '')
-}
-const APOSTROPHE = new RegExp(`(?<=^|[${SEPARATORS}])'`, 'gu')
