@@ -227,49 +227,47 @@ function snapped(path: Path, isRing: boolean): Path {
 /** Clips a ring to the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802). */
 function clippedRing(ring: Path): Path {
   let path = ring
-  for (const axis of [0, 1] as const)
-    for (const [border, sign] of [
-      [LOW, 1],
-      [HIGH, -1],
-    ] as const) {
-      const cut: Path = []
-      for (let i = 0; i < path.length; i += 2) {
-        const j = (i + 2) % path.length
-        const [from, to] = [sign * (path[i + axis]! - border), sign * (path[j + axis]! - border)]
-        if (from >= 0) cut.push(path[i]!, path[i + 1]!)
-        if (from >= 0 === to >= 0) continue
-        cut.push(...crossing(path, i, j, axis, border))
-      }
-      path = cut
+  for (const [axis, border, sign] of BORDERS) {
+    const cut: Path = []
+    for (let i = 0; i < path.length; i += 2) {
+      const j = (i + 2) % path.length
+      const [from, to] = [sign * (path[i + axis]! - border), sign * (path[j + axis]! - border)]
+      if (from >= 0) cut.push(path[i]!, path[i + 1]!)
+      if (from >= 0 !== to >= 0) cut.push(...crossing(path, i, j, axis, border))
     }
+    path = cut
+  }
   return path
 }
+/** Axis, position and side of each border. */
+const BORDERS = [
+  [0, LOW, 1],
+  [0, HIGH, -1],
+  [1, LOW, 1],
+  [1, HIGH, -1],
+] as const
 
 function clippedLines(line: Path): Path[] {
   let pieces = [line]
-  for (const axis of [0, 1] as const)
-    for (const [border, sign] of [
-      [LOW, 1],
-      [HIGH, -1],
-    ] as const)
-      pieces = pieces.flatMap((path) => {
-        const cut: Path[] = []
-        let piece: Path = []
-        for (let i = 0; i < path.length; i += 2) {
-          const j = i + 2
-          const from = sign * (path[i + axis]! - border)
-          if (from >= 0) piece.push(path[i]!, path[i + 1]!)
-          if (j >= path.length) break
-          const to = sign * (path[j + axis]! - border)
-          if (from >= 0 === to >= 0) continue
-          piece.push(...crossing(path, i, j, axis, border))
-          if (to < 0) {
-            cut.push(piece)
-            piece = []
-          }
+  for (const [axis, border, sign] of BORDERS)
+    pieces = pieces.flatMap((path) => {
+      const cut: Path[] = []
+      let piece: Path = []
+      for (let i = 0; i < path.length; i += 2) {
+        const j = i + 2
+        const from = sign * (path[i + axis]! - border)
+        if (from >= 0) piece.push(path[i]!, path[i + 1]!)
+        if (j >= path.length) break
+        const to = sign * (path[j + axis]! - border)
+        if (from >= 0 === to >= 0) continue
+        piece.push(...crossing(path, i, j, axis, border))
+        if (to < 0) {
+          cut.push(piece)
+          piece = []
         }
-        return piece.length ? [...cut, piece] : cut
-      })
+      }
+      return piece.length ? [...cut, piece] : cut
+    })
   return pieces
 }
 
