@@ -121,10 +121,7 @@ export function group({
   ends: Uint32Array
   base: number
   version: GeoParquetVersion
-}): {
-  bytes: Uint8Array
-  note: RowGroupNote
-} {
+}): ReturnType<typeof rowGroup> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const rows = Array.from(
     ends,
