@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Candidates, costOf, MAX_CANDIDATES } from './candidates'
 import { conditionIn } from './filter'
 
-const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter), records, 20_000)
+const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter), records)
 const likes = (count: number) => Array.from({ length: count }, (_, i) => `memo LIKE '%${i}%'`).join(' OR ')
 const place = 'NOT S_INTERSECTS(geometry, POLYGON((0 0, 1 0, 1 1, 0 0)))'
 

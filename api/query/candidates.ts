@@ -67,7 +67,7 @@ export class Candidates {
    * filter. Throws a RecordsError if too many would have to be measured.
    */
   async decide(condition: Condition<Place>, filter: RecordFilter): Promise<Condition<DecidedPlace>> {
-    await this.work.foresee(costOf(condition, await this.store.size(), MAX_CANDIDATES))
+    await this.work.foresee(costOf(condition, await this.store.size()))
     // Records that the rest of the filter excludes need no measuring.
     const others = ('all' in condition ? condition.all : [condition]).filter(isPlaceless)
     const narrow: RecordFilter = others.length > 0 ? { ...filter, condition: { all: others } } : filter
@@ -156,17 +156,14 @@ function isPlaceless(condition: Condition<Place>): condition is Condition<never>
   return !('place' in condition)
 }
 
-/**
- * Estimates the milliseconds of a filter. Parts that no index answers are charged as scans of all records.
- * @param measured maximum number of records that are measured
- */
-export function costOf(condition: Condition<unknown>, records: number, measured: number): number {
+/** Estimates the milliseconds of a filter. Parts without an index are charged as scans of all records. */
+export function costOf(condition: Condition<unknown>, records: number): number {
   const parts = partsOf(condition)
   const scanned = parts.filter((part) => 'like' in part || ('attribute' in part && 'compare' in part)).length
   const places = parts.filter((part) => 'place' in part).length
   return (
     Math.min(STATEMENT_TIMEOUT_MS, scanned * records * LIKE_MS) +
-    places * Math.min(records, measured) * MEASURE_MS
+    places * Math.min(records, MAX_CANDIDATES) * MEASURE_MS
   )
 }
 

@@ -307,7 +307,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[Zz]|[-+]\d\d:\d\d)$/
 const TIME_HELP = "expected TIMESTAMP('2026-01-31T12:00:00Z') or DATE('2026-01-31')"
 
-/** A text may be a date or a time: so write the OGC's test suite and GDAL, which writes midnight as a date and T. */
+/** A text may be either: the OGC's suite and GDAL write both so, and GDAL writes midnight as a date and T. */
 function timeOf(at: string, property: string, value: Scalar): Span {
   if (typeof value !== 'string' && typeof value !== 'object')
     throw new Cql2Error(at, `${property} is a time: ${TIME_HELP}`)

@@ -1,4 +1,5 @@
 import { reachOf, readGeometry, toCentimeters } from '../../src/geodesy'
+import { MAX_CANDIDATES } from './candidates'
 import type { Place } from './sieve'
 import { POLAR, type Bbox, type NearRecords, type PlacedRecord, type RecordFilter } from '../store'
 import type { Position } from '../http/paging'
@@ -63,9 +64,8 @@ export interface Measured {
 /**
  * Returns the records nearest to a position, ordered by distance in whole centimetres and then by ID. Omits
  * records without a geometry that can be measured.
- * @param most maximum number of candidates to measure for one response
  */
-export async function nearest(query: NearestQuery, reads: NearestReads, most: number): Promise<Measured[]> {
+export async function nearest(query: NearestQuery, reads: NearestReads): Promise<Measured[]> {
   const { filter, place, limit, from } = query
   reads = eachOnce(reads)
   const isNarrow =
@@ -76,7 +76,9 @@ export async function nearest(query: NearestQuery, reads: NearestReads, most: nu
     const found = await atOnce(query, reads)
     if (found) return found
   }
-  const before = from ? await reads.count({ ...filter, reaching: circle(place, from.at / 100) }, most) : 0
+  const before = from
+    ? await reads.count({ ...filter, reaching: circle(place, from.at / 100) }, MAX_CANDIDATES)
+    : 0
   const wanted = before + limit
   /** Metres: `low` is certainly too small, `high` probably large enough. */
   const estimated = await enoughMeters(query, reads, wanted)

@@ -127,26 +127,21 @@ export class Search {
     const { limit, offset = 0, from, withGeometry = false, withProvenance = false } = this.paging
     if (!place) throw new Error('A search by distance needs near=lng,lat')
     const near = new Map<string, RecordResult>()
-    const found = await nearest(
-      { filter, place, limit: offset + limit + 1, ...(from && { from }) },
-      {
-        near: async (at, most) => {
-          const found = await this.store.recordsNear(at, most, { withGeometry, withProvenance })
-          for (const { id, record } of found?.records ?? []) if (record) near.set(id, record)
-          return found
-        },
-        count: (filter, cap) => this.store.countRecords(filter, cap),
-        sample: (filter, boxes, most) => this.store.samplePlaces(filter, boxes, most),
-        all: (filter) => this.candidates.places(filter),
-        measure: (records, at) =>
-          this.sieve.distances(
-            records.map(({ geometry }) => geometry),
-            at,
-            this.work,
-          ),
+    const query = { filter, place, limit: offset + limit + 1, ...(from && { from }) }
+    const found = await nearest(query, {
+      near: async (at, most) => {
+        const found = await this.store.recordsNear(at, most, { withGeometry, withProvenance })
+        for (const { id, record } of found?.records ?? []) if (record) near.set(id, record)
+        return found
       },
-      MAX_CANDIDATES,
-    )
+      count: (filter, cap) => this.store.countRecords(filter, cap),
+      sample: (filter, boxes, most) => this.store.samplePlaces(filter, boxes, most),
+      all: (filter) => this.candidates.places(filter),
+      measure: (records, at) => {
+        const geometries = records.map(({ geometry }) => geometry)
+        return this.sieve.distances(geometries, at, this.work)
+      },
+    })
     const page = found.slice(offset, offset + limit)
     const rows: RecordResult[] = []
     for (let i = 0; i < page.length; i += PAGE_CHUNK) {
