@@ -136,7 +136,7 @@ async function expectEveryRecord(zooms: readonly number[], seed: number): Promis
   await insertRecords(database.url, [{ geometry: null }, { geometry: null }], 10_000)
   const api = await start()
   const day = new Date(stored[1_200]!.timestamp).toISOString()
-  for (const query of [
+  const queries = [
     '',
     'chain=celo',
     'revoked=true',
@@ -153,12 +153,13 @@ async function expectEveryRecord(zooms: readonly number[], seed: number): Promis
     'bbox=170,-80,-20,80',
     'near=13.45,52.55&radius=5000',
     `intersects=${encodeURIComponent('POLYGON((13.4 52.5, 13.5 52.5, 13.4 52.6, 13.4 52.5))')}`,
-  ]) {
+  ]
+  for (const [i, query] of queries.entries()) {
     const expected = (await total(api, query)) - (query === '' ? 2 : 0)
     // Filters that records without a geometry never match are left out.
     const nowhere = /bbox|near|intersects/.test(query) || query === '' ? 0 : await nowhereCount(query, day)
     expect(expected, query).toBeGreaterThan(10)
-    for (const z of zooms)
+    for (const z of EFFORT < 2 ? [zooms[i % zooms.length]!] : zooms)
       expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
   }
   if (seed === 1) for (const z of EFFORT < 2 ? [3] : [3, 4]) expect(await countAt(api, z)).toBe(2_400)
@@ -274,11 +275,11 @@ test('the tile service sends a shape if it is visible, otherwise a point, at the
   await insertRecords(database.url, [
     { geometry: { type: 'LineString', coordinates: [[13, 52], [13.001, 52]] } }, // prettier-ignore
     {
-      // 2 MB of GeoJSON are not read for a tile.
+      // 200 KB of GeoJSON are not read for a tile.
       geometry: {
         type: 'MultiPoint',
-        coordinates: Array.from({ length: 60_000 }, (_, i) => [
-          20 + i / 10_000,
+        coordinates: Array.from({ length: 6_000 }, (_, i) => [
+          20 + i / 1_000,
           40.123456789 + (i % 97) / 1_000,
         ]),
       },
@@ -493,36 +494,41 @@ test('the tile service lists the tile address in TileJSON, with the filters of t
   expect(body.vector_layers.map(({ id }) => id)).toEqual(['records', 'clusters'])
 })
 
-test.each([
-  ['23/0/0.mvt', 'z'],
-  ['-1/0/0.mvt', 'z'],
-  ['1.5/0/0.mvt', 'z'],
-  ['2/4/0.mvt', 'x'],
-  ['2/0/4.mvt', 'y'],
-  ['2/0/99999999999999999999.mvt', 'y'],
-  ['2/0/-1.mvt', 'y'],
-  ['0/0/0.mvt?near=1,2', 'radius'],
-  ['0/0/0.mvt?radius=2', 'near'],
-  ['0/0/0.mvt?chain=none', 'chain'],
-  ['0/0/0.mvt?limit=5', 'query'],
-  ['0/0/0.mvt?filter=limit%3D5', 'filter'],
-  ['0/0/0.mvt?filter-lang=sql', 'filter-lang'],
-])('the tile service rejects %s, and names %s in the error', async (path, name) => {
-  const api = await start()
-  const response = await fetch(`${api.url}/tiles/location-records/${path}`)
-  const body = (await response.json()) as { message: string; detail: string }
-  expect(response.status).toBe(400)
-  expect(body.message).toMatch(new RegExp(`\\b${name}\\b`))
-  expect(body.detail).toMatch(/Expected|Missing|Supported|Known/)
-})
+describe('for an address without a tile,', () => {
+  let api: TestApi
+  beforeAll(async () => {
+    api = await startApi({ databaseUrl: database.url })
+  })
 
-test('the tile service returns 404 for other addresses, and 405 for other methods', async () => {
-  const api = await start()
-  const ask = async (path: string, method = 'GET') =>
-    (await fetch(`${api.url}/tiles${path}`, { method })).status
-  expect(await ask('/location-records/0/0/0.png')).toBe(404)
-  expect(await ask('/others/0/0/0.mvt')).toBe(404)
-  expect(await ask('/location-records/0/0/0.mvt', 'POST')).toBe(405)
+  test.each([
+    ['23/0/0.mvt', 'z'],
+    ['-1/0/0.mvt', 'z'],
+    ['1.5/0/0.mvt', 'z'],
+    ['2/4/0.mvt', 'x'],
+    ['2/0/4.mvt', 'y'],
+    ['2/0/99999999999999999999.mvt', 'y'],
+    ['2/0/-1.mvt', 'y'],
+    ['0/0/0.mvt?near=1,2', 'radius'],
+    ['0/0/0.mvt?radius=2', 'near'],
+    ['0/0/0.mvt?chain=none', 'chain'],
+    ['0/0/0.mvt?limit=5', 'query'],
+    ['0/0/0.mvt?filter=limit%3D5', 'filter'],
+    ['0/0/0.mvt?filter-lang=sql', 'filter-lang'],
+  ])('the tile service rejects %s, and names %s in the error', async (path, name) => {
+    const response = await fetch(`${api.url}/tiles/location-records/${path}`)
+    const body = (await response.json()) as { message: string; detail: string }
+    expect(response.status).toBe(400)
+    expect(body.message).toMatch(new RegExp(`\\b${name}\\b`))
+    expect(body.detail).toMatch(/Expected|Missing|Supported|Known/)
+  })
+
+  test('the tile service returns 404 for other addresses, and 405 for other methods', async () => {
+    const ask = async (path: string, method = 'GET') =>
+      (await fetch(`${api.url}/tiles${path}`, { method })).status
+    expect(await ask('/location-records/0/0/0.png')).toBe(404)
+    expect(await ask('/others/0/0/0.mvt')).toBe(404)
+    expect(await ask('/location-records/0/0/0.mvt', 'POST')).toBe(405)
+  })
 })
 
 test('the tile service returns 503 without its database, even for cached tiles', async () => {
