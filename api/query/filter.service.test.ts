@@ -592,7 +592,7 @@ test.each(['timestamp', '-timestamp', '+event_timestamp', '-event_timestamp'])(
     const filter = "NOT S_INTERSECTS(geometry, POINT(10 50)) AND chain IN ('celo', 'sepolia')"
     const everything = await idsOf({ filter })
     const found: Page['features'] = []
-    for (let query: Record<string, string> | undefined = { filter, sortby, limit: '7' }; query;) {
+    for (let query: Record<string, string> | undefined = { filter, sortby, limit: '37' }; query;) {
       const { status, body } = await ask(query)
       expect([status, body.numberMatched]).toEqual([200, everything.length])
       found.push(...body.features)

@@ -109,12 +109,8 @@ const listed = ({ data, detail }: Answer) => {
   expect(detail).toBeUndefined()
   return data.map(({ uid, chain, distance_meters }): [string, number] => [`${chain}-${uid}`, distance_meters])
 }
-/** All records by distance, by brute force. With `count`, only the nearest. */
-function byDistance(
-  at: readonly [number, number],
-  of: readonly Placed[] = placed,
-  count = of.length,
-): [string, number][] {
+/** The `count` nearest records by distance, by brute force. */
+function byDistance(at: readonly [number, number], of: readonly Placed[], count: number): [string, number][] {
   const target = preparedOf({ type: 'Point', coordinates: at })!
   return nearby(at, of, count)
     .map(({ id, prepared }): [string, number] => [id, distanceCentimeters(prepared, target)])
@@ -165,7 +161,7 @@ const ORIGINS: readonly (readonly [number, number])[] = [
 test.each(ORIGINS)('the nearest search finds the records nearest to %d, %d', async (lng, lat) => {
   const expected = byDistance([lng, lat], placed, 338)
   const near = `${lng},${lat}`
-  for (const limit of [1, 7, 300])
+  for (const limit of EFFORT < 2 ? [7, 300] : [1, 7, 300])
     expect(listed(await ask({ near, sort: 'distance', limit: String(limit) }))).toEqual(
       expected.slice(0, limit),
     )
@@ -264,7 +260,9 @@ test(
 
 test('the nearest search stops at the last page of a radius', async () => {
   const radius = EFFORT < 2 ? 6_000 : 4_500
-  const expected = byDistance([13.4, 52.5], placed, 10_000).filter(([, meters]) => meters <= radius)
+  const nearest = byDistance([13.4, 52.5], placed, EFFORT < 2 ? 500 : 10_000)
+  const expected = nearest.filter(([, meters]) => meters <= radius)
+  expect(expected.length).toBeLessThan(nearest.length)
   const query = { near: '13.4,52.5', radius: String(radius), sort: 'distance', limit: '20' }
   const found: [string, number][] = []
   for (let cursor: string | null = ''; cursor !== null;) {
@@ -291,7 +289,7 @@ test('the nearest search pages correctly while records are added and removed', a
 
 test('the nearest search includes the distance in other formats', async () => {
   const query = { near: '13.4,52.5', sort: 'distance', limit: '2' }
-  const expected = byDistance([13.4, 52.5]).slice(0, 2)
+  const expected = byDistance([13.4, 52.5], placed, 2)
   const url = (format: string) =>
     `${api.url}/api/v0/location-records?${new URLSearchParams({ ...query, format }).toString()}`
   const geojson = (await (await fetch(url('geojson'))).json()) as {
@@ -364,7 +362,7 @@ describe('a nearest search that one statement cannot answer', () => {
       )
       const plan = explained!['QUERY PLAN'][0].Plan
       const found = listed(await ask({ near: '0,0', sort: 'distance', limit: String(limit) }, apiOfThem))
-      const expected = byDistance([0, 0], placedOf(stored)).slice(0, limit)
+      const expected = byDistance([0, 0], placedOf(stored), limit)
       return {
         ...{ found, expected, rowsRead: rowsRead(plan) },
         blocksRead: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'],

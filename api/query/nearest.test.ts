@@ -14,6 +14,7 @@ const DEGREE = [67_900, 111_270] as const
 const RADIUS = 1_000
 interface Known {
   id: string
+  position: [number, number]
   geometry: string
   centimeters: number
 }
@@ -22,6 +23,7 @@ const at = (i: number, east: number, north: number): Known => {
   const position: [number, number] = [CENTRE[0] + east / DEGREE[0], CENTRE[1] + north / DEGREE[1]]
   return {
     id: `celo-${String(i).padStart(6, '0')}`,
+    position,
     geometry: JSON.stringify({ coordinates: position, type: 'Point' }),
     centimeters: centimetersBetween(position, CENTRE),
   }
@@ -75,10 +77,9 @@ test('records that cannot be measured do not enlarge the circle that is read', a
     const others = Array.from({ length: crossing }, (_, i) => ({ ...at(i, 0, 0), id: `celo-x${i}` }))
     const all = [...others, ...records]
     const within = ({ reaching }: RecordFilter) =>
-      all.filter(({ geometry }) => {
-        const [lng, lat] = (JSON.parse(geometry) as { coordinates: [number, number] }).coordinates
-        return reaching!.some(([w, s, e, n]) => w <= lng && lng <= e && s <= lat && lat <= n)
-      })
+      all.filter(({ position: [lng, lat] }) =>
+        reaching!.some(([w, s, e, n]) => w <= lng && lng <= e && s <= lat && lat <= n),
+      )
     let read = 0
     const found = await nearest(
       { filter: {}, place, limit: 10 },
