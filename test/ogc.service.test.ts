@@ -178,12 +178,13 @@ describe('OGC API - Features, Part 5 (OGC 23-058r2)', () => {
       ['geometry'],
       ['timestamp'],
     ])
+    const kindOf = (value: Json) => (Array.isArray(value) ? 'array' : typeof value)
     for (const { properties } of (await items('limit=1000')).json.features)
-      for (const [name, value] of Object.entries<Json>(properties)) {
-        const { type } = schema.properties[name]
-        if (value !== null)
-          expect([name, Array.isArray(value) ? 'array' : typeof value]).toEqual([name, type])
-      }
+      expect(
+        Object.entries<Json>(properties).filter(
+          ([name, value]) => value !== null && kindOf(value) !== schema.properties[name].type,
+        ),
+      ).toEqual([])
   })
   test('/req/sortables/response: sortby accepts exactly the properties of the schema', async () => {
     const { properties, additionalProperties } = await schemaOf('sortables')
@@ -643,8 +644,8 @@ describe('OGC API - Features, A.2 Core', () => {
       [-180, -90, 180, -85],
       [150, -60, -150, 60],
     ],
-    ...Array.from({ length: 12 }, () => [between(-180, 0), between(-90, 0), between(0, 180), between(0, 90)]),
-    ...Array.from({ length: 6 }, () => [
+    ...Array.from({ length: 6 }, () => [between(-180, 0), between(-90, 0), between(0, 180), between(0, 90)]),
+    ...Array.from({ length: 3 }, () => [
       between(100, 180),
       between(-90, 0),
       between(-180, -100),
