@@ -1,42 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { Logger, type LogRecord } from '@subsquid/logger'
 import { expect, test } from 'vitest'
 import { CHAINS } from '../chains'
-import { MONOTONIC } from '../clock'
+import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import { Rpc } from './rpc'
 import { serve } from '../../test/http-server'
 import { sentence, testSentences } from '../../test/sentences'
 
 const KEY = 'secret-key'
+/** Id of the chain in JSON-RPC's form. */
+const OWN = `0x${CHAINS[0]!.id.toString(16)}`
 
-/**
- * An endpoint with a key in its path and a fixed response: a result, a JSON-RPC error, an HTTP status, or
- * none.
- */
+/** An endpoint with a key in its path and a fixed response: a result, an error, an HTTP status, or none. */
 async function endpoint(answer: (method: string) => unknown): Promise<{ url: string; calls: string[] }> {
   const calls: string[] = []
-  const url = await serve((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      const { id, method } = JSON.parse(body) as { id: number; method: string }
-      calls.push(method)
-      const given =
-        method === 'eth_chainId'
-          ? { result: `0x${CHAINS[0]!.id.toString(16)}`, ...(answer(method) as object | undefined) }
-          : answer(method)
-      if (given === undefined) return
-      const { status, ...rest } = given as { status?: number }
-      response
-        .writeHead(status ?? 200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ jsonrpc: '2.0', id, ...rest }))
-    })
+  const url = await serveJson(([{ id, method }], { response }) => {
+    calls.push(method)
+    const given =
+      method === 'eth_chainId' ? { result: OWN, ...(answer(method) as object | undefined) } : answer(method)
+    if (given === undefined) return
+    const { status, ...rest } = given as { status?: number }
+    response
+      .writeHead(status ?? 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, ...rest }))
   })
   return { url: `${url}/v2/${KEY}`, calls }
 }
+/** An endpoint of the chain with this response to every call. */
+const answering = (answer: unknown) => endpoint((method) => (method === 'eth_chainId' ? {} : answer))
+
+type Exchange = { request: IncomingMessage; response: ServerResponse }
+/** Serves JSON-RPC requests. Passes their calls. Returns the URL. */
+function serveJson(answer: (calls: [Call, ...Call[]], exchange: Exchange) => void): Promise<string> {
+  return serve((request, response) => {
+    void json(request).then((body) => answer([body].flat() as [Call], { request, response }))
+  })
+}
+type Call = { id: number; method: string }
 const logged: LogRecord[] = []
-const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number, clock = MONOTONIC) =>
+/** Clock that is twenty times as fast as the real one. */
+const FAST: Clock = {
+  now: () => 20 * MONOTONIC.now(),
+  pause: (milliseconds, signal) => MONOTONIC.pause(milliseconds / 20, signal),
+}
+const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number, clock = FAST) =>
   new Rpc({
     chain: CHAINS[0]!,
     urls: endpoints.map(({ url }) => url),
@@ -48,25 +58,19 @@ const routeTo = (endpoints: readonly { url: string }[], timeoutMs: number, clock
 /** Route with a timeout that no response exceeds. */
 const rpc = (...endpoints: { url: string }[]) => routeTo(endpoints, 60_000)
 
-test.each<[string, (method: string) => unknown]>([
-  ['returns HTTP 500', (method) => (method === 'eth_chainId' ? {} : { status: 500 })],
-  ['returns HTTP 429', (method) => (method === 'eth_chainId' ? {} : { status: 429 })],
-  ['does not respond', () => undefined],
-  [
-    'reports a rate limit',
-    (method) => (method === 'eth_chainId' ? {} : { error: { code: -32005, message: 'rate limit exceeded' } }),
-  ],
-  [
-    'lacks the state',
-    (method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message: 'missing trie node' } }),
-  ],
-  ['is on another chain', (method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' })],
-])('the RPC client uses the second endpoint while the first one %s, and logs no key', async (_, answer) => {
+const ofOtherChain = () =>
+  endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' }))
+
+test.each([
+  ['returns HTTP 500', () => answering({ status: 500 })],
+  ['returns HTTP 429', () => answering({ status: 429 })],
+  ['does not respond', () => answering(undefined)],
+  ['reports a rate limit', () => answering({ error: { code: -32005, message: 'rate limit exceeded' } })],
+  ['lacks the state', () => answering({ error: { code: -32000, message: 'missing trie node' } })],
+  ['is on another chain', ofOtherChain],
+])('the RPC client uses the second endpoint while the first one %s, and logs no key', async (_, start) => {
   logged.length = 0
-  const [first, second] = [
-    await endpoint(answer),
-    await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' })),
-  ]
+  const [first, second] = [await start(), await answering({ result: 'right' })]
   expect(await routeTo([first, second], 1_000).call('eth_call')).toBe('right')
   expect(second.calls).toContain('eth_call')
   expect(JSON.stringify(logged)).not.toContain(KEY)
@@ -77,8 +81,8 @@ test.each([
   (url: string) => url.replace('127.0.0.1', 'LOCALHOST'),
 ])('the RPC client logs no key in any spelling of the URL', async (written) => {
   logged.length = 0
-  const first = await endpoint((method) => (method === 'eth_chainId' ? {} : { status: 500 }))
-  const second = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
+  const first = await answering({ status: 500 })
+  const second = await answering({ result: 'right' })
   expect(await rpc({ url: written(first.url) }, second).call('eth_call')).toBe('right')
   expect(JSON.stringify(logged)).toContain('an RPC endpoint failed')
   expect(JSON.stringify(logged)).not.toContain(KEY)
@@ -86,20 +90,20 @@ test.each([
 
 test.each([
   ['reports an error with HTTP 403', { status: 403, error: { code: -32601, message: 'not available' } }],
-  ['does not respond', undefined],
+  ['fails', { status: 500 }],
 ])('the RPC client compares endpoints by another call after one that each of them %s', async (_, outcome) => {
   const one = () =>
     endpoint((method) =>
       method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { result: [] } : outcome,
     )
-  const route = routeTo([await one(), await one()], outcome ? 30_000 : 2_000, { ...MONOTONIC, now: () => 0 })
+  const route = routeTo([await one(), await one()], 30_000, { ...MONOTONIC, now: () => 0 })
   const opinions = async (method: string) => {
     const all: unknown[] = []
     for await (const opinion of route.each([{ method, params: [] }]))
       all.push('answer' in opinion ? opinion.answer : opinion.refusal.code)
     return all
   }
-  expect(await opinions('eth_getBlockReceipts')).toEqual(outcome ? [-32601, -32601] : [])
+  expect(await opinions('eth_getBlockReceipts')).toEqual('error' in outcome ? [-32601, -32601] : [])
   expect(await opinions('eth_getLogs')).toEqual([[[]], [[]]])
 })
 
@@ -109,27 +113,26 @@ test('the RPC client returns to the first endpoint after the pause of this endpo
     await endpoint((method) =>
       method === 'eth_chainId' ? {} : well ? { result: 'first' } : { status: 500 },
     ),
-    await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'second' })),
+    await answering({ result: 'second' }),
   ]
   const both = rpc(first, second)
   const ask = () => both.call('eth_call')
   expect(await ask()).toBe('second')
   well = true
-  while ((await ask()) !== 'first') await new Promise((resolve) => setTimeout(resolve, 20))
+  while ((await ask()) !== 'first') await MONOTONIC.pause(2)
 })
 
 test('the RPC client pauses an endpoint that refuses even eth_chainId, and logs that', async () => {
   logged.length = 0
   const refusing = await endpoint(() => ({ status: 403, error: { code: -32600, message: 'inactive' } }))
-  const other = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'right' }))
+  const other = await answering({ result: 'right' })
   expect(await rpc(refusing, other).call('eth_call')).toBe('right')
   expect(logged).toMatchObject([{ msg: 'an RPC endpoint failed', reason: 'inactive' }])
 })
 
 test('the RPC client throws if all endpoints refuse, or at once for a size that can be split', async () => {
-  const refusing = (message: string) =>
-    endpoint((method) => (method === 'eth_chainId' ? {} : { error: { code: -32000, message } }))
-  const [first, second] = [await refusing('limited to a 5 range'), await refusing('limited to a 5 range')]
+  const refusing = () => answering({ error: { code: -32000, message: 'limited to a 5 range' } })
+  const [first, second] = [await refusing(), await refusing()]
   const both = rpc(first, second)
   await expect(both.call('eth_getLogs', [], { splittable: true })).rejects.toThrow(sentence())
   expect(second.calls).toEqual([])
@@ -141,19 +144,15 @@ test.each([1, 2])(
   'the RPC client throws the error of a response without an id, to %i calls',
   async (count) => {
     const error = { code: -32005, message: 'daily request count exceeded' }
-    const refusing = await endpoint((method) => (method === 'eth_chainId' ? {} : { id: null, error }))
+    const refusing = await answering({ id: null, error })
     const calls = Array(count).fill({ method: 'eth_call', params: [] })
     await expect(rpc(refusing).batch(calls)).rejects.toMatchObject(error)
   },
 )
 
 test('the RPC client throws the refusal of one endpoint if the other is on another chain', async () => {
-  const first = await endpoint((method) =>
-    method === 'eth_chainId' ? {} : { error: { code: -32601, message: 'method not found' } },
-  )
-  const second = await endpoint((method) =>
-    method === 'eth_chainId' ? { result: '0x1' } : { result: 'wrong' },
-  )
+  const first = await answering({ error: { code: -32601, message: 'method not found' } })
+  const second = await ofOtherChain()
   await expect(rpc(first, second).call('eth_call')).rejects.toThrow(sentence())
 })
 
@@ -163,29 +162,26 @@ test.each([0, 1])(
     const all = [{ status: 500 }, { status: 500 }].map((failure, i) =>
       i === refusing ? { error: { code: -32603, message: 'Internal error' } } : failure,
     )
-    const endpoints = all.map((answer) => endpoint((method) => (method === 'eth_chainId' ? {} : answer)))
-    const route = rpc(...(await Promise.all(endpoints)))
+    const route = rpc(...(await Promise.all(all.map(answering))))
     await expect(route.call('eth_call')).rejects.toMatchObject({ code: -32603 })
   },
   5_000,
 )
 
 test('the RPC client names the endpoints if all are on other chains', async () => {
-  const wrong = () => endpoint((method) => (method === 'eth_chainId' ? { result: '0x1' } : { result: '0x' }))
-  const one = await wrong()
+  const one = await ofOtherChain()
   const error = await rpc(one)
     .call('eth_call')
     .catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(SettingsError)
   expect((error as Error).message).toEqual(sentence())
-  await expect(rpc(await wrong(), await wrong()).call('eth_call')).rejects.toThrow(sentence())
+  await expect(rpc(await ofOtherChain(), await ofOtherChain()).call('eth_call')).rejects.toThrow(sentence())
 })
 
 test('the RPC client queries each endpoint once with `once`, and skips null with `required`', async () => {
-  const ofChain = (method: string) => (method === 'eth_chainId' ? {} : undefined)
-  const failing = await endpoint((method) => ofChain(method) ?? { status: 500 })
-  const lacking = await endpoint((method) => ofChain(method) ?? { result: null })
-  const having = await endpoint((method) => ofChain(method) ?? { result: 'right' })
+  const failing = await answering({ status: 500 })
+  const lacking = await answering({ result: null })
+  const having = await answering({ result: 'right' })
   const options = { once: true, required: true }
   expect(await rpc(failing, lacking, having).call('eth_call', [], options)).toBe('right')
   const route = rpc(failing, lacking)
@@ -196,11 +192,8 @@ test('the RPC client queries each endpoint once with `once`, and skips null with
 })
 
 test('the RPC client throws the refusal of an endpoint, not the failure of a later one, with `once`', async () => {
-  const ofChain = (method: string) => (method === 'eth_chainId' ? {} : undefined)
-  const refusing = await endpoint(
-    (method) => ofChain(method) ?? { error: { code: -32601, message: 'no batches' } },
-  )
-  const failing = await endpoint((method) => ofChain(method) ?? { status: 500 })
+  const refusing = await answering({ error: { code: -32601, message: 'no batches' } })
+  const failing = await answering({ status: 500 })
   const route = rpc(refusing, failing)
   await expect(route.call('eth_call', [], { once: true })).rejects.toMatchObject({ code: -32601 })
   expect(failing.calls).toContain('eth_call')
@@ -210,7 +203,7 @@ test('the RPC client starts each call at the preferred endpoint, with `once`', a
   const first = await endpoint((method) =>
     method === 'eth_chainId' ? {} : method === 'eth_getLogs' ? { status: 400 } : { result: 'newest' },
   )
-  const behind = await endpoint((method) => (method === 'eth_chainId' ? {} : { result: 'older' }))
+  const behind = await answering({ result: 'older' })
   const route = rpc(first, behind)
   expect(await route.call('eth_getLogs', [], { once: true })).toBe('older')
   expect(await route.call('eth_call', [], { once: true })).toBe('newest')
@@ -226,16 +219,11 @@ test('the RPC client does not exclude an endpoint that returns no chain id', asy
 })
 
 test('the RPC client re-sends a call if the endpoint closed a kept-alive connection', async () => {
-  const ids = { eth_chainId: `0x${CHAINS[0]!.id.toString(16)}`, eth_call: 'right' }
   let requests = 0
-  const url = await serve((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      const { id, method } = JSON.parse(body) as { id: number; method: keyof typeof ids }
-      if (++requests === 2) request.socket.destroy()
-      else response.end(JSON.stringify({ jsonrpc: '2.0', id, result: ids[method] }))
-    })
+  const url = await serveJson(([{ id, method }], { request, response }) => {
+    const result = method === 'eth_chainId' ? OWN : 'right'
+    if (++requests === 2) request.socket.destroy()
+    else response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
   const route = rpc({ url })
   expect(await route.call('eth_call', [], { once: true })).toBe('right')
@@ -253,15 +241,15 @@ test('the RPC client uses an endpoint again after its chain id has become correc
     batchSize: 1,
     timeoutMs: 60_000,
     chainIdValidMs: 60_000,
+    clock: FAST,
   }).route()
   await expect(route.call('eth_call', [], { once: true })).rejects.toThrow(sentence())
-  chainId = `0x${CHAINS[0]!.id.toString(16)}`
+  chainId = OWN
   await expect.poll(() => route.call('eth_call', [], { once: true }).catch(() => 'wrong')).toBe('right')
 })
 
 test('the RPC client logs an endpoint on another chain once, until its chain id changes', async () => {
   logged.length = 0
-  const own = `0x${CHAINS[0]!.id.toString(16)}`
   let chainId = '0x1'
   const one = await endpoint((method) =>
     method === 'eth_chainId' ? { result: chainId } : { result: 'right' },
@@ -273,7 +261,7 @@ test('the RPC client logs an endpoint on another chain once, until its chain id 
     clock: { ...MONOTONIC, now: () => now },
   }).route()
   const seen: unknown[] = []
-  for (chainId of ['0x1', '0x1', '0x1', '0x2', own, own, '0x2']) {
+  for (chainId of ['0x1', '0x1', '0x1', '0x2', OWN, OWN, '0x2']) {
     now += 60_000
     const answer = await route.call('eth_call', [], { once: true }).catch(() => 'refused')
     seen.push([chainId, answer, logged.length])
@@ -284,28 +272,23 @@ test('the RPC client logs an endpoint on another chain once, until its chain id 
     ['0x1', 'refused', 1],
     ['0x1', 'refused', 1],
     ['0x2', 'refused', 2],
-    [own, 'right', 2],
-    [own, 'right', 2],
+    [OWN, 'right', 2],
+    [OWN, 'right', 2],
     ['0x2', 'refused', 3],
   ])
 })
 
 test('the RPC client keeps its rate and sends batches after the system clock was set back', async () => {
   const sizes: number[] = []
-  const url = await serve((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      const calls = [JSON.parse(body)].flat() as { id: number; method: string }[]
-      sizes.push(calls.length)
-      const limited = sizes.length === 2
-      const answers = calls.map(({ id, method }) => ({
-        ...(limited ? { error: { code: 429, message: 'rate limit' } } : { result: method }),
-        ...(method === 'eth_chainId' && { result: `0x${CHAINS[0]!.id.toString(16)}` }),
-        id,
-      }))
-      response.end(JSON.stringify(answers.length > 1 ? answers : answers[0]))
-    })
+  const url = await serveJson((calls, { response }) => {
+    sizes.push(calls.length)
+    const limited = sizes.length === 2
+    const answers = calls.map(({ id, method }) => ({
+      ...(limited ? { error: { code: 429, message: 'rate limit' } } : { result: method }),
+      ...(method === 'eth_chainId' && { result: OWN }),
+      id,
+    }))
+    response.end(JSON.stringify(answers.length > 1 ? answers : answers[0]))
   })
   const limits = { rateLimit: 10, batchSize: 100, timeoutMs: 60_000 }
   const route = new Rpc({ chain: CHAINS[0]!, urls: [url], ...limits }).route()
@@ -316,8 +299,8 @@ test('the RPC client keeps its rate and sends batches after the system clock was
     Date.now = () => now() - 3_600_000
     const started = performance.now()
     expect(await route.batch(Array(7).fill(call))).toMatchObject({ answer: Array(7).fill('eth_call') })
-    await Promise.all(Array.from({ length: 20 }, () => route.call('eth_call')))
-    // 30 calls, of which the first second has ten.
+    await Promise.all(Array.from({ length: 5 }, () => route.call('eth_call')))
+    // 15 calls, of which the first second has ten.
     expect(performance.now() - started).toBeGreaterThan(1_000)
     expect(performance.now() - started).toBeLessThan(20_000)
   } finally {
@@ -328,19 +311,13 @@ test('the RPC client keeps its rate and sends batches after the system clock was
 
 test('the RPC client reads compressed and reordered batches, and sends the credentials of the URL', async () => {
   const seen: (string | undefined)[] = []
-  const address = await serve((request, response) => {
-    let body = ''
-    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => {
-      seen.push(request.headers.authorization)
-      const calls = [JSON.parse(body)].flat() as { id: number; method: string }[]
-      const answers = calls.map(({ id, method }) => ({
-        ...{ jsonrpc: '2.0', id },
-        result: method === 'eth_chainId' ? `0x${CHAINS[0]!.id.toString(16)}` : method,
-      }))
-      const text = JSON.stringify(answers.length === 1 ? answers[0] : answers.reverse())
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text))
-    })
+  const address = await serveJson((calls, { request, response }) => {
+    seen.push(request.headers.authorization)
+    const answers = calls.map(({ id, method }) => ({
+      ...{ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? OWN : method },
+    }))
+    const text = JSON.stringify(answers.length === 1 ? answers[0] : answers.reverse())
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(text))
   })
   const url = address.replace('//', '//user:pass%20word@')
   const calls = ['eth_a', 'eth_b', 'eth_c'].map((method) => ({ method, params: [] }))
