@@ -44,9 +44,7 @@ import {
 
 const FINALITY = 8
 const INDEX_MAX_AGE_SECONDS = 15
-/**
- * Time within which a poll and a report certainly begin and end: each waits for responses of up to 3 seconds.
- */
+/** Time within which a poll and a report begin and end: each waits for responses of up to 3 seconds. */
 const POLLED_MS = 10_000
 /** Milliseconds between two audits. */
 const AUDIT_MS = 2_000
@@ -272,9 +270,7 @@ class SimulatedIndexer {
     }).run()
   }
 
-  /**
-   * Proves final blocks that only one endpoint has confirmed, if their receipts contain the stored events.
-   */
+  /** Proves final blocks that only one endpoint has confirmed, if their receipts have the stored events. */
   private async audit(blocks: BlockReader, head: HeadReader): Promise<void> {
     const { database } = this
     for (const height of database.unproven) {

@@ -74,9 +74,7 @@ const FIELDS = [
   ...[...QUANTITIES, 'extraData', 'mixHash', 'nonce'],
 ]
 
-/**
- * A tree of blocks. `head` is the last block of the chain; the other blocks are on forks that it has left.
- */
+/** A tree of blocks. `head` is the last block of the chain. Others are on forks that it has left. */
 export class SimulatedChain {
   readonly blocks = new Map<string, SimulatedBlock>()
   head: SimulatedBlock | undefined
@@ -123,6 +121,14 @@ export class SimulatedChain {
     return (this.head = block)
   }
 
+  /** Returns a chain that continues from these blocks. */
+  copy(): SimulatedChain {
+    const copy = new SimulatedChain(this.address, this.salt)
+    for (const [hash, block] of this.blocks) copy.blocks.set(hash, block)
+    copy.head = this.head
+    return copy
+  }
+
   /** Reverts the last blocks. */
   revert(count: number): void {
     for (let i = 0; i < count; i++) this.head = this.head?.parent
@@ -142,10 +148,7 @@ export interface Behaviour {
   frozenAt: SimulatedBlock | undefined
   /** head that it reports as the latest block, although it has later blocks by number and hash */
   cachedAt: SimulatedBlock | undefined
-  /**
-   * maximum number of further blocks by which a node behind the endpoint lags; each request reaches another
-   * node
-   */
+  /** maximum number of further blocks by which each node behind the endpoint lags, in turn */
   spread: number
   isDown: boolean
   /** number of blocks by which the block that it returns for a number is older */

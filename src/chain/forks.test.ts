@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
 import {
   SimulatedChain,
@@ -16,9 +16,7 @@ import { Doubt } from './doubt'
 import type { BlockRef } from './followed'
 import { HeadReader } from './head'
 
-/**
- * Tests how long the head reader needs to follow a fork that no new block makes longer, on a simulated chain.
- */
+/** Tests how long the head reader of a simulated chain needs to follow a fork that no block makes longer. */
 
 const CHAIN = { ...CHAINS[0]!, finality: 20, firstBlock: 1 }
 const FIRST = 5
@@ -30,14 +28,18 @@ const STEP_MS = 250
 /** Outcome of a reader that is still running. */
 const continues = Promise.resolve('continues')
 
+const mineOn = async (chain: SimulatedChain, blocks: number) => {
+  for (let i = 0; i < blocks; i++) await chain.mine(1_700_000_000 + chain.blocks.size, [[topic(1)]])
+}
+/** Chain of LENGTH blocks, which each test continues in a copy. */
+const begun = new SimulatedChain(CHAIN.eas)
+beforeAll(() => mineOn(begun, LENGTH))
+
 /** Starts a reader of a simulated chain of LENGTH blocks behind these endpoints. */
 async function start(count: number, latencyMs = 20) {
   const clock = new VirtualClock()
-  const chain = new SimulatedChain(CHAIN.eas)
-  const mine = async (blocks: number, on = chain) => {
-    for (let i = 0; i < blocks; i++) await on.mine(1_700_000_000 + on.blocks.size, [[topic(1)]])
-  }
-  await mine(LENGTH)
+  const chain = begun.copy()
+  const mine = (blocks: number, on = chain) => mineOn(on, blocks)
   const endpoints = Array.from(
     { length: count },
     () => new SimulatedEndpoint(chain, CHAIN.id, clock, () => latencyMs, 100),
@@ -72,10 +74,7 @@ async function start(count: number, latencyMs = 20) {
   return { clock, chain, mine, endpoints, doubt, head, ended, pass, ...written, stop: () => stop.abort() }
 }
 
-/**
- * Reverts `dropped` blocks of a chain, mines others, and returns the time until the reader follows the
- * chain's branch, in milliseconds.
- */
+/** Reverts and mines blocks. Returns the milliseconds until the reader follows the chain's branch. */
 async function timeToFollow(behaviours: readonly Partial<Behaviour>[], dropped: number, mined: number) {
   const { clock, chain, mine, endpoints, pass, tip, stop } = await start(behaviours.length)
   // The chain has moved lately, so that its endpoints do not count as stalled.

@@ -36,10 +36,7 @@ afterEach(async () => {
   for (const proxy of proxies.splice(0)) await proxy.close()
 })
 
-/**
- * A fault: reports the head of the other chain as the latest block this many times. Returns its blocks by
- * hash only.
- */
+/** A fault: reports the head of the other chain this many times. Returns its blocks by hash only. */
 function ofOther(times: number): Fault {
   const send = (method: string, params: unknown[]) => other.provider.send(method, params)
   return ({ method, params }) => {

@@ -1,5 +1,5 @@
 import type { RpcClient } from '@subsquid/rpc-client'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
 import { SimulatedChain, SimulatedEndpoint, VirtualClock, fixedSelection, topic } from '../../test/simulation'
 import { CHAINS } from '../chains'
@@ -84,19 +84,19 @@ const NAMES = Object.keys(LIES)
 /** Milliseconds without a proven block after which the form of the chain's receipts is not known any more. */
 const QUIET_MS = 400_000
 
-/**
- * Reads the block from endpoints with these lies, undefined for an honest one, `quietMs` after the start of
- * the reader.
- */
+/** The chain, which no test changes. */
+const chain = new SimulatedChain(CHAIN.eas)
+beforeAll(async () => {
+  for (let i = 0; i < HEIGHTS; i++)
+    await chain.mine(
+      1_700_000_000 + i,
+      [ATTESTED, OTHER, REVOKED].map((kind) => [kind, topic(i)]),
+    )
+})
+
+/** Reads the block from endpoints with these lies, or honest ones, `quietMs` after the start. */
 async function read(lies: readonly (Lie | undefined)[], quietMs = 0) {
   const clock = new VirtualClock()
-  const chain = new SimulatedChain(CHAIN.eas)
-  for (let i = 0; i < HEIGHTS; i++)
-    await chain.mine(1_700_000_000 + i, [
-      [ATTESTED, topic(i)],
-      [OTHER, topic(i)],
-      [REVOKED, topic(i)],
-    ])
   const block = [...chain.blocks.values()][NUMBER]!
   const asked: number[] = []
   let isLying = false
