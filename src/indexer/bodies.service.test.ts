@@ -1,6 +1,6 @@
 import { AbiCoder } from 'ethers'
 import { afterEach, beforeAll, expect, test } from 'vitest'
-import { MULTICALL3, attest, locationRequest, type LocalChain } from '../../dev/chain'
+import { MULTICALL3, locationRequest, mined, type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
 import { startRpcProxy, testRpc, type Fault, type RpcProxy } from '../../test/rpc-proxy'
@@ -14,10 +14,15 @@ let chain: LocalChain
 const times = new Map<string, bigint>()
 beforeAll(async () => {
   chain = await startTestChain({ port: await freePort() })
-  for (let i = 0; i < 105; i++) {
-    const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [i, 0] }))
-    times.set(uid, BigInt((await chain.provider.getBlock('latest'))!.timestamp))
-  }
+  const requests = Array.from({ length: 105 }, (_, i) =>
+    locationRequest({ type: 'Point', coordinates: [i, 0] }),
+  )
+  const contract = await chain.eas()
+  const multi = [{ schema: requests[0]!.schema, data: requests.map(({ data }) => data) }]
+  const { hash } = (await contract.getFunction('multiAttest').send(multi)) as { hash: string }
+  const { logs, blockNumber } = await mined(chain, hash)
+  const { timestamp } = (await chain.provider.getBlock(blockNumber))!
+  for (const { data } of logs) times.set(data, BigInt(timestamp))
 })
 
 let proxy: RpcProxy | undefined

@@ -8,10 +8,7 @@ import { Database } from './store'
 import { Lease, LeaseLostError } from './lease'
 import { READING } from './project'
 
-/**
- * Tests when a process may replace a writer whose lease is valid: only if the writer was a process of the
- * same PLACE that has ended.
- */
+/** Tests that only a writer of the same PLACE that has ended is replaced while its lease is valid. */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let database: Database
@@ -43,9 +40,9 @@ function lease() {
 /** Enters another writer as the holder of the chain's lease for one hour. */
 const heldBy = (holder: string) =>
   query(`UPDATE chain_writer SET writer = $1, until = now() + interval '1 hour'`, [holder])
-const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid
+const deadPid = () => spawnSync('true').pid
 function livingPid(): number {
-  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+  const child = spawn('sleep', ['1000'])
   alive.push(child)
   return child.pid!
 }

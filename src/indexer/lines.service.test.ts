@@ -78,10 +78,7 @@ const revokeSome = (count: number) =>
       new Map(),
     ),
   )
-/**
- * Removes all lines, as after the migration of an older database, without changing the recorded state of the
- * data.
- */
+/** Removes all lines, as the migration of an older database does. */
 const forget = async () => {
   await sql('ALTER TABLE location_record DISABLE TRIGGER USER')
   await sql('UPDATE location_record SET line = NULL, line_version = NULL')

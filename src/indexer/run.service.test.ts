@@ -11,10 +11,7 @@ import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
 import { startIndexer, type Indexer, type IndexerSettings } from './run'
 
-/**
- * Tests of the states before an indexer reads its first block. test/indexer.system.test.ts tests the other
- * states.
- */
+/** Tests of an indexer before its first block. test/indexer.system.test.ts tests the other states. */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let endpoint: string
