@@ -1,7 +1,9 @@
+import type { JsonRpcProvider } from 'ethers'
 import { expect } from 'vitest'
 import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
 import type { Finality } from '../api/store'
 import * as eas from '../src/abi/EAS'
+import type { AttestationBody } from '../src/indexer/bodies'
 import { bodyOf, eventOf } from '../src/indexer/store'
 import { hashesToUid } from '../src/eas'
 import type { RpcLog } from '../src/chain'
@@ -61,20 +63,20 @@ export async function expectInvariants(
   )
 
   const contract = await local.eas()
-  for (const row of log.filter((each) => each.kind === EventKind.ATTESTED)) {
-    const body = bodyOf(row)
-    expect(await hashesToUid(body, row.uid)).toBe(true)
-    const stored = await contract.getFunction('getAttestation').staticCall(row.uid)
-    expect([stored.uid, stored.data, stored.time]).toEqual([
-      row.uid,
-      `0x${body.data.toString('hex')}`,
-      body.time,
-    ])
-  }
-
   const bodies = new Map(
     log.filter((row) => row.kind === EventKind.ATTESTED).map((row) => [row.uid, bodyOf(row)]),
   )
+  const known = COMPARED.get(provider) ?? new Set()
+  COMPARED.set(provider, known)
+  const compare = async ([uid, body]: [string, AttestationBody]) => {
+    expect(await hashesToUid(body, uid)).toBe(true)
+    if (known.has(uid)) return
+    const stored = await contract.getFunction('getAttestation').staticCall(uid)
+    expect([stored.uid, stored.data, stored.time]).toEqual([uid, `0x${body.data.toString('hex')}`, body.time])
+    known.add(uid)
+  }
+  await Promise.all([...bodies].map(compare))
+
   const replayed = project(slug, log.map(eventOf), bodies, new Date(0))
   const comparable = (record: Record<string, unknown>) => {
     // api/tiles/hostile.service.test.ts checks the columns that a trigger fills from geom.
@@ -126,6 +128,9 @@ export async function expectInvariants(
      WHERE record.chain = $1`,
   )
 }
+
+/** UIDs whose content was read from each chain. A UID is the hash of its content, so it cannot change. */
+const COMPARED = new WeakMap<JsonRpcProvider, Set<string>>()
 
 /** Checks that each stored JSON line equals the JSON of its row. pg returns numbers as texts. */
 function expectLines(stored: readonly RecordRow[]): void {
@@ -213,8 +218,7 @@ export async function expectChanges(
 }
 
 /**
- * Logs of EAS in the receipts of all blocks, read directly from the node, because eth_getLogs of the endpoint
- * may be faulty.
+ * Logs of EAS in the receipts of all blocks of the node, because eth_getLogs of the endpoint may be faulty.
  */
 async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog[]> {
   const batch = async <T>(method: string, paramsOf: unknown[][]): Promise<T[]> => {
