@@ -8,10 +8,7 @@ import { expectInvariants } from './invariants'
 import { startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
-/**
- * A chain outside the built-in table, through CHAINS_FILE only (docs/reference/settings.md, "Further
- * chains").
- */
+/** A chain through CHAINS_FILE only (docs/reference/settings.md, "Further chains"). */
 
 // Set before the imports, because programs read the file first.
 const { FILE, ROW } = vi.hoisted(() => {

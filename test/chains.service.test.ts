@@ -30,10 +30,7 @@ const recordsOf = async (slug: string) =>
 const distanceFrom = (from: unknown, slug: string) =>
   world.post('/compute/v0/distance', { chainId: chainNamed(slug)!.id, from, to: TOWER })
 
-/**
- * Attests the same content at the same block time on several chains. Returns the UID, which is the same on
- * all of them.
- */
+/** Attests the same content at the same block time on several chains. Returns the UID. */
 async function attestOnAll(chains: LocalChain[], attestation: ReturnType<typeof place>): Promise<string> {
   const heads = await Promise.all(chains.map(({ provider }) => provider.getBlock('latest')))
   const time = Math.max(...heads.map((head) => head!.timestamp)) + 100

@@ -184,10 +184,7 @@ const TYPES = [
   '',
 ]
 
-/**
- * Attestation number n with hostile sizes, characters, numbers, nesting depths and geometries, drawn from
- * `random`.
- */
+/** Attestation number n with hostile sizes, characters, numbers, nesting depths and geometries. */
 export function hostile(n: number, random: Random): Attested {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const upTo = (most: number) => Math.floor(random() * (most + 1))

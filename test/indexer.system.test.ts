@@ -12,10 +12,7 @@ import { TEST_DATABASE_URL, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
 
-/**
- * Tests the processes of an indexer, blocks with many events, and rows that the database refuses. The
- * invariants hold after each test.
- */
+/** Tests processes, blocks with many events, and refused rows. The invariants hold after each test. */
 let world: TestWorld
 beforeAll(async () => {
   world = await startTestWorld({}, { processes: true })

@@ -20,10 +20,7 @@ export interface RpcProxy extends Proxy {
   readonly requests: number
 }
 
-/**
- * Starts a JSON-RPC proxy in front of a real node that records calls and injects faults. It is closed after
- * the file's tests.
- */
+/** Starts a JSON-RPC proxy in front of a node that records calls and injects faults, until the file's end. */
 export async function startRpcProxy(nodeUrl: string, ...initial: Fault[]): Promise<RpcProxy> {
   const calls: RpcCall[] = []
   let requests = 0
