@@ -14,32 +14,27 @@ import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
 import { AlteredAnswerError, ConnectionError } from './errors'
 import { same } from './says'
-import { RevertedError, type Call, type ChainReader, type Hex } from './reader'
+import type { ChainReader, Hex, RevertedError } from './reader'
 import type { Answer, Chain, Claims } from './types'
 
-/**
- * The calls, events and errors of EAS and its proxy that the client uses, and the encoding of answers
- * (docs/spec/facts.md).
- */
+/** Calls, events and errors of EAS and its proxy, and the encoding of answers (docs/spec/facts.md). */
 
 export const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
 
 export const field = (type: string, name = ''): AbiParameter => ({ type, name })
+/** Fields as Solidity declares them, such as `address recipient, bytes data`. */
+export const fieldsOf = (declared: string): AbiParameter[] =>
+  declared.split(',').map((each) => field(...(each.trim().split(' ') as [string, string?])))
 export const tuple = (type: string, components: AbiParameter[], name = ''): AbiParameter => ({
   type,
   name,
   components,
 })
 
-const DATA = [
-  field('address', 'recipient'),
-  field('uint64', 'expirationTime'),
-  field('bool', 'revocable'),
-  field('bytes32', 'refUID'),
-  field('bytes', 'data'),
-  field('uint256', 'value'),
-]
-const SIGNATURE = [field('uint8', 'v'), field('bytes32', 'r'), field('bytes32', 's')]
+const DATA = fieldsOf(
+  'address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value',
+)
+const SIGNATURE = fieldsOf('uint8 v, bytes32 r, bytes32 s')
 /** The request of a delegated attestation. EAS 0.26 and 1.0 have no deadline in the call (`legacy`). */
 const request = (list: '' | '[]', legacy: boolean) =>
   tuple(`tuple${list}`, [
@@ -49,18 +44,13 @@ const request = (list: '' | '[]', legacy: boolean) =>
     field('address', 'attester'),
     ...(legacy ? [] : [field('uint64', 'deadline')]),
   ])
-const ATTESTATION = tuple('tuple', [
-  field('bytes32', 'uid'),
-  field('bytes32', 'schema'),
-  field('uint64', 'time'),
-  field('uint64', 'expirationTime'),
-  field('uint64', 'revocationTime'),
-  field('bytes32', 'refUID'),
-  field('address', 'recipient'),
-  field('address', 'attester'),
-  field('bool', 'revocable'),
-  field('bytes', 'data'),
-])
+const ATTESTATION = tuple(
+  'tuple',
+  fieldsOf(
+    'bytes32 uid, bytes32 schema, uint64 time, uint64 expirationTime, uint64 revocationTime, bytes32 refUID, ' +
+      'address recipient, address attester, bool revocable, bytes data',
+  ),
+)
 
 /** An attestation as `getAttestation` returns it. Times are Unix seconds; 0 means never. */
 export interface OnchainAttestation {
@@ -83,8 +73,9 @@ function typeOf(parameter: AbiParameter): string {
 }
 export const selector = (signature: string) => keccak256(stringToHex(signature)).slice(0, 10) as Hex
 
-/** Encodes a call of a function with these parameters. */
-export function encodeCall(name: string, parameters: AbiParameter[], values: unknown[]): Hex {
+/** Encodes a call of a function. A string is the type of a parameter that is not a tuple. */
+export function encodeCall(name: string, types: readonly (string | AbiParameter)[], values: unknown[]): Hex {
+  const parameters = types.map((type) => (typeof type === 'string' ? field(type) : type))
   const signature = `${name}(${parameters.map(typeOf).join()})`
   return `${selector(signature)}${encodeAbiParameters(parameters, values).slice(2)}`
 }
@@ -110,7 +101,7 @@ export function attestationCall(schema: Hex, contents: readonly AttestationData[
     : encodeCall('multiAttest', [tuple('tuple[]', attestation('[]'))], [[{ schema, data: list }]])
 }
 export function revokeCall(schema: string, uid: string): Hex {
-  const data = tuple('tuple', [field('bytes32', 'uid'), field('uint256', 'value')], 'data')
+  const data = tuple('tuple', fieldsOf('bytes32 uid, uint256 value'), 'data')
   return encodeCall(
     'revoke',
     [tuple('tuple', [field('bytes32', 'schema'), data])],
@@ -118,64 +109,48 @@ export function revokeCall(schema: string, uid: string): Hex {
   )
 }
 export function revokeOffchainCall(uid: string): Hex {
-  return encodeCall('revokeOffchain', [field('bytes32')], [uid])
+  return encodeCall('revokeOffchain', ['bytes32'], [uid])
 }
-/** Encodes a call of the SchemaRegistry's `register`. */
 export function registerCall({ fields, resolver, revocable }: Schema): Hex {
-  return encodeCall(
-    'register',
-    [field('string'), field('address'), field('bool')],
-    [fields, resolver, revocable],
-  )
+  return encodeCall('register', ['string', 'address', 'bool'], [fields, resolver, revocable])
 }
 
-/** Encodes a call of `attestByDelegation` with the argument in an answer. */
 export function attestCall(argument: Answer['attestByDelegation'], legacy: boolean): Hex {
   return encodeCall('attestByDelegation', [request('', legacy)], [argument])
 }
-/** Encodes a call of `multiAttestByDelegation` with the arguments of a batch. */
 export function multiAttestCall(argument: unknown[], legacy: boolean): Hex {
   return encodeCall('multiAttestByDelegation', [request('[]', legacy)], [argument])
 }
 
-/**
- * Topic of `Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed
- * schemaUID)`.
- */
+/** Topic of `Attested(address recipient, address attester, bytes32 uid, bytes32 schemaUID)`. */
 export const ATTESTED = keccak256(stringToHex('Attested(address,address,bytes32,bytes32)'))
 
 /** Errors of EAS, its registry and its proxy, by selector. */
 const ERRORS = Object.fromEntries(
   [
     ...['UsedSignature', 'AccessDenied', 'DeadlineExpired', 'InvalidSignature', 'InvalidSchema'],
-    ...[
-      'InvalidExpirationTime',
-      'Irrevocable',
-      'NotFound',
-      'InvalidLength',
-      'NotPayable',
-      'InsufficientValue',
-    ],
-    ...['InvalidAttestation', 'InvalidAttestations', 'InvalidRevocation', 'AlreadyExists'],
-    ...['AlreadyRevoked', 'AlreadyRevokedOffchain'],
+    ...['InvalidExpirationTime', 'Irrevocable', 'NotFound', 'InvalidLength', 'NotPayable'],
+    ...['InsufficientValue', 'InvalidAttestation', 'InvalidAttestations', 'InvalidRevocation'],
+    ...['AlreadyExists', 'AlreadyRevoked', 'AlreadyRevokedOffchain'],
   ].map((name) => [selector(`${name}()`), name]),
 )
-/**
- * Returns the selector of the error with which a contract reverted; undefined if the RPC endpoint does not
- * return it.
- */
+/** Returns the selector of a contract's error; undefined if the RPC endpoint does not return it. */
 export const selectorOf = ({ data }: RevertedError) => data?.slice(0, 10).toLowerCase() as Hex | undefined
-/**
- * Returns the name of the error with which a contract reverted; undefined for an error that is not EAS's,
- * such as a resolver's (refused.ts).
- */
+/** Returns the name of a contract's error; undefined if it is not EAS's, but a resolver's (refused.ts). */
 export function contractError(error: RevertedError): string | undefined {
   return ERRORS[selectorOf(error)!]
 }
 
-async function read(reader: ChainReader, to: string, call: Hex, result: AbiParameter): Promise<unknown> {
-  const answer = await reader.call({ to, data: call } satisfies Call)
-  return decodeAbiParameters([result], answer)[0]
+async function read<T>(
+  reader: ChainReader,
+  to: string,
+  name: string,
+  types: string[],
+  values: string[],
+  result: AbiParameter,
+): Promise<T> {
+  const answer = await reader.call({ to, data: encodeCall(name, types, values) })
+  return decodeAbiParameters([result], answer)[0] as T
 }
 
 /** Reads the attestation with this UID; undefined if EAS has no such attestation. */
@@ -184,8 +159,7 @@ export async function getAttestation(
   eas: string,
   uid: string,
 ): Promise<OnchainAttestation | undefined> {
-  const call = encodeCall('getAttestation', [field('bytes32')], [uid])
-  const found = (await read(reader, eas, call, ATTESTATION)) as OnchainAttestation
+  const found = await read<OnchainAttestation>(reader, eas, 'getAttestation', ['bytes32'], [uid], ATTESTATION)
   return found.uid === ZERO_HASH ? undefined : found
 }
 /** A registered schema; `fields` is its field list, such as `string memo`. */
@@ -195,6 +169,7 @@ export interface Schema {
   revocable: boolean
   fields: string
 }
+const SCHEMA = tuple('tuple', fieldsOf('bytes32 uid, address resolver, bool revocable, string fields'))
 /** Computes the UID that the registry assigns to a schema (SchemaRegistry.sol, _getUID). */
 export function schemaUid({ fields, resolver, revocable }: Omit<Schema, 'uid'>): Hex {
   return keccak256(encodePacked(['string', 'address', 'bool'], [fields, resolver, revocable]))
@@ -205,14 +180,8 @@ export async function getSchema(
   registry: string,
   uid: string,
 ): Promise<Schema | undefined> {
-  const call = encodeCall('getSchema', [field('bytes32')], [uid])
-  const record = tuple('tuple', [
-    ...[field('bytes32', 'uid'), field('address', 'resolver')],
-    ...[field('bool', 'revocable'), field('string', 'schema')],
-  ])
-  const found = (await read(reader, registry, call, record)) as Omit<Schema, 'fields'> & { schema: string }
-  const { schema: fields, ...rest } = found
-  return found.uid === ZERO_HASH ? undefined : { ...rest, fields }
+  const found = await read<Schema>(reader, registry, 'getSchema', ['bytes32'], [uid], SCHEMA)
+  return found.uid === ZERO_HASH ? undefined : found
 }
 /** Reads when an account revoked an offchain attestation, in Unix seconds; 0 means never. */
 export async function getRevokeOffchain(
@@ -221,24 +190,16 @@ export async function getRevokeOffchain(
   revoker: string,
   uid: string,
 ): Promise<number> {
-  const call = encodeCall('getRevokeOffchain', [field('address'), field('bytes32')], [revoker, uid])
-  return Number(await read(reader, eas, call, field('uint64')))
+  const types = ['address', 'bytes32']
+  return Number(await read(reader, eas, 'getRevokeOffchain', types, [revoker, uid], field('uint64')))
 }
-
 /** Reads the nonce that EAS expects in the attester's next signature. */
 export async function getNonce(reader: ChainReader, eas: string, attester: string): Promise<number> {
-  return Number(
-    await read(reader, eas, encodeCall('getNonce', [field('address')], [attester]), field('uint256')),
-  )
+  return Number(await read(reader, eas, 'getNonce', ['address'], [attester], field('uint256')))
 }
 /** Reads the attester on whose behalf the proxy attested. */
-export async function getProxiedAttester(reader: ChainReader, proxy: string, uid: string): Promise<string> {
-  return (await read(
-    reader,
-    proxy,
-    encodeCall('getAttester', [field('bytes32')], [uid]),
-    field('address'),
-  )) as string
+export function getProxiedAttester(reader: ChainReader, proxy: string, uid: string): Promise<string> {
+  return read(reader, proxy, 'getAttester', ['bytes32'], [uid], field('address'))
 }
 
 const NUMERIC = ['uint256', 'string', 'bytes32[]', 'uint256', 'string'].map((type) => field(type))
@@ -291,6 +252,9 @@ export function expectedAttester(
   return otherAttesters.find((other) => same(other, named)) ?? attester
 }
 
+/** Creates the error for an answer that differs from its signed content. */
+export const altered = (problem: string) => new AlteredAnswerError(`The answer was altered: ${problem}.`)
+
 /** Adds the signed fields that earlier versions of the service left out, and reduced answers may lack. */
 export function withAllFields<C extends { expirationTime?: unknown; refUID?: unknown }>(content: C) {
   return { ...content, expirationTime: content.expirationTime ?? 0, refUID: content.refUID ?? ZERO_HASH } as C
@@ -333,7 +297,6 @@ export async function checkSigned(
 ): Promise<{ legacy: boolean; layout: AttestLayout }> {
   const { delegatedAttestation: delegation, attestByDelegation: call } = answer
   const attestation = withAllFields(answer.attestation)
-  const altered = (what: string) => new AlteredAnswerError(`The answer was altered: ${what}.`)
   if (!same(attestation.attester, attester))
     throw altered(`its attester is ${attestation.attester}, not ${attester}`)
   for (const name of ['attester', 'signature'] as const)
@@ -346,10 +309,10 @@ export async function checkSigned(
   // Recovery also accepts the equivalent signature with the larger s, which the contracts reject.
   if (!isCanonicalSignature(signature))
     throw altered('its signature is not 65 bytes with the lower s and v 27 or 28, or the 64 of EIP-2098')
+  const { schema, recipient, expirationTime, revocable, refUID, data } = attestation
+  const content = { schema, attester, recipient, revocable, refUID, data }
   const message = () => ({
-    ...{ attester, schema: attestation.schema, recipient: attestation.recipient, value: 0n },
-    ...{ expirationTime: BigInt(attestation.expirationTime), revocable: attestation.revocable },
-    ...{ refUID: attestation.refUID, data: attestation.data },
+    ...{ ...content, expirationTime: BigInt(expirationTime), value: 0n },
     ...{ nonce: BigInt(delegation.nonce ?? 0), deadline: BigInt(delegation.deadline) },
   })
   const layouts: AttestLayout[] = delegation.submission === 'proxy' ? ['proxy'] : ['legacy', 'v1', 'v2']
@@ -368,12 +331,7 @@ export async function checkSigned(
   const layout = layouts[signers.findIndex((signer) => same(signer, attester))]
   if (!layout) throw altered(`its signature is not by ${attester} over this content`)
 
-  const expected = {
-    ...{ schema: attestation.schema, attester, deadline: delegation.deadline },
-    ...{ recipient: attestation.recipient, expirationTime: attestation.expirationTime },
-    ...{ revocable: attestation.revocable, refUID: attestation.refUID, data: attestation.data, value: '0' },
-    signature,
-  }
+  const expected = { ...content, expirationTime, deadline: delegation.deadline, value: '0', signature }
   const given = call && {
     ...withAllFields(call.data),
     ...{ schema: call.schema, attester: call.attester, deadline: call.deadline },
@@ -383,7 +341,7 @@ export async function checkSigned(
     if (given && !same(String(value), String(given[name as keyof typeof given])))
       throw altered(`${name} of attestByDelegation differs from its attestation`)
 
-  const says = decodeClaims(attestation.data as Hex)
+  const says = decodeClaims(data as Hex)
   if (!says) throw altered('its data is not the payload of an answer')
   for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const)
     if (answer[name] !== undefined && String(answer[name]) !== String(says[name]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { decodeAbiParameters } from 'viem'
-import { contractError, field, selector, selectorOf } from './eas'
+import { contractError, fieldsOf, selector, selectorOf } from './eas'
 import type { RevertedError } from './reader'
 
 /** Describes the errors with which contracts revert. The module is loaded when a contract reverts. */
@@ -58,16 +58,15 @@ const RESOLVER_ERRORS = new Map(
     'WrongSignature(uint256 index)',
   ].map((written) => {
     const [, name = '', list = ''] = /^(\w+)\((.*)\)$/.exec(written)!
-    const parameters =
-      list === '' ? [] : list.split(',').map((each) => field(...(each.split(' ') as [string, string])))
+    const parameters = list === '' ? [] : fieldsOf(list)
     return [selector(`${name}(${parameters.map(({ type }) => type).join()})`), { name, parameters }] as const
   }),
 )
 
 /** Errors of `require` and of the Solidity compiler (Solidity, "Error handling"). */
 const REVERTS = new Map([
-  [selector('Error(string)'), [field('string', 'reason')]],
-  [selector('Panic(uint256)'), [field('uint256', 'panic')]],
+  [selector('Error(string)'), fieldsOf('string reason')],
+  [selector('Panic(uint256)'), fieldsOf('uint256 panic')],
 ])
 
 /**

@@ -2,7 +2,7 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
-import { decodeClaims, ZERO_HASH } from '../eas'
+import { altered, decodeClaims, ZERO_HASH } from '../eas'
 import { AlteredAnswerError, messageOf } from '../errors'
 import { otherThanAsked, type Asked } from '../questions'
 import { same, ZERO_ADDRESS } from '../says'
@@ -20,9 +20,7 @@ export interface Expected extends Asked, Pick<QuorumContent, 'deadline' | 'expir
 }
 /** Result of verifying a signature. */
 export interface Verdict {
-  /**
-   * reason why the signature does not count; absent if it is the operator's signature of the requested answer
-   */
+  /** reason why the signature does not count; absent if it is the operator's and of the question */
   problem?: string
   /** true if the operator signed this payload, even if it does not answer the question */
   isSigned: boolean
@@ -55,15 +53,11 @@ async function signatureProblem(
   return same(by, operator) ? undefined : `signed by ${by}, not by the operator ${operator}`
 }
 
-/** EIP-712 domain of a GeoQuorum contract. */
 export function quorumDomain(chainId: number, quorum: string) {
   return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: quorum as Hex }
 }
 
-/**
- * Returns the signed fields in one form: bytes in lower-case hex, and no other members. Other forms have the
- * same digest.
- */
+/** Returns the signed fields with bytes in lower-case hex. Other forms have the same digest. */
 export function contentOf(answer: QuorumContent): QuorumContent {
   const form = (type: string, value: unknown) => {
     if (type.startsWith('bytes')) return String(value).toLowerCase()
@@ -95,12 +89,9 @@ export type Signer = Omit<QuorumOperator, 'url'> & { url?: string; signature: He
  * AlteredAnswerError if the members of the answer contradict the signed content or each other.
  */
 export async function signersOf(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
-  const [signers, problem] = await readSigners(quorumAnswer).catch((error: unknown) => [
-    undefined,
-    `it cannot be read (${messageOf(error)})`,
-  ])
-  if (!signers) throw new AlteredAnswerError(`The answer was altered: ${String(problem)}.`)
-  return signers as Signer[]
+  return readSigners(quorumAnswer).catch((error: unknown) => {
+    throw error instanceof AlteredAnswerError ? error : altered(`it cannot be read (${messageOf(error)})`)
+  })
 }
 
 /** Maximum number of operators of a quorum (GeoQuorum.sol), whose bitmap is an uint256. */
@@ -111,22 +102,19 @@ const isObject = (value: unknown) => typeof value === 'object' && value !== null
 /** True for an entry of `operators` that names its service. */
 const isNamed = (value: QuorumOperator) => isObject(value) && typeof value.url === 'string'
 
-/** Returns the signers of an answer, or the reason why it is not valid. */
-async function readSigners(
-  quorumAnswer: QuorumAnswer,
-): Promise<[signers: Signer[], problem?: undefined] | [signers: undefined, problem: string]> {
+async function readSigners(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
   const { chainId, quorum, answer, digest, signers, signatures, operators } = quorumAnswer
-  if (!isObject(answer)) return [undefined, 'it has no content']
+  if (!isObject(answer)) throw altered('it has no content')
   const says = decodeClaims(answer.data as Hex)
-  if (!says) return [undefined, 'its data is not the payload of an answer']
+  if (!says) throw altered('its data is not the payload of an answer')
   for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const) {
     const [given, signed] = [String(quorumAnswer[name]), String(says[name])]
-    if (given !== signed) return [undefined, `its ${name} is ${given}, but the signed value is ${signed}`]
+    if (given !== signed) throw altered(`its ${name} is ${given}, but the signed value is ${signed}`)
   }
   const hash = digestOf(answer, chainId, quorum)
-  if (!same(hash, String(digest))) return [undefined, 'its digest is not that of its content']
+  if (!same(hash, String(digest))) throw altered('its digest is not that of its content')
   if (String(signers).length > MAX_BITMAP_CHARACTERS)
-    return [undefined, `it has more operators than a quorum, whose maximum is ${MAX_OPERATORS}`]
+    throw altered(`it has more operators than a quorum, whose maximum is ${MAX_OPERATORS}`)
   const bits = [...BigInt(signers).toString(2)].reverse()
   const indices = bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
   const each =
@@ -135,25 +123,25 @@ async function readSigners(
       .toLowerCase()
       .match(/.{1,130}/g) ?? []
   if (each.length !== indices.length || indices.length === 0)
-    return [undefined, `it has ${each.length} signatures of ${indices.length} operators`]
+    throw altered(`it has ${each.length} signatures of ${indices.length} operators`)
   if (operators !== undefined && !(Array.isArray(operators) && operators.every(isNamed)))
-    return [undefined, 'its operators are not a list of services with a URL']
+    throw altered('its operators are not a list of services with a URL')
   if (operators && String(operators.map(({ index }) => index)) !== String(indices))
-    return [undefined, 'its operators are not those of its signatures']
+    throw altered('its operators are not those of its signatures')
   const found: Signer[] = []
   for (const [i, index] of indices.entries()) {
     const signature = `0x${each[i]!}` as const
     if (!isCanonicalSignature(signature))
-      return [undefined, `signature ${i + 1} is not 65 bytes with the lower s and v 27 or 28`]
+      throw altered(`signature ${i + 1} is not 65 bytes with the lower s and v 27 or 28`)
     const account = await recoverAddress({ hash, signature })
     const { url, operator = account, log } = operators?.[i] ?? ({} as Partial<QuorumOperator>)
     if (!same(operator, account))
-      return [undefined, `signature ${i + 1} is by ${account}, not by the operator ${operator}`]
+      throw altered(`signature ${i + 1} is by ${account}, not by the operator ${operator}`)
     if (found.some((other) => same(other.operator, account)))
-      return [undefined, `it has two signatures by ${account}`]
+      throw altered(`it has two signatures by ${account}`)
     found.push({ index, operator: account, signature, ...(url && { url }), ...(log && { log }) })
   }
-  return [found]
+  return found
 }
 
 /** True if a payload answers the question on the requested terms. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { decodeAbiParameters } from 'viem'
 import type { Context } from '../context'
-import { encodeCall, field, tuple } from '../eas'
+import { encodeCall, fieldsOf, tuple } from '../eas'
 import { AlteredAnswerError, refuseUnknown } from '../errors'
 import { loggedByOperators, logProblems, type LoggedOptions, type OperatorLogged } from '../log'
 import { RevertedError } from '../reader'
@@ -126,33 +126,31 @@ async function signerProblems(
   // A later rotation may end an epoch before the deadline of its answers, which stay valid.
   const isCurrent = validFrom <= timestamp && timestamp < validUntil
   return failed(
-    ...(isCurrent
-      ? []
-      : [
-          `The answer was computed at ${timeOf(timestamp)}, but epoch ${number} is valid from ${timeOf(validFrom)} to ${timeOf(validUntil)}.`,
-        ]),
-    ...signers.flatMap(({ index, operator }) =>
-      same(operators[index] ?? '', operator)
-        ? []
-        : [`${operator} signed as operator ${index} of epoch ${number}, and is not this operator.`],
+    !isCurrent &&
+      `The answer was computed at ${timeOf(timestamp)}, but epoch ${number} is valid from ${timeOf(validFrom)} to ${timeOf(validUntil)}.`,
+    ...signers.map(
+      ({ index, operator }) =>
+        !same(operators[index] ?? '', operator) &&
+        `${operator} signed as operator ${index} of epoch ${number}, and is not this operator.`,
     ),
-    ...(signers.length < threshold
-      ? [`${signers.length} operators signed, and epoch ${number} requires ${threshold}.`]
-      : []),
+    signers.length < threshold &&
+      `${signers.length} operators signed, and epoch ${number} requires ${threshold}.`,
   )
 }
 
-const failed = (...problems: string[]) => ({ unknown: false, problems })
+const failed = (...problems: (string | false)[]) => ({
+  ...{ unknown: false, problems: problems.filter((problem) => problem !== false) },
+})
 
-const EPOCH = tuple('tuple', [
-  ...[field('uint64', 'validFrom'), field('uint64', 'validUntil'), field('uint8', 'threshold')],
-  field('address[]', 'operators'),
-])
+const EPOCH = tuple(
+  'tuple',
+  fieldsOf('uint64 validFrom, uint64 validUntil, uint8 threshold, address[] operators'),
+)
 
 /** Reads an epoch from the contract; undefined if it has no such epoch. */
 async function epochOf(call: (data: `0x${string}`) => Promise<`0x${string}`>, number: number) {
   try {
-    const result = await call(encodeCall('epochOf', [field('uint32')], [number]))
+    const result = await call(encodeCall('epochOf', ['uint32'], [number]))
     const [read] = decodeAbiParameters([EPOCH], result) as unknown as [
       { validFrom: bigint; validUntil: bigint; threshold: number; operators: readonly string[] },
     ]
