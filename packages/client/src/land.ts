@@ -3,39 +3,18 @@ import { isLong } from './batch'
 import type { Context, Landed, LandOptions } from './context'
 import { contractError, getNonce } from './eas'
 import { isOfRequest, LandingError, refuseUnknown } from './errors'
-import { landedBefore, landedIn, landedOutOfTurn } from './landed'
-import { inTurn, sameChain, sentOf, transact, type Refused } from './send'
-import { RevertedError, type ChainReader, type Receipt } from './reader'
-import { walletOf, type Signer, type Wallet } from './signer'
+import { landedBefore, landedIn, landedOutOfTurn, type Search } from './landed'
+import { connected, inTurn, sentOf, transact, type Refused } from './send'
+import { RevertedError, type ChainReader } from './reader'
+import type { Signer, Wallet } from './signer'
 import { chainIdOf, groupsOf, submissionOf, type Submission } from './submission'
-import type { Answer, BatchAnswer, Chain } from './types'
+import type { Answer, BatchAnswer } from './types'
 
-/**
- * State machine that lands an answer, or the answers of a batch in one transaction:
- *
- *     submitting --> reading --> landed      the transaction is in a block
- *     submitting --> landed                  the answer had landed before its turn
- *     submitting --> refused --> landed      the contract rejects it because it had landed before
- *                    refused --> resigning --> submitting
- *
- * It ends in `landed`, or with an error that states whether a transaction was sent.
- */
-type State =
-  | { at: 'submitting'; answer: Answer | BatchAnswer }
-  | { at: 'reading'; submission: Submission; receipt: Receipt }
-  | { at: 'refused'; answer: Answer | BatchAnswer; submission: Submission; refusal: Refused }
-  | { at: 'resigning'; answer: Answer | BatchAnswer; reason: string; refusal: Refused }
-  | { at: 'landed'; landed: Landed[] }
-type In<At extends State['at']> = Extract<State, { at: At }>
-
-/** Values shared by all states. */
-interface Landing {
-  context: Context
+interface Landing extends Search {
   wallet: Wallet
   signer: Signer
-  chain: Chain
   options: LandOptions
-  /** Number of times the answer has been re-signed. */
+  /** number of times that the answer was re-signed */
   resigned: number
 }
 
@@ -54,66 +33,57 @@ export async function landAnswer(
     return (await import('./parts')).landParts(answer, options, groupsOf, (part, given) =>
       landAnswer(context, part, signer, given),
     )
-  const wallet = walletOf(signer)
-  const chain = await context.chain(chainIdOf(answer))
-  await sameChain(wallet.reader(), chain)
-  const landing: Landing = { context, wallet, signer, chain, options, resigned: 0 }
-  let state: State = { at: 'submitting', answer }
-  while (state.at !== 'landed') state = await next(landing, state)
-  return 'results' in answer ? state.landed : state.landed[0]!
-}
-
-function next(landing: Landing, state: Exclude<State, In<'landed'>>): Promise<State> {
-  switch (state.at) {
-    case 'submitting':
-      return submit(landing, state)
-    case 'reading':
-      return read(landing, state)
-    case 'refused':
-      return findBefore(landing, state)
-    case 'resigning':
-      return resign(landing, state)
+  const { wallet, reader, chain } = await connected(context, chainIdOf(answer), signer, 'The answer is')
+  const { signal } = options
+  let current: Answer | BatchAnswer = answer
+  for (let resigned = 0; ; resigned++) {
+    const submission = await submissionOf(context, chain, current)
+    const landing = { context, wallet, reader, signer, options, signal, submission, resigned }
+    const sent = await submit(landing)
+    const found: Landed[] | Answer | BatchAnswer =
+      'refused' in sent ? await mend(landing, current, sent) : sent
+    if (Array.isArray(found)) return 'results' in answer ? found : found[0]!
+    current = found
   }
 }
 
-async function submit(
-  { context, wallet, signer, chain, options, resigned }: Landing,
-  { answer }: In<'submitting'>,
-): Promise<State> {
-  const { signal, onStep = () => {} } = options
-  const submission = await submissionOf(context, chain, answer)
+/** Returns the attestations of a submission, or the error with which the contract rejects it. */
+async function submit(landing: Landing): Promise<Landed[] | Refused> {
+  const { wallet, signer, submission, options, signal } = landing
   // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
   // would revert and cost gas.
   const outcome = await inTurn(signer, async (release) => {
-    const found = resigned > 0 ? [] : await landedOutOfTurn(context, wallet.reader(), submission, signal)
+    const found = landing.resigned > 0 ? [] : await landedOutOfTurn(landing)
     if (found.length > 0) return { found }
-    return transact(wallet, chain, submission.call, {
+    return transact(wallet, submission.chain, submission.call, {
       signal,
       onSent: (transactionHash) => {
         if (!submission.direct) release()
-        void onStep({ step: 'sent', transactionHash })
+        void options.onStep?.({ step: 'sent', transactionHash })
       },
     })
   })
+  if ('refused' in outcome) return outcome
   if ('found' in outcome) return allLanded(outcome.found, submission)
-  if ('receipt' in outcome) return { at: 'reading', submission, receipt: outcome.receipt }
-  return { at: 'refused', answer, submission, refusal: outcome }
+  return landedIn(landing, outcome.receipt)
 }
 
-async function read({ wallet, options }: Landing, { submission, receipt }: In<'reading'>): Promise<State> {
-  return { at: 'landed', landed: await landedIn(wallet.reader(), submission, receipt, options.signal) }
-}
-
-async function findBefore(
-  { context, wallet, options }: Landing,
-  { answer, submission, refusal }: In<'refused'>,
-): Promise<State> {
+/**
+ * Returns the attestations of answers that the contract rejects because they had landed before; otherwise the
+ * re-signed answer. Throws a LandingError if a new signature would not help.
+ */
+async function mend(
+  landing: Landing,
+  answer: Answer | BatchAnswer,
+  refusal: Refused,
+): Promise<Landed[] | Answer | BatchAnswer> {
+  const { reader, submission } = landing
   // The nonce is read before the search: if another process lands the answer in between, the search finds it.
-  const reason = await mendable(wallet.reader(), submission, refusal)
+  const reason = await mendable(reader, submission, refusal)
   // A proxy checks its owner before the signature, and another node may still have an earlier nonce.
   const mayHaveLanded = ['AccessDenied', 'InvalidSignature'].includes(contractError(refusal.refused)!)
   if (reason instanceof LandingError && !mayHaveLanded) throw reason
-  const before = await landedBefore(context, wallet.reader(), submission, options.signal)
+  const before = await landedBefore(landing)
   if (before.length > 0) return allLanded(before, submission, refusal.transactionHash)
   if (reason instanceof LandingError) throw reason
   if (reason === USED)
@@ -123,13 +93,13 @@ async function findBefore(
       'UsedSignature',
       refusal.transactionHash,
     )
-  return { at: 'resigning', answer, reason, refusal }
+  return resign(landing, answer, refusal, reason)
 }
 
-/** Returns the final state if all answers have landed before. Throws a LandingError if only some have. */
-function allLanded(before: Landed[], { answers, chain }: Submission, transactionHash?: string): In<'landed'> {
+/** Returns the attestations if all answers have landed before. Throws a LandingError if only some have. */
+function allLanded(before: Landed[], { answers, chain }: Submission, transactionHash?: string): Landed[] {
   const all = answers.length
-  if (before.length === all) return { at: 'landed', landed: before }
+  if (before.length === all) return before
   throw new LandingError(
     `${before.length} of the ${all} answers ${before.length === 1 ? 'has' : 'have'} already landed, as ` +
       `${before.map(({ uid }) => uid).join(', ')}. Land each of the others separately, as in ` +
@@ -139,11 +109,16 @@ function allLanded(before: Landed[], { answers, chain }: Submission, transaction
   )
 }
 
-async function resign(landing: Landing, { answer, reason, refusal }: In<'resigning'>): Promise<State> {
-  const { signal, resigns = RESIGNS, onStep = () => {} } = landing.options
-  if (landing.resigned >= resigns)
+async function resign(
+  { context, options, signal, resigned }: Landing,
+  answer: Answer | BatchAnswer,
+  refusal: Refused,
+  reason: string,
+): Promise<Answer | BatchAnswer> {
+  const { resigns = RESIGNS, onStep = () => {} } = options
+  if (resigned >= resigns)
     throw new LandingError(`The answer did not land: ${reason}. It was re-signed ${resigns} times.`)
-  const fresh = await landing.context.resign(essentialsOf(answer), { signal }).catch((error: Error) => {
+  const fresh = await context.resign(essentialsOf(answer), { signal }).catch((error: Error) => {
     if (!isOfRequest(error)) throw error
     throw new LandingError(
       `The answer did not land: ${reason}, and the service cannot re-sign it (${error.detail}). ` +
@@ -154,9 +129,8 @@ async function resign(landing: Landing, { answer, reason, refusal }: In<'resigni
       { cause: error },
     )
   })
-  landing.resigned++
   await onStep({ step: 'signed anew', reason, answer: fresh })
-  return { at: 'submitting', answer: fresh }
+  return fresh
 }
 
 /**
@@ -211,12 +185,10 @@ export async function estimateGas(
     const amounts = await Promise.all(parts.map((part) => estimateGas(context, part, signer)))
     return amounts.reduce((sum, each) => sum + each)
   }
-  const wallet = walletOf(signer)
-  const chain = await context.chain(chainIdOf(answer))
-  await sameChain(wallet.reader(), chain)
+  const { wallet, reader, chain } = await connected(context, chainIdOf(answer), signer, 'The answer is')
   const submission = await submissionOf(context, chain, answer)
   try {
-    return await wallet.reader().estimateGas(submission.call, await wallet.address())
+    return await reader.estimateGas(submission.call, await wallet.address())
   } catch (error) {
     if (!(error instanceof RevertedError)) throw error
     const { name, text } = (await import('./refused')).refusedWith(error)

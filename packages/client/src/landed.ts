@@ -11,13 +11,15 @@ import { pause } from './waiting'
 
 /** Finds the attestations of answers, in a transaction or from an earlier landing. */
 
+export interface Search {
+  context: Context
+  reader: ChainReader
+  submission: Submission
+  signal: AbortSignal | undefined
+}
+
 /** Returns the attestations that a transaction created, in the order of its answers. */
-export async function landedIn(
-  reader: ChainReader,
-  submission: Submission,
-  receipt: Receipt,
-  signal: AbortSignal | undefined,
-): Promise<Landed[]> {
+export async function landedIn({ reader, submission, signal }: Search, receipt: Receipt): Promise<Landed[]> {
   const { answers, chain, recorded } = submission
   const { transactionHash, blockNumber } = receipt
   // A smart account may send other answers in the same transaction.
@@ -38,10 +40,7 @@ export async function landedIn(
   })
 }
 
-/**
- * Number of times, and interval in milliseconds, at which the client asks the service before it trusts "not
- * landed": the service's RPC endpoint may lag.
- */
+/** Number of requests, and their interval, before "not landed" counts: the service's RPC endpoint may lag. */
 const ASKED = 3
 const ASKED_MS = 1_000
 
@@ -49,17 +48,13 @@ const ASKED_MS = 1_000
  * Returns the attestations of the answers that landed earlier. Throws a LandingError if this is uncertain: an
  * answer that is re-signed while its first transaction is pending would land twice.
  */
-export async function landedBefore(
-  context: Context,
-  reader: ChainReader,
-  submission: Submission,
-  signal: AbortSignal | undefined,
-): Promise<Landed[]> {
+export async function landedBefore(search: Search): Promise<Landed[]> {
+  const { reader, submission } = search
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
   const found: Landed[] = []
   for (const answer of answers) {
-    const landed = await landedEarlier(context, reader, submission, answer, next, signal)
+    const landed = await landedEarlier(search, answer, next)
     if (landed) found.push(landed)
   }
   return found
@@ -73,12 +68,8 @@ export async function landedBefore(
  * answer is sent: an answer that was not part of a batch cannot land twice. Throws a LandingError if the
  * service lags behind the RPC endpoint.
  */
-export async function landedOutOfTurn(
-  context: Context,
-  reader: ChainReader,
-  submission: Submission,
-  signal: AbortSignal | undefined,
-): Promise<Landed[]> {
+export async function landedOutOfTurn(search: Search): Promise<Landed[]> {
+  const { reader, submission } = search
   const { answers, chain, direct, isFirst, attester } = submission
   // A batch begins with the nonce that was the next one when it was signed for the first time. While that is
   // unused, none of its answers has landed.
@@ -87,24 +78,20 @@ export async function landedOutOfTurn(
   // With another nonce the contract rejects the signature. If the contract does not exist, the simulated call
   // reports it.
   if (next === undefined || next !== answers[0]!.delegatedAttestation.nonce) return []
-  const found = await Promise.all(
-    answers.map((answer) => landedAtLowerNonce(context, reader, submission, answer, next, signal)),
-  )
+  const found = await Promise.all(answers.map((answer) => landedAtLowerNonce(search, answer, next)))
   return found.filter((each) => each !== undefined)
 }
 
 /** Returns the attestation of an answer that was re-signed with a lower nonce, and landed. */
 async function landedAtLowerNonce(
-  context: Context,
-  reader: ChainReader,
-  submission: Submission,
+  search: Search,
   answer: Answer,
   /** the contract's nonce */
   next: number,
-  signal: AbortSignal | undefined,
 ): Promise<Landed | undefined> {
+  const { signal } = search
   for (let asked = 1; ; asked++) {
-    const seen = await askLanded(context, reader, submission, answer, signal).catch(() => undefined)
+    const seen = await askLanded(search, answer).catch(() => undefined)
     signal?.throwIfAborted()
     if (seen?.found) return seen.found
     // The wallet's RPC endpoint may lag: it does not have the attestation that the service has found.
@@ -122,35 +109,30 @@ const uncertain = () =>
   )
 
 async function landedEarlier(
-  context: Context,
-  reader: ChainReader,
-  submission: Submission,
+  search: Search,
   answer: Answer,
   /** the contract's nonce; undefined for the proxy */
   next: number | undefined,
-  signal: AbortSignal | undefined,
 ): Promise<Landed | undefined> {
   for (let asked = 1; ; asked++) {
-    const { found, status, nonce } = await askLanded(context, reader, submission, answer, signal)
+    const { found, status, nonce } = await askLanded(search, answer)
     if (found) return found
     // The service's RPC endpoint has returned this nonce, so its search covers the blocks of all earlier
     // answers with this key.
-    const isOfOneKey = next !== undefined && !submission.chain.otherAttesters?.length
+    const isOfOneKey = next !== undefined && !search.submission.chain.otherAttesters?.length
     const seen = isOfOneKey ? nonce !== undefined && nonce >= next : asked >= ASKED
     if (status === 'not landed' && seen) return undefined
     if (asked >= ASKED) throw uncertain()
-    await pause(ASKED_MS, signal)
+    await pause(ASKED_MS, search.signal)
   }
 }
 
 /** Asks the service about an answer, and checks the attestation that it finds against the chain. */
 async function askLanded(
-  { verify, options }: Context,
-  reader: ChainReader,
-  { chain, direct, attester, recorded }: Submission,
+  { context: { verify, options }, reader, submission, signal }: Search,
   answer: Answer,
-  signal: AbortSignal | undefined,
 ): Promise<{ found?: Landed; status?: string; nonce?: number }> {
+  const { chain, direct, attester, recorded } = submission
   // Users may have added fields that the service does not know.
   const { attestation, delegatedAttestation } = answer
   const signed = { chainId: chain.id, attestation, delegatedAttestation } as Answer
@@ -180,7 +162,6 @@ function holds(attestation: OnchainAttestation, answer: Answer, recorded: string
   return same(attestation.attester, recorded) && isContentOf(attestation, answer.attestation)
 }
 
-/** True if an attestation has these signed fields. */
 export function isContentOf(
   attestation: OnchainAttestation,
   signed: Pick<QuorumContent, 'schema' | 'recipient' | 'refUID' | 'data' | 'revocable' | 'expirationTime'>,
@@ -195,7 +176,6 @@ export function isContentOf(
   )
 }
 
-/** Describes the attestation of an answer that a transaction created. */
 export function landedAs(
   attestation: OnchainAttestation,
   chain: Chain,

@@ -6,9 +6,9 @@ import { same } from './says'
 import { GeoError, LandingError, SignerError, invalidInput, refuseUnknown } from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
-import { inTurn, noAttestation, readAfter, refusal, sameChain, transact } from './send'
+import { connected, inTurn, noAttestation, readAfter, refusal, transact } from './send'
 import type { Call, Hex } from './reader'
-import { walletOf, type Signer, type Wallet } from './signer'
+import type { Signer, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 
 export interface RevokeOptions {
@@ -121,14 +121,10 @@ function documentOf(attestation: OffchainAttestation): Document {
   return document
 }
 
-async function ready(context: Context, uid: string, signer: Signer, which: number | string | undefined) {
+function ready(context: Context, uid: string, signer: Signer, which: number | string | undefined) {
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits. Nothing was sent.`)
-  const wallet = walletOf(signer)
-  const chain = await context.chain(which)
-  const reader = wallet.reader()
-  await sameChain(reader, chain, 'The revocation is')
-  return { wallet, chain, reader }
+  return connected(context, which, signer, 'The revocation is')
 }
 
 function requireSame(address: string, maker: string, who: string): void {

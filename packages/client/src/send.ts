@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { Context } from './context'
 import { ATTESTED } from './eas'
 import { same } from './says'
 import {
@@ -11,7 +12,7 @@ import {
   messageOf,
 } from './errors'
 import { RevertedError, type Call, type ChainReader, type Hex, type Receipt } from './reader'
-import type { Wallet } from './signer'
+import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain } from './types'
 import { pause } from './waiting'
 
@@ -20,15 +21,24 @@ import { pause } from './waiting'
 /** Interval between two requests for a receipt, in milliseconds. */
 const POLL_MS = 500
 
-/**
- * Throws a ChainMismatchError if a signer is on another chain. `what` begins its message, such as "The answer
- * is".
- */
-export async function sameChain(
-  reader: ChainReader,
-  chain: Chain,
-  what: 'The answer is' | 'The place is' | 'The revocation is' | 'The transaction is' = 'The answer is',
-): Promise<void> {
+/** Beginning of the error message for a signer that is on another chain. */
+type What = 'The answer is' | 'The place is' | 'The revocation is' | 'The transaction is'
+
+/** Connects to the chain of a signer. Throws a ChainMismatchError if it is another one than `which`. */
+export async function connected(
+  context: Pick<Context, 'chain'>,
+  which: number | string | undefined,
+  signer: Signer,
+  what: What,
+): Promise<{ wallet: Wallet; reader: ChainReader; chain: Chain }> {
+  const wallet = walletOf(signer)
+  const chain = await context.chain(which)
+  const reader = wallet.reader()
+  await sameChain(reader, chain, what)
+  return { wallet, reader, chain }
+}
+
+export async function sameChain(reader: ChainReader, chain: Chain, what: What): Promise<void> {
   const id = await chainIdOf(reader, 'The RPC endpoint of the signer')
   const other = what === 'The answer is' ? `request an answer for chain ${id}` : `name chain ${id} instead`
   if (id !== chain.id)
@@ -57,12 +67,10 @@ function chainIdOf(reader: ChainReader, who: string): Promise<number> {
   })
 }
 
-/** Creates the error for an attestation that a chain does not have. */
 export function noAttestation(uid: string, where: string): AttestationNotFoundError {
   const detail = `there is no attestation ${uid} on ${where}`
   return new AttestationNotFoundError({ status: 404, title: 'Attestation Not Found', detail })
 }
-/** Creates the error for the RPC endpoint of a chain that does not respond. */
 export function unreachable(slug: string, cause: unknown): ConnectionError {
   return new ConnectionError(`The RPC endpoint of ${slug} does not respond: ${messageOf(cause)}.`, { cause })
 }
@@ -153,10 +161,7 @@ export async function transact(
 }
 
 const isPoor = (error: unknown) => /insufficient funds|exceeds the balance/i.test(messageOf(error))
-/**
- * Returns true for errors with which a wallet refuses before it sends anything. After any other error the
- * transaction may be pending.
- */
+/** True for errors of a wallet that sent nothing. After any other error the transaction may be pending. */
 function isUnsent(error: unknown): boolean {
   if (error instanceof SignerError) return true
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
@@ -185,7 +190,6 @@ export function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): s
   return transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'
 }
 
-/** Creates the error for a call that a contract rejected. */
 export async function refusal({ refused, transactionHash }: Refused, what: string): Promise<LandingError> {
   const { name, text } = (await import('./refused')).refusedWith(refused)
   const meaning = name && MEANINGS[name]

@@ -8,16 +8,16 @@ import { same, timeOf } from '../says'
 import {
   attestedUids,
   BEHIND_MS,
+  connected,
   inTurn,
   readAfter,
   readLate,
   refusal,
-  sameChain,
   sentOf,
   transact,
 } from '../send'
 import type { ChainReader } from '../reader'
-import { walletOf, type Signer } from '../signer'
+import type { Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
 import { pause } from '../waiting'
 import { signersOf } from './signatures'
@@ -30,8 +30,8 @@ const LAND = [
     'tuple',
     QUORUM_FIELDS.map(({ name, type }) => field(type, name)),
   ),
-  field('uint256'),
-  field('bytes'),
+  'uint256',
+  'bytes',
 ]
 
 /**
@@ -54,10 +54,7 @@ export async function landQuorum(
       `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
     )
   await signersOf(quorumAnswer)
-  const wallet = walletOf(signer)
-  const chain = await context.chain(chainId)
-  const reader = wallet.reader()
-  await sameChain(reader, chain)
+  const { wallet, reader, chain } = await connected(context, chainId, signer, 'The answer is')
   const before = () => landedBefore(reader, chain, quorumAnswer, signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
   if (answer.deadline < Date.now() / 1000) {
@@ -70,12 +67,19 @@ export async function landQuorum(
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
   }
   const data = encodeCall('land', LAND, [content, BigInt(signers), signatures])
-  const onSent = (transactionHash: string) => void onStep({ step: 'sent', transactionHash })
   const outcome = await inTurn(signer, (release) =>
-    transact(...[wallet, chain, { to: quorum, data }], {
-      signal,
-      onSent: (transactionHash) => (release(), onSent(transactionHash)),
-    }),
+    transact(
+      wallet,
+      chain,
+      { to: quorum, data },
+      {
+        signal,
+        onSent: (transactionHash) => {
+          release()
+          void onStep({ step: 'sent', transactionHash })
+        },
+      },
+    ),
   )
   if ('refused' in outcome) {
     const error = await refusal(outcome, 'The answer did not land')
@@ -127,10 +131,7 @@ const SEARCH_MS = 5_000
 /** Milliseconds between two attempts to land an answer of an epoch that begins with the next block. */
 const BLOCK_MS = 1_000
 
-/**
- * True if the newest block is older than an answer from the last minute: the epoch of the answer may begin
- * after this block.
- */
+/** True if the newest block is older than a recent answer, whose epoch may begin with the next block. */
 async function isBehind(reader: ChainReader, { timestamp }: QuorumAnswer): Promise<boolean> {
   return timestamp > Date.now() / 1000 - SKEW_SECONDS && (await reader.block('latest')).timestamp < timestamp
 }
