@@ -78,17 +78,8 @@ export function ethersReader(provider: EthersProvider): ChainReader {
     call: (call, from) => reverting(async () => (await provider.call({ ...call, from })) as Hex),
     estimateGas: (call, from) => reverting(() => provider.estimateGas({ ...call, from })),
     receipt: async (transactionHash) => {
-      const found = (await provider.getTransactionReceipt(transactionHash)) as {
-        status: number
-        blockNumber: number
-        logs: Receipt['logs']
-      } | null
-      return found
-        ? {
-            ...{ succeeded: found.status === 1, transactionHash },
-            ...{ blockNumber: found.blockNumber, logs: found.logs },
-          }
-        : undefined
+      const found = await provider.getTransactionReceipt(transactionHash)
+      return found ? receiptOf(transactionHash, found as Parameters<typeof receiptOf>[1]) : undefined
     },
     transaction: async (transactionHash) => (await provider.getTransaction(transactionHash)) ?? undefined,
     nonce: (address) => provider.getTransactionCount(address),
@@ -101,55 +92,49 @@ export type Request = (request: { method: string; params?: unknown[] }) => Promi
 
 /** Reads through JSON-RPC requests. */
 export function requestReader(request: Request): ChainReader {
+  const ask = <T>(method: string, ...params: unknown[]) => request({ method, params }) as Promise<T>
   return {
-    chainId: async () => Number(await request({ method: 'eth_chainId' })),
-    call: (call, from) =>
-      reverting(
-        async () =>
-          (await request({
-            method: 'eth_call',
-            params: [{ ...call, ...(from && { from }) }, 'latest'],
-          })) as Hex,
-      ),
+    chainId: async () => Number(await ask('eth_chainId')),
+    call: (call, from) => reverting(() => ask('eth_call', { ...call, ...(from && { from }) }, 'latest')),
     estimateGas: (call, from) =>
-      reverting(async () =>
-        BigInt((await request({ method: 'eth_estimateGas', params: [{ ...call, from }] })) as string),
-      ),
+      reverting(async () => BigInt(await ask<string>('eth_estimateGas', { ...call, from }))),
     receipt: async (transactionHash) => {
-      const found = (await request({
-        method: 'eth_getTransactionReceipt',
-        params: [transactionHash],
-      })) as { status: string; blockNumber: string; logs: Receipt['logs'] } | null
-      return found
-        ? {
-            ...{ succeeded: Number(found.status) === 1, transactionHash },
-            ...{ blockNumber: Number(found.blockNumber), logs: found.logs },
-          }
-        : undefined
+      const found = await ask<{ status: string; blockNumber: string; logs: Receipt['logs'] } | null>(
+        'eth_getTransactionReceipt',
+        transactionHash,
+      )
+      return found ? receiptOf(transactionHash, found) : undefined
     },
-    transaction: async (transactionHash) => {
-      const found = (await request({
-        method: 'eth_getTransactionByHash',
-        params: [transactionHash],
-      })) as { from: string; nonce: string } | null
+    transaction: async (hash) => {
+      const found = await ask<{ from: string; nonce: string } | null>('eth_getTransactionByHash', hash)
       return found ? { from: found.from, nonce: Number(found.nonce) } : undefined
     },
-    nonce: async (address) =>
-      Number(await request({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+    nonce: async (address) => Number(await ask('eth_getTransactionCount', address, 'latest')),
     block: async (which) => {
-      const block = await request({ method: 'eth_getBlockByNumber', params: [hexOf(which), false] })
-      const { number, timestamp } = found(which, block as { number: string; timestamp: string } | null)
+      const block = await ask<{ number: string; timestamp: string } | null>(
+        'eth_getBlockByNumber',
+        ...[hexOf(which), false],
+      )
+      const { number, timestamp } = found(which, block)
       return { number: Number(number), timestamp: Number(timestamp) }
     },
     logs: async ({ fromBlock, toBlock, ...filter }) => {
       const range = { fromBlock: hexOf(fromBlock), toBlock: hexOf(toBlock) }
-      const logs = await request({ method: 'eth_getLogs', params: [{ ...filter, ...range }] })
-      return (logs as (Omit<Log, 'blockNumber'> & { blockNumber: string })[]).map((log) => ({
-        ...log,
-        blockNumber: Number(log.blockNumber),
-      }))
+      const logs = await ask<(Omit<Log, 'blockNumber'> & { blockNumber: string })[]>('eth_getLogs', {
+        ...filter,
+        ...range,
+      })
+      return logs.map((log) => ({ ...log, blockNumber: Number(log.blockNumber) }))
     },
   }
+}
+
+/** Converts a receipt of ethers or JSON-RPC, whose numbers may be in hex. */
+function receiptOf(
+  transactionHash: Hex,
+  { status, blockNumber, logs }: { status: unknown; blockNumber: unknown; logs: Receipt['logs'] },
+): Receipt {
+  return { succeeded: Number(status) === 1, transactionHash, blockNumber: Number(blockNumber), logs }
 }
 
 const hexOf = (block: number | 'latest') => (block === 'latest' ? block : `0x${block.toString(16)}`)
