@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { ApiError, ConnectionError, ServiceVersionError, SignerError, apiError, messageOf } from './errors'
-import { walletOf, type Signer } from './signer'
-import { pause } from './waiting'
+import { hexOf, walletOf, type Signer } from './signer'
+import { limitOf, pause } from './waiting'
 
 /** Options for sending requests. */
 export interface HttpOptions {
@@ -33,16 +33,10 @@ export interface Sending {
   accepted?: (response: Response) => boolean | Promise<boolean>
 }
 
-/**
- * Sends a request, with retries, until it succeeds. Throws an ApiError, ConnectionError or
- * ServiceVersionError.
- */
+/** Sends a request, with retries. Throws an ApiError, ConnectionError or ServiceVersionError. */
 export type Send = (request: Request, sending?: Sending) => Promise<Response>
 
-/**
- * Statuses after which a request is retried. A retry is safe, since no request to this API has an effect
- * twice.
- */
+/** Statuses after which a request is retried, which is safe: no request to this API has an effect twice. */
 const PASSING = [429, 500, 502, 503, 504]
 
 /**
@@ -61,7 +55,7 @@ export function sender(options: HttpOptions): Send {
       if (options.wallet && new URL(request.url).pathname.includes('/compute/'))
         for (const [name, value] of await signedHeaders(options, request, body)) headers.set(name, value)
       let failure: ApiError | ConnectionError
-      const limit = timed ? limitOf(timeout, signal) : undefined
+      const limit = timed ? limitOf(timeout, signal, late()) : undefined
       // The signal is also passed to fetch directly: fetch follows the signal of a Request only while the
       // Request is referenced.
       const stopping = { signal: limit?.signal ?? signal ?? null }
@@ -101,35 +95,11 @@ export function sender(options: HttpOptions): Send {
   }
 }
 
-/**
- * Creates the signal of one attempt, which aborts on timeout and together with the caller's signal.
- * AbortSignal.any is unsuitable: Node 20 garbage-collects a timeout signal that nothing else references, so
- * it never fires.
- */
-function limitOf(milliseconds: number, signal: AbortSignal | undefined) {
-  const attempt = new AbortController()
-  const stop = () => attempt.abort(signal!.reason)
-  if (signal?.aborted) stop()
-  signal?.addEventListener('abort', stop)
-  const over = new DOMException('The operation was aborted due to timeout', 'TimeoutError')
-  const timer = setTimeout(() => attempt.abort(over), milliseconds)
-  return {
-    signal: attempt.signal,
-    /** Releases the caller's signal and the timer. */
-    end: () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', stop)
-    },
-  }
-}
+const late = () => new DOMException('The operation was aborted due to timeout', 'TimeoutError')
 
-/**
- * Statuses of a server without the path or the method. Other statuses may come from a reverse proxy in front
- * of the service.
- */
+/** Statuses of a server without the path or the method. A reverse proxy may send the others. */
 const NOT_HERE = [400, 404, 405, 501]
 
-/** Creates the error for a URL at which another server responds, such as a chain's RPC endpoint. */
 export function notTheService(url: string): ServiceVersionError {
   return new ServiceVersionError(
     `The server at ${url} is not a Geospatial Attestation Service of version 0.1 or newer. Open ` +
@@ -137,19 +107,24 @@ export function notTheService(url: string): ServiceVersionError {
   )
 }
 
-/**
- * Returns the response if it is JSON. Throws a ServiceVersionError for any other response, such as a web
- * page.
- */
+/** Returns the response. Throws a ServiceVersionError if it is not JSON, such as a web page. */
 export function requireJson(response: Response, url: string): Response {
   if (response.status === 204 || response.headers.get('content-type')?.includes('json')) return response
   throw notTheService(url)
 }
 
-/**
- * Converts a response that is not successful to an error. Throws a ServiceVersionError if the response is not
- * the service's.
- */
+/** Creates the function that sends requests to paths of the service and parses their JSON, if there is any. */
+export function jsonAt(base: string, send: Send) {
+  return async <T>(path: string, { body, ...sending }: Sending & { body?: object } = {}) => {
+    const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) }
+    const init = body && { method: 'POST', body: JSON.stringify(body) }
+    const response = await send(new Request(base + path, { headers, ...init }), sending)
+    const text = await requireJson(response, base).text()
+    return text === '' ? undefined : (JSON.parse(text) as T)
+  }
+}
+
+/** Converts an unsuccessful response to an error. Throws a ServiceVersionError if it is another server's. */
 export async function refusalOf(response: Response, url: string): Promise<ApiError> {
   const text = await response.text()
   const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
@@ -166,9 +141,7 @@ export async function refusalOf(response: Response, url: string): Promise<ApiErr
   return apiError(response.status, body, Number.isNaN(retryAfter) ? undefined : retryAfter)
 }
 
-/**
- * Signs a request and returns its headers (docs/reference/wallet.md). The service accepts a nonce only once.
- */
+/** Returns the headers of a signed request (docs/reference/wallet.md), whose nonce is accepted once. */
 async function signedHeaders(
   { url, wallet: signer, walletChainId }: HttpOptions,
   request: Request,
@@ -187,7 +160,7 @@ async function signedHeaders(
     `authority: ${new URL(url).host}`,
     `method: ${request.method}`,
     `target: ${pathname}${search}`,
-    `body-sha256: ${[...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`,
+    `body-sha256: ${hexOf(new Uint8Array(digest))}`,
     `address: ${address.toLowerCase()}`,
     `timestamp: ${timestamp}`,
     `nonce: ${nonce}`,

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-import createClient from 'openapi-fetch'
 import { BATCH_SIZE, isLong, signedFirst } from './batch'
 import { plain, withPoints } from './body'
 import type { AskOptions, Context, GeoOptions, Service } from './context'
 import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
-import { notTheService, requireJson, sender, type Send } from './http'
-import type { paths } from './openapi'
+import { jsonAt, notTheService, sender, type Send } from './http'
 import { otherThanAsked, type Asked } from './questions'
 import { recordsOf } from './records'
 import { same } from './says'
@@ -14,10 +12,7 @@ import { untilAborted } from './waiting'
 
 /** Sends the client's requests: to the compute endpoints, to GraphQL, and about the service itself. */
 
-/**
- * Lifetime of the cached description of the service, in milliseconds. It is short because chains appear and
- * disappear with their RPC endpoints.
- */
+/** Lifetime of the cached description. It is short because chains disappear with their RPC endpoints. */
 const REMEMBERED_MS = 60_000
 const SIGNAL_ONLY = { signal: true } as const
 
@@ -33,17 +28,16 @@ export function connect(given: GeoOptions): Connection {
   const url = baseOf(given.url)
   const options = { ...given, url }
   const send = sender(options)
-  const api = apiOf(url, send)
-  const info = remembered(url, api)
+  const json = jsonAt(url, send)
+  const info = remembered(url, json)
   const chain = chainsOf(options, info)
-  const post = posterOf(url, api)
+  const post = posterOf(url, json)
   const request = requesterOf(options, chain, post)
   /** Reads an endpoint whose 503 response is a valid result. */
   const state = async <T>(path: string, given: { signal?: AbortSignal } = {}): Promise<T> => {
     refuseUnknown(path, given, SIGNAL_ONLY)
     const accepted = ({ status }: Response) => status === 503
-    const response = await send(new Request(`${url}/${path}`), { ...given, accepted })
-    return (await requireJson(response, url).json()) as T
+    return (await json<T>(`/${path}`, { ...given, accepted }))!
   }
   return {
     ...{ url, options, send, info, chain, request, records: recordsOf(url, send) },
@@ -83,13 +77,10 @@ export function connect(given: GeoOptions): Connection {
       given: { signal?: AbortSignal } = {},
     ) => {
       refuseUnknown('graphql', given, SIGNAL_ONLY)
-      const { data } = await api.POST('/graphql', {
-        body: { query, ...(variables && { variables }) },
-        signal: given.signal,
-      })
-      const { errors } = (data ?? {}) as { errors?: { message: string }[] }
-      if (errors?.[0]) throw invalidInput(errors[0].message)
-      return data!.data as T
+      const body = { query, ...(variables && { variables }) }
+      const found = await json<{ data: T; errors?: { message: string }[] }>('/graphql', { body, ...given })
+      if (found?.errors?.[0]) throw invalidInput(found.errors[0].message)
+      return found!.data
     },
     health: (options) => state('health', options),
     ready: (options) => state('ready', options),
@@ -103,14 +94,9 @@ function asBatch(answer: object): object {
   return { chainId, results, deadline, multiAttestByDelegation, transaction }
 }
 
-type Api = ReturnType<typeof apiOf>
-const apiOf = (url: string, send: Send) =>
-  createClient<paths, 'application/json'>({
-    baseUrl: url,
-    fetch: async (request) => requireJson(await send(request, { signal: request.signal }), url),
-  })
+type Json = ReturnType<typeof jsonAt>
 
-function remembered(url: string, api: Api): Service['info'] {
+function remembered(url: string, json: Json): Service['info'] {
   let last: { asked: Promise<Information>; until: number } | undefined
   return async (given = {}) => {
     refuseUnknown('info', given, { fresh: true, signal: true })
@@ -118,8 +104,7 @@ function remembered(url: string, api: Api): Service['info'] {
     // Concurrent callers share one request, so a signal ends the waiting and not the request.
     if (last && !fresh && performance.now() < last.until) return untilAborted(last.asked, signal)
     // A request with an option `fresh` has one caller, whose signal also ends the request.
-    const init = { headers: { accept: 'application/json' }, ...(fresh && signal && { signal }) }
-    const asked = api.GET('/', init).then(({ data }) => {
+    const asked = json<Information>('/', fresh ? { signal } : {}).then((data) => {
       if (!Array.isArray(data?.chains) || data.defaultSchemas === undefined) throw notTheService(url)
       return data
     })
@@ -169,13 +154,9 @@ function chainsOf(all: GeoOptions, info: Service['info']): Service['chain'] {
 
 type Post = <A>(path: string, body: object, signal?: AbortSignal, chainId?: number) => Promise<A>
 const posterOf =
-  (url: string, api: Api): Post =>
+  (url: string, json: Json): Post =>
   async <A>(path: string, body: object, signal?: AbortSignal, chainId?: number) => {
-    // The OpenAPI document defines the path. The callers type its body and response.
-    const { data } = await (api.POST as (path: string, init: object) => Promise<{ data: object }>)(
-      `/compute/v0/${path}`,
-      { body: plain(body), signal },
-    )
+    const data = await json<object>(`/compute/v0/${path}`, { body: plain(body), signal })
     if (typeof data !== 'object' || data === null) throw noAnswer(url, path)
     return (chainId === undefined ? data : { ...data, chainId }) as A
   }
@@ -225,7 +206,6 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
   }
 }
 
-/** Returns the terms of each answer to a request. */
 function askedOf(endpoint: string, body: object, answers: readonly Pick<Answer, 'inputRefs'>[]): Asked[] {
   const { operations, zones, schema, recipient, ...rest } = body as Asked & {
     operations?: Asked[]
@@ -245,9 +225,7 @@ function askedOf(endpoint: string, body: object, answers: readonly Pick<Answer, 
   })
 }
 
-/**
- * Returns the URL without trailing slashes. Throws an InvalidInputError if it is not an http or https URL.
- */
+/** Returns the URL without trailing slashes. Throws an InvalidInputError unless it is http or https. */
 function baseOf(url: string): string {
   const base = URL.canParse(url) ? new URL(url) : undefined
   if (!base || !/^https?:$/.test(base.protocol))

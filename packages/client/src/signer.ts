@@ -187,6 +187,8 @@ function viemAccount(account: ViemAccount): Wallet {
 }
 
 function eip1193Wallet(provider: Eip1193Provider): Wallet {
+  const ask = async (method: string, ...params: unknown[]) =>
+    (await provider.request({ method, params })) as Hex
   const address = async () => {
     const [first] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
     if (first === undefined)
@@ -196,10 +198,7 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
   return {
     address,
     signMessage: async (text) =>
-      (await provider.request({
-        method: 'personal_sign',
-        params: [hexOfText(text), await address()],
-      })) as Hex,
+      ask('personal_sign', `0x${hexOf(new TextEncoder().encode(text))}`, await address()),
     signTypedData: async (typed) => {
       const EIP712Domain = [
         { name: 'name', type: 'string' },
@@ -211,20 +210,15 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
         { ...typed, types: { EIP712Domain, ...typed.types } },
         (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
       )
-      return (await provider.request({
-        method: 'eth_signTypedData_v4',
-        params: [await address(), json],
-      })) as Hex
+      return ask('eth_signTypedData_v4', await address(), json)
     },
     reader: () => requestReader((request) => provider.request(request)),
-    send: async (call, chainId, from) =>
-      (await provider.request({
-        method: 'eth_sendTransaction',
-        params: [{ from, chainId: `0x${chainId.toString(16)}`, ...call }],
-      })) as Hex,
+    send: (call, chainId, from) =>
+      ask('eth_sendTransaction', { from, chainId: `0x${chainId.toString(16)}`, ...call }),
   }
 }
 
-function hexOfText(text: string): Hex {
-  return `0x${[...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+/** Hex digits of bytes, without 0x. */
+export function hexOf(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /** Promises and pauses that an AbortSignal can end. */
 
-/**
- * Resolves with the result of the work; rejects with the signal's reason as soon as the signal is aborted.
- */
+/** Resolves with the result of the work; rejects with the signal's reason once the signal is aborted. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   signal.throwIfAborted()
@@ -29,4 +27,26 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
     if (signal?.aborted) abort()
     else signal?.addEventListener('abort', abort, { once: true })
   })
+}
+
+/**
+ * Creates a signal that aborts with the caller's signal, with `late` after a time, and at the end.
+ * AbortSignal.any is unsuitable: Node 20 garbage-collects a timeout signal that nothing else references, so
+ * it never fires.
+ */
+export function limitOf(milliseconds: number, signal: AbortSignal | undefined, late: Error) {
+  const limit = new AbortController()
+  const stop = () => limit.abort(signal!.reason)
+  if (signal?.aborted) stop()
+  signal?.addEventListener('abort', stop)
+  const timer = setTimeout(() => limit.abort(late), milliseconds)
+  return {
+    signal: limit.signal,
+    /** Releases the caller's signal and the timer, and ends requests that are no longer needed. */
+    end: () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', stop)
+      limit.abort()
+    },
+  }
 }

@@ -7,7 +7,7 @@ import { methodsOf } from '../questions'
 import type { Signer } from '../signer'
 import type { Arguments } from '../openapi'
 import type { Chain, Input, Question, QuorumAnswer } from '../types'
-import { pause, untilAborted } from '../waiting'
+import { limitOf, pause, untilAborted } from '../waiting'
 import { collect } from './collect'
 import { landQuorum } from './land'
 import { currentEpoch, Operator, QuorumError, type NamedEpoch, type QuorumOptions } from './operators'
@@ -49,9 +49,7 @@ const DEADLINE_SECONDS = 600
 const TIMEOUT_MS = 30_000
 /** Time in milliseconds for which the operator set of a chain is reused, unless an operator refuses it. */
 const EPOCH_MS = 60_000
-/**
- * Unix seconds of the year 36,812. A random expiration after this time makes otherwise equal answers differ.
- */
+/** Seconds of the year 36,812. A random expiration after it makes otherwise equal answers differ. */
 const NEVER_SECONDS = 2 ** 40
 
 /** Implements `Geo.quorum`. */
@@ -140,27 +138,14 @@ async function chainOf(
   }
 }
 
-/**
- * Runs work with a signal that aborts with `signal`, after the time limit of a quorum, and at the end of the
- * work, when its other requests are no longer needed. AbortSignal.any is unsuitable (../http.ts).
- */
+/** Runs work with a signal that aborts after the time limit of a quorum, and at the end of the work. */
 async function limited<T>(
   { timeout = TIMEOUT_MS }: QuorumOptions,
   signal: AbortSignal | undefined,
   work: (ending: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const ending = new AbortController()
-  const end = () => ending.abort(signal?.reason)
-  if (signal?.aborted) end()
-  signal?.addEventListener('abort', end)
-  const timer = setTimeout(() => ending.abort(new Error('no response in time')), timeout)
-  try {
-    return await work(ending.signal)
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
-    ending.abort()
-  }
+  const limit = limitOf(timeout, signal, new Error('no response in time'))
+  return work(limit.signal).finally(limit.end)
 }
 
 /** Remaining milliseconds of an epoch that are too short for an answer to land. The next epoch is awaited. */
