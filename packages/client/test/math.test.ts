@@ -44,9 +44,10 @@ const SPECIAL = [
 ]
 const ANGLES = [
   ...[between(-Math.PI, Math.PI), between(-1_000, 1_000), beside(multipleOf(Math.PI / 2, 64))],
-  ...[beside(multipleOf(Math.PI / 4, 2 ** 22)), ofExponent(-60, 3), ofExponent(17, 24)],
-  ...[ofExponent(-1022, 1023)],
+  ...[beside(multipleOf(Math.PI / 4, 2 ** 20)), ofExponent(-60, 3), ofExponent(17, 20)],
 ]
+/** True for numbers that sin, cos and tan reject. */
+const isFar = (x: number) => Number.isFinite(x) && Math.abs(x) > 2 ** 19 * Math.PI
 const SINES = [between(-1, 1), beside(among([-1, 1, 0.5, -0.5, 0.975, -0.975])), ofExponent(-60, 0)]
 const NUMBERS = [
   between(-4, 4),
@@ -82,6 +83,7 @@ function compareWithMath(name: string, { cases, random: seeded, report }: Hunt):
   const wrong: unknown[] = []
   let compared = 0
   const compare = (values: number[]) => {
+    if (KINDS[name] === ANGLES && isFar(values[0]!)) return
     compared++
     const [found, expected] = [own(...values), native(...values)]
     if (!Object.is(found, expected) && wrong.length < 5) wrong.push({ values, found, expected })
@@ -98,6 +100,10 @@ function compareWithMath(name: string, { cases, random: seeded, report }: Hunt):
   report(`${compared} compared`)
   expect(wrong).toEqual([])
 }
+
+test.each(['sin', 'cos', 'tan'] as const)('%s rejects numbers beyond 2^19 pi', (name) => {
+  for (const x of [1_647_100, -2e6, Number.MAX_VALUE]) expect(() => ours[name](x)).toThrow(RangeError)
+})
 
 test('pow computes powers of 2 and 1/2 exactly, and rejects other bases', () => {
   for (let power = -1022; power <= 1022; power++) {
