@@ -21,9 +21,8 @@ import type { Chain, Shape } from './shape'
 
 /**
  * Area of the polygons in square metres, without their holes: the sum over all edges of the area between the
- * geodesic and the equator. The terms are computed and summed with twice the precision of a double, so that
- * the error stays relative to the result even if a hole nearly fills its shell. Polygons of a MultiPolygon
- * must not overlap, or the sum is not their area (see `overlapOf` in union.ts).
+ * geodesic and the equator. Twice the precision of a double keeps the error relative to the result even if a
+ * hole nearly fills its shell. Polygons must not overlap (see `overlapOf` in union.ts).
  */
 export function polygonArea({ given: shape }: { readonly given: Shape }): number {
   let total: Wide = [0, 0]
@@ -63,8 +62,7 @@ function ringAngle(shape: Shape, chain: Chain): Wide {
     total = add(total, toEquator(start, end, turn(lon[a]!, lon[b]!)))
     ;[last, start] = [b, end]
   }
-  // For a ring around the poles, the sum is the area between the ring and the equator. The area of its polar
-  // side is that of a hemisphere less this sum.
+  // For a ring around the poles, this is the area to the equator: a hemisphere less that of the polar side.
   total = subtract(total, multiply(ALL_AROUND, [turnsOf(shape, chain) / 2, 0]))
   total = subtract(total, multiply(ALL_AROUND, [Math.round(total[0] / ALL_AROUND[0]), 0]))
   return total[0] < 0 ? negative(total) : total
@@ -116,10 +114,7 @@ function seriesOfD(): readonly number[] {
   return terms.map((_, j) => terms.slice(j).reduceRight((total, term) => total + term, 0))
 }
 
-/**
- * The six Gauss-Legendre nodes on [0, 1] and their weights. The first three are listed; the others mirror
- * them.
- */
+/** The first three of six Gauss-Legendre nodes on [0, 1] and their weights. The others mirror them. */
 const NODES = [0.033765242898423975, 0.16939530676686774, 0.3806904069584015]
 const WEIGHTS = [0.08566224618958518, 0.1803807865240693, 0.2339569672863455]
 
@@ -227,7 +222,7 @@ function arcOf(
 /** sigma / sin(sigma) - 1 */
 function overSine(sigma: number): number {
   const z = sigma * sigma
-  // Series of sigma - sin(sigma), for arcs below half a radian: edges are below 2000 km (shape.ts).
+  // Series of sigma - sin(sigma), for arcs below half a radian: edges are below 2000 km (builder.ts).
   const series = 1 - (z / 20) * (1 - (z / 42) * (1 - (z / 72) * (1 - (z / 110) * (1 - z / 156))))
   return (sigma * z * series) / 6 / Math.sin(sigma)
 }

@@ -10,10 +10,7 @@ import { isTurn, keyOf, type Place, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { normalLongitude } from './vertices'
 
-/**
- * Arrangement of rings: the rings, cut where they meet, with the sum of the rings around each side of each
- * piece (1 for each shell, -1 for each hole). The boundary of the positions with given sums follows from it.
- */
+/** Rings, cut where they meet, with the sum of the rings (shells 1, holes -1) on each side of each piece. */
 
 /** Rings of polygons, cut where they meet. */
 export interface Arranged {
@@ -24,8 +21,7 @@ export interface Arranged {
 }
 
 /**
- * Cuts rings at the given nodes and then wherever else they meet, and determines the sums on both sides of
- * each piece.
+ * Cuts rings at the nodes and wherever else they meet, and determines the sums on both sides.
  * @param known by ring, the side of its inside (`Labels.turns`); required if a ring may cross itself
  */
 export function settle(
@@ -45,9 +41,8 @@ export function settle(
 }
 
 /**
- * Sides of the rings after they are cut. If an edge passed so near a pole that rounding decides, a piece of
- * it may pass over the pole or on its other side. The number of times that a ring runs around the pole, and
- * whether it contains the pole, then follow from its pieces.
+ * Sides of the rings after they are cut. A piece of an edge next to a pole may, by rounding, pass over it or
+ * on its other side, so the turns around the pole then follow from the pieces.
  */
 function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
   const isMoved = cut.chains.some(
@@ -75,9 +70,8 @@ export function nodesBetween(shape: Shape, crossing: (shape: Shape, e: number, f
 }
 
 /**
- * Polygons of a geometry as one regularised point set: the closure of its interior. Its boundary has the
- * inside on one side only. Seams between parts, cuts and keyholes have the inside on both sides, and so does
- * a part of one boundary that lies in another polygon.
+ * Polygons as one regularised point set, the closure of its interior. Its boundary has the inside on one side
+ * only, while seams, cuts, keyholes and boundaries within another polygon have it on both.
  */
 export interface Region {
   /** elements 0 to `end` form the boundary, as closed loops; later elements do not belong to it */
@@ -194,10 +188,7 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
   return loops
 }
 
-/**
- * By ring: 1 if its smaller side is on its left, -1 if on its right, 0 if it runs back along itself. Rings
- * may cross each other, but not themselves.
- */
+/** By ring that does not cross itself: 1 if its smaller side is left of it, -1 if right, 0 if it has none. */
 export function directionsOf(shape: Shape, sides: Rings): Int8Array {
   const rings = shape.chains.flatMap(({ kind }, c) =>
     kind === Kind.Ring ? [{ firstChain: c, endChain: c + 1 }] : [],
@@ -205,15 +196,11 @@ export function directionsOf(shape: Shape, sides: Rings): Int8Array {
   return rings.length === 0 ? new Int8Array() : sweep(shape, sides, rings, () => {}).turns
 }
 
-/**
- * Loops of a region as the rings of a polygon, shells first. Undefined if the loops cannot form a polygon:
- * the region is empty, or has no shell and covers more than half of the ellipsoid.
- */
+/** Loops of a region as a polygon's rings, shells first. Undefined if it is empty, or has no shell. */
 export function ringsOf({ shape, holdsNorthPole }: Region): ChainOf[] | undefined {
   const sides = findSides(shape)
   const directions = directionsOf(shape, sides)
-  // The inside is on the left of each loop. If the loops add up to 0 or 1 at the pole, they therefore do so
-  // everywhere.
+  // The inside is on the left of each loop, so sums of 0 or 1 at the pole are 0 or 1 everywhere.
   let atPole = 0
   for (const [c, direction] of directions.entries()) if (sides.of[c]!.holdsNorthPole) atPole += direction
   const directed = (direction: number) =>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { unspent } from './effort'
 
-/**
- * Runtime checks of bounds that are proven in comments and on which answers rely. A violation ends the
- * measurement with a BoundError, so no answer is signed.
- */
+/** Runtime checks of proven bounds on which answers rely. After a violation, no answer is signed. */
 
 /** Error for a bound that does not hold: the kernel has a bug, and the input is not at fault. */
 export class BoundError extends Error {
@@ -22,10 +19,7 @@ const CALLS = 0
 const PERIOD = 1
 const VIOLATIONS = 2
 
-/**
- * Throws a BoundError if a bound does not hold. It checks one of a thousand calls, without counting the work
- * of the check.
- */
+/** Throws a BoundError if a bound does not hold. Checks one call of a thousand, and counts no work for it. */
 export function assertBound(bound: string, holds: () => boolean): void {
   if (++counted[CALLS]! % counted[PERIOD]! !== 0 || unspent(holds)) return
   counted[VIOLATIONS]!++

@@ -7,15 +7,9 @@ import type { Chain, Polygon, Shape } from './shape'
 import { BoxTree } from './tree'
 import { chord, normalLongitude, squaredChord, toCartesian, type Vertices } from './vertices'
 
-/**
- * Edges longer than this many metres are cut into equal pieces, so that the bounds for short geodesics hold
- * for all edges that the kernel compares.
- */
+/** Longer edges, metres, are cut into equal pieces, so that the bounds for short geodesics hold for all. */
 const LONGEST_EDGE = 2_000_000
-/**
- * Squared chord below which an edge is certainly shorter than LONGEST_EDGE: its arc is less than 1.005 of its
- * chord.
- */
+/** Squared chord below which an edge is shorter than LONGEST_EDGE: its arc is below 1.005 of its chord. */
 const CERTAINLY_SHORT = 3.6e12
 
 /** Shape that grows by positions and edges. */
@@ -87,11 +81,7 @@ export class Builder implements Vertices {
     }
   }
 
-  /**
-   * Adds the edge from a vertex to a position, and returns the vertex there. An edge over a pole gets a
-   * vertex on each side of the pole; long edges are cut.
-   * @param path path of the chain
-   */
+  /** Adds the edge to a position, with a vertex on each side of a pole. Returns the vertex at its end. */
   private edge(a: number, lon: number, lat: number, chain: number, origin: number, path: string): number {
     const lonA = this.lon[a]!
     const latA = this.lat[a]!
@@ -101,8 +91,7 @@ export class Builder implements Vertices {
       return this.simpleEdge(a, lonA, lat, chain, origin)
     }
     if (Math.abs(latA) === 90 && lonA !== normalLongitude(lon)) {
-      // An edge from a pole follows the meridian, so another vertex at the pole gets the longitude of that
-      // meridian.
+      // An edge from a pole follows the meridian, so it starts at a vertex with that longitude.
       a = this.join(a, this.vertex(lon, latA), chain, origin)
     } else if (Math.abs(normalLongitude(lon) - lonA) === 180 && Math.abs(latA) !== 90) {
       if (latA === -lat) throw noUniquePath(path, origin)
@@ -214,10 +203,7 @@ function doubled<T extends Float64Array | Uint32Array>(array: T): T {
   return grown
 }
 
-/**
- * Degrees below which two latitudes or longitudes are equal: a tenth of a nanometre. At a pole, longitudes do
- * not count.
- */
+/** Degrees below which latitudes or longitudes are equal: a tenth of a nanometre. */
 const SAME = 1e-15
 
 function samePlace(lonA: number, latA: number, lonB: number, latB: number): boolean {

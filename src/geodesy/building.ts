@@ -4,10 +4,7 @@ import { Kind, type Reading } from './geojson'
 import type { Chain, Place, Polygon, Shape } from './shape'
 import { normalLongitude } from './vertices'
 
-/**
- * Builds the shape of a geometry. Throws a GeometryError for edges without a unique shortest path and rings
- * without an inside.
- */
+/** Builds a shape. Throws a GeometryError for edges without one shortest path and rings without an inside. */
 export function buildShape(reading: Reading): Shape {
   const isPoints = reading.chains.every(({ kind }) => kind === Kind.Points)
   const builder = new Builder(reading.lon.length + (isPoints ? 0 : SPARE_VERTICES))
@@ -31,17 +28,10 @@ export function buildShape(reading: Reading): Shape {
   return builder.finish(reading.path, chains, polygons)
 }
 
-/**
- * Extra room for the vertices that long edges and poles add, so that the arrays need not grow. Points add no
- * vertices, so arrays of up to eight points stay at 64 bytes. V8 allocates those in its own heap, which is
- * fifteen times as fast.
- */
+/** Room for vertices at poles and cuts. Points need none: V8 allocates 64 bytes fifteen times as fast. */
 const SPARE_VERTICES = 16
 
-/**
- * Builds a shape of closed loops, each from its first position back to it. Edges are copied unchanged: none
- * is cut or passes a pole.
- */
+/** Builds a shape of closed loops, each from its first position back to it. No edge is cut. */
 export function buildLoops(path: string, loops: readonly (readonly Place[])[]): Shape {
   const builder = new Builder(loops.reduce((sum, loop) => sum + loop.length, 16))
   const chains = loops.map((loop, c): Chain => {
@@ -83,9 +73,8 @@ export interface Cut extends Place {
 }
 
 /**
- * Returns the shape with some elements cut at the given positions.
- * @param placeOf returns the position that a vertex or cut moves to: one object for all that merge. Elements
- *   without length are left out
+ * Returns the shape with some elements cut, without those that lose their length.
+ * @param placeOf returns the new position of a vertex or cut: one object for all that merge
  */
 export function splitShape(
   shape: Shape,

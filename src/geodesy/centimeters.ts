@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /**
- * Length in whole centimetres, rounded half up, of a number of metres from 0. It rounds the number as
- * written: the shortest decimal that reads as this double. 1.005 is 101, although the double is less than
- * 1.005 and 100 times it is 100.49999999999999.
+ * Whole centimetres, rounded half up, of metres from 0. It rounds the shortest decimal that reads as this
+ * double: 1.005 is 101, although its double is less and 100 times it is 100.49999999999999.
  */
 export function toCentimeters(meters: number): number {
   const [, first, others = '', exponent] = /^(\d)(?:\.(\d+))?e(.+)$/.exec(meters.toExponential())!
@@ -16,9 +15,8 @@ export function toCentimeters(meters: number): number {
 const MORE_THAN_A_DOUBLE = 16
 
 /**
- * Number of metres for a decimal text, so that `toCentimeters` rounds the text and not its double:
- * 1.00499999999999999 has the same double as 1.005, so it becomes the double before, which rounds to 100.
- * Returns what `Number` returns for all other texts.
+ * Number of metres for a decimal, so that `toCentimeters` rounds the text: 1.00499999999999999 becomes the
+ * double before that of 1.005, which rounds to 100. Returns what `Number` returns for all other texts.
  */
 export function readMeters(text: string): number {
   const meters = Number(text)

@@ -15,17 +15,13 @@ import { isSamePlace, place, type Elements, type Vertices } from './vertices'
 
 /**
  * True if a geometry contains another (OGC: no part of the other lies outside, and the interiors meet).
- * Outside means half a centimetre or more from the container, because the distance of anything nearer rounds
- * to 0.00 m. A position nearer than that to the boundary is on the boundary, and is not contained by itself.
+ * Outside means half a centimetre or more from the container. Anything nearer to the boundary is on it, and
+ * is not contained by itself.
  *
- * Both geometries are treated as lines, points and one regularised region (union.ts). Each edge of the
- * contained geometry is cut into stretches near the container's edges and the gaps between them. A gap does
- * not touch the boundary, so its middle shows with certainty whether all of it is inside.
- *
- * The interior of a region whose boundary is covered remains to be checked. If a part of it is outside, then
- * some uncovered position lies half a centimetre from the container's boundary and no nearer to any other
- * part of the container. So the search follows the lines at that distance from each edge of the container's
- * boundary.
+ * Each edge of the contained geometry is cut into stretches near the container's edges and gaps, whose middle
+ * shows with certainty if all of the gap is inside. If a part of a region whose boundary is covered is
+ * outside, then some uncovered position lies half a centimetre from the container's boundary and no nearer to
+ * any other part of the container. So the search follows the lines at that distance from each edge of it.
  */
 export function contains(container: Prepared, other: Prepared): boolean {
   const { shape } = other
@@ -68,10 +64,7 @@ class Coverage {
 
   constructor(private readonly container: Prepared) {}
 
-  /**
-   * Elements of the container that may be near elements of another shape. `boundary` lists elements of its
-   * region's boundary, `open` lists its lines and points.
-   */
+  /** Elements near those of another shape: of the region's boundary, and of the lines and points (`open`). */
   private neighbours(S: Shape): { boundary: Neighbours; open: Neighbours } {
     const known = this.pairs.get(S)
     if (known) return known
@@ -89,9 +82,7 @@ class Coverage {
   }
 
   /**
-   * Undefined if a part of these edges is outside the container. Otherwise `entered` is true if an edge runs
-   * through the interior of the container's region, clear of the boundary; `along` is true if one runs along
-   * its lines.
+   * Undefined if a part is outside. `entered`: one runs inside the region; `along`: one runs along a line.
    */
   byAll(S: Shape, start: number, end: number): { entered: boolean; along: boolean } | undefined {
     const { shape } = this.container
@@ -112,8 +103,7 @@ class Coverage {
       }
       const walk = walkEdge(S, S.from[e]!, S.to[e]!)
       const nearLines = lines.length > 0 ? nearStretches(S, e, shape, lines, walk) : []
-      // Lines that share a stretch share interior positions. Lines that only touch are near each other for no
-      // more than a few centimetres.
+      // Lines that only touch are near each other for no more than a few centimetres.
       for (const [from, to] of nearLines) along ||= to - from > Math.min(4 * NEAR, walk.length / 2)
       const gaps =
         walls.length > 0
@@ -133,8 +123,7 @@ class Coverage {
         } else if (complement(merge([[0, gap[0]], ...nearLines, [gap[1], Infinity]]), walk.length).length > 0)
           return undefined
       }
-      // The ends of a stretch are off by up to micrometres. The ends of an edge are therefore measured like
-      // positions.
+      // The ends of a stretch are off by up to micrometres, so ends of edges are measured like positions.
       const isFirst = e === start || S.to[e - 1] !== S.from[e]
       if (
         (isFirst && !startsInside && locate(this.container, S, S.from[e]!) === 'outside') ||
@@ -147,9 +136,8 @@ class Coverage {
   }
 
   /**
-   * 'something' if the container leaves out part of a region whose boundary it covers, otherwise 'nothing' or
-   * 'entered'. 'entered' means that, in addition, some of the container's boundary lies inside the region,
-   * clear of the region's boundary.
+   * 'something' if the container leaves out part of a region whose boundary it covers; 'entered' if it does
+   * not, and some of its boundary lies inside the region, clear of the region's boundary.
    */
   leavesOut(region: Region): 'something' | 'nothing' | 'entered' {
     const own = this.container.region()!
@@ -176,10 +164,7 @@ class Coverage {
     return entered ? 'entered' : 'nothing'
   }
 
-  /**
-   * True if the container leaves a position of the other region uncovered at half a centimetre to one side of
-   * an edge of its own boundary.
-   */
+  /** True if the region is not covered somewhere half a centimetre to one side of the container's edge. */
   private isOpenAtOffset(own: Region, e: number, side: number, region: Region): boolean {
     const walk = walkEdge(own.shape, own.shape.from[e]!, own.shape.to[e]!)
     const pieces = Math.ceil(walk.length / LONGEST_STRAIGHT)
@@ -196,8 +181,7 @@ class Coverage {
   /** True if an uncovered position lies on the line parallel to an edge of the container's boundary. */
   private isOpenAlong(parallel: Elements, own: Region, e: number, region: Region): boolean {
     const { shape } = this.container
-    // In most cases this line does not meet the other region's boundary, and one position decides for all of
-    // it.
+    // In most cases, the line does not meet the region's boundary, and one position decides for all of it.
     if (
       !elementsNear(region.shape, parallel, 0, 1, 0).some((f) => f < region.end) &&
       !insideLoops(parallel, 0, region)
@@ -226,10 +210,7 @@ class Coverage {
   }
 }
 
-/**
- * Sides of a loop of a region's boundary that face the outside: -90 for its left, 90 for its right. Both are
- * returned if the tested positions do not decide.
- */
+/** Sides of a loop that face the outside: -90 for its left, 90 for its right; both if this is uncertain. */
 function outerSides(region: Region, start: number, end: number): readonly number[] {
   const { shape } = region
   for (let e = start, tries = 0; e < end && tries < 8; e += Math.ceil((end - start) / 8), tries++) {
@@ -252,15 +233,9 @@ function coincide(S: Elements, e: number, T: Elements, f: number): boolean {
   return (same(a, c) && same(b, d)) || (same(a, d) && same(b, c))
 }
 
-/**
- * Offset of the searched lines, metres: the distance that counts as near, plus a margin for the errors of
- * both measurements.
- */
+/** Offset of the searched lines, metres: NEAR, plus a margin for the errors of both measurements. */
 const OFFSET = NEAR + 2e-6
-/**
- * Longest edge, metres, that is searched with one parallel line. The line parallel to a longer edge would
- * bulge by more than 0.2 micrometres.
- */
+/** Longest edge, metres, whose parallel line bulges by less than 0.2 micrometres. */
 const LONGEST_STRAIGHT = 100_000
 
 function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
@@ -301,10 +276,7 @@ function sharesInside(container: Region, region: Region): boolean {
 /** Maximum number of polygons that are tested one by one. Beyond it, their union is tested. */
 const MANY = 2_000
 
-/**
- * Location of a position relative to the geometry: inside, on its boundary (to half a centimetre), or
- * outside.
- */
+/** Location of a position relative to the geometry. The boundary is half a centimetre wide on each side. */
 function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | 'boundary' | 'outside' {
   const { shape, seams, rings } = prepared
   let [bounded, open, atEnd] = [false, false, false]
@@ -363,9 +335,7 @@ function nearElementsOf(vertices: Vertices, v: number, shape: Shape): number[] {
 /** Maximum number of near pairs of elements. More would take hundreds of megabytes of memory. */
 const MAX_PAIRS = 600_000
 
-/**
- * For each element of S, the elements of T from `start` to `end` that may be nearer than half a centimetre.
- */
+/** For each element of S, the elements of T from `start` to `end` that may be nearer than NEAR. */
 function nearElements(S: Shape, T: Shape, start: number, end: number): Neighbours {
   const pairs = new Map<number, number[]>()
   let count = 0

@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: MIT
-/**
- * Ranges of coordinates. This file has no imports, so that programs without the kernel read positions in the
- * same way.
- */
+/** Ranges of coordinates. No imports, so that programs without the kernel read positions in the same way. */
 
-/**
- * Degrees by which a computed coordinate may exceed its range, as in 180.00000000000023. Programs that round
- * to nine decimals exceed the range by up to this amount. It is at most 0.11 millimetres, far below the
- * centimetre to which results are rounded.
- */
+/** Degrees by which rounding, also to nine decimals, may exceed a range: at most 0.11 millimetres. */
 const ROUNDING = 1e-9
 
-/**
- * Returns the number. If only rounding makes it exceed the range from -most to most, returns the end of the
- * range.
- */
+/** Returns the number, or the end of the range from -most to most if rounding made it exceed the range. */
 export function inRange(degrees: number, most: 90 | 180): number {
   return Math.abs(degrees) > most && Math.abs(degrees) <= most + ROUNDING
     ? Math.sign(degrees) * most
     : degrees
 }
 
-/**
- * Maximum number of turns around the earth by which a longitude may exceed its range: map libraries that
- * repeat the world produce such longitudes.
- */
+/** Maximum number of turns around the earth in a remedy: map libraries that repeat the world write them. */
 const MOST_TURNS = 10
 
 /** Error text for a longitude beyond 180 degrees, with the longitude that denotes the same meridian. */

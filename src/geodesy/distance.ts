@@ -19,26 +19,19 @@ import { boxGap } from './tree'
  * the chord between its ends, and no longer than longestArc.
  */
 
-/**
- * Gap in metres beyond which the bound from the chord is at least 10 m too low, so that the triangle
- * inequality on a geodesic yields a better one.
- */
+/** Gap in metres beyond which the bound from the chord is at least 10 m worse than that from a geodesic. */
 const FAR = 1_000_000
 
 /** Gap in metres beyond which bounds from the chords of single edges are too weak (see shortestArc). */
 const FARTHER = 4_000_000
 
-/**
- * Pairs that are nearer than the best pair by at most this many metres are skipped: a tenth of a micrometre.
- */
+/** Pairs that are nearer than the best pair by less than this, metres, are skipped. */
 const SLACK = 1e-7
 
 export interface Prepared extends Outline {
   /** shape of the input as read, for length and area */
   given: Shape
-  /**
-   * union of its polygons; undefined if it has none. Throws a GeometryError if the union cannot be computed.
-   */
+  /** union of its polygons; undefined without polygons; throws a GeometryError if it cannot be computed */
   region: () => Region | undefined
 }
 
@@ -61,21 +54,14 @@ export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough
   return new Search(p, q, limit, enough).run()
 }
 
-/**
- * Two positions, one of each geometry, whose distance is that of the geometries to a micrometre. Both are the
- * same position if the boundaries meet. Undefined if the boundaries do not meet and one geometry lies in the
- * other.
- */
+/** Positions of each geometry at their distance. Undefined if one lies in the other without touching it. */
 export function nearestPlaces(a: Prepared, b: Prepared): readonly [Place, Place] | undefined {
   const search = new Search(a, b, Infinity, 0)
   const between = search.run()
   return between > 0 && leastDistance(a, b) === 0 ? undefined : search.places()
 }
 
-/**
- * Number of tests (of a polygon and a part) beyond which the union of the polygons is tested instead, after
- * the boundaries are known not to meet.
- */
+/** Number of tests of a polygon and a part beyond which the union is tested, after the boundaries. */
 const MANY = 10_000
 /** Number of points that count as one part: the union of few polygons takes longer than testing them. */
 const POINTS = 100
@@ -90,10 +76,7 @@ function testsOf({ polygons }: Shape, { chains }: Shape): number {
   return polygons.length * parts
 }
 
-/**
- * True if `a` precedes `b` in a total order of shapes. Both orders of arguments then run the same
- * computation, to the last bit.
- */
+/** Total order of shapes, so that both orders of arguments run the same computation, to the last bit. */
 function inOrder(a: Shape, b: Shape): boolean {
   if (a.from.length !== b.from.length) return a.from.length < b.from.length
   for (let i = 0; i < a.from.length; i++) {
@@ -128,10 +111,7 @@ function holdsPartOf(container: Prepared, { shape: other, seams }: Prepared, asU
   })
 }
 
-/**
- * True if a polygon of `container` contains the first vertex of the other geometry: a fast test that often
- * suffices. It is false for a geometry with seams.
- */
+/** Fast test if a polygon of `container` has the other geometry's first vertex inside; false with seams. */
 function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepared): boolean {
   if (seams) return false
   return shape.polygons.some((polygon) =>
@@ -197,10 +177,7 @@ class Search {
     this.pair = pair
   }
 
-  /**
-   * Distance between the starts of two elements. The distance is not a candidate if one element is a seam: a
-   * seam is not a boundary, so its start may lie outside.
-   */
+  /** Distance of the starts of two elements; no candidate for a seam, whose start may lie outside. */
   private between(e: number, f: number): number {
     const { S, T } = this
     const [a, c] = [S.from[e]!, T.from[f]!]
@@ -226,8 +203,7 @@ class Search {
     const { tree: t } = this.T
     const mSize = s.diagonal(m)
     const nSize = t.diagonal(n)
-    // The second condition is for nodes smaller than the error of that bound, which is a hundredth of gap^3 /
-    // (24 R^2).
+    // The second condition is for nodes smaller than the error of that bound, 0.01 gap^3 / (24 R^2).
     if (mSize + nSize < (gap > FAR ? gap : 1e-17 * gap * gap * gap)) {
       const distance = this.between(
         middle(s.firstElement(m, mLevel), s.endElement(m, mLevel)),
@@ -260,10 +236,7 @@ class Search {
     }
   }
 
-  /**
-   * Compares the elements of two leaves. The pair with the nearest chords comes first, because often no other
-   * pair can then be nearer.
-   */
+  /** Compares two leaves. The pair with the nearest chords comes first: often no other can be nearer. */
   private leaves(eStart: number, eEnd: number, fStart: number, fEnd: number, far: boolean): void {
     const { S, T } = this
     if (far) {
@@ -291,9 +264,8 @@ class Search {
   }
 
   /**
-   * Compares runs of elements that are far apart by halving them and applying the triangle inequality,
-   * because bounds from chords are too weak. A run of one element counts as a whole, so that only the length
-   * of the other run weakens the bound.
+   * Compares runs of far elements by halves and the triangle inequality, because bounds from chords are too
+   * weak. For a run of one element, only the length of the other run weakens the bound.
    */
   private blocks(eStart: number, eEnd: number, fStart: number, fEnd: number): void {
     if (this.best <= this.enough) return
@@ -342,8 +314,7 @@ class Search {
       this.improve(distance, { kind: 'vertices', a, c })
       const [reachE, reachF] = [edgeBound(S, e), edgeBound(T, f)]
       if (ends || distance - reachE - reachF >= this.best - SLACK) return
-      // No position on the shorter edge is nearer to the longer edge than the start of the shorter edge, by
-      // more than the shorter edge's length.
+      // Nothing on the shorter edge is nearer to the longer one than its start is, by more than its length.
       const nearest =
         reachE < reachF ? this.toElement(S, e, T, f) - reachE : this.toElement(T, f, S, e) - reachF
       if (nearest >= this.best - SLACK) return
@@ -371,10 +342,7 @@ class Search {
   }
 }
 
-/**
- * Greatest distance of some elements from a vertex, metres. Up to an eighth of a great circle it is the
- * greatest distance of their ends, because such a circle is convex; otherwise it is Infinity.
- */
+/** Greatest distance of elements from a vertex, metres: that of their ends in an eighth of a great circle. */
 function reachFrom(S: Shape, v: number, start: number, end: number): number {
   let reach = 0
   for (let e = start; e < end; e++)

@@ -17,41 +17,26 @@ import {
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
 import { alongChord, chord, place, type Elements, type Vertices } from './vertices'
 
-/**
- * Relations between two edges, or between a position and an edge. Arguments are vertices of a shape. Edges
- * are shorter than 2000 km (shape.ts).
- */
+/** Relations of two edges, or of a position and an edge. Edges are below 2000 km (builder.ts). */
 
-/**
- * Positions nearer than this many metres touch. The limit is many times the error with which a side or a
- * distance is computed.
- */
+/** Positions nearer than this, metres, touch: many times the error of a side or a distance. */
 export const TOUCH = 1e-6
 
 /**
- * The distance from a position is convex along a geodesic if it stays below this many metres: a quarter of
- * the great circle of the sphere with the ellipsoid's greatest curvature, 1 / B^2 (Hessian comparison
- * theorem).
+ * The distance from a position is convex along a geodesic below this, metres: a quarter of the great circle
+ * of the sphere with the greatest curvature, 1 / B^2 (Hessian comparison theorem).
  */
 const CONVEX_BELOW = (Math.PI / 2) * B - 1000
-/**
- * The distance from a position is concave along a geodesic if it stays above this many metres: the same
- * theorem for the least curvature, B^2 / A^4, at the poles. The kinks at cut loci are concave too.
- */
+/** The distance is concave above this, metres: the same theorem for the least curvature, B^2 / A^4. */
 const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
-/**
- * Between CONVEX_BELOW and CONCAVE_ABOVE, the derivative is sampled along the edge at steps of at most this,
- * metres. The search then continues around the least distance found.
- */
+/** Greatest step, metres, between samples of the derivative from CONVEX_BELOW to CONCAVE_ABOVE. */
 const SAMPLED = 8_000
 /**
  * Edges shorter than this many metres count as straight between the two bounds: the second derivative of the
  * distance is below 2e-9 per metre there (the same theorem), so the distance is linear to 6 nanometres.
  */
 const STRAIGHT = 5
-/**
- * Newton's method takes 2 to 4 steps. Its fallback, bisection alone, takes 50 from 2000 km to a nanometre.
- */
+/** Newton's method takes 2 to 4 steps, bisection alone 50 from 2000 km to a nanometre. */
 const MAX_STEPS = 64
 
 /**
@@ -71,10 +56,7 @@ export interface Nearest {
   along: number
 }
 
-/**
- * An edge by arc length: its length in metres, and the position at a distance from its start. The ends are
- * exact.
- */
+/** An edge by arc length: its length, and the position at a distance from its start. The ends are exact. */
 export interface Walk {
   length: number
   at: (along: number) => PlaceOnLine
@@ -129,8 +111,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
 
   if (length < STRAIGHT) return ends
 
-  // The distance is not certain to be convex or concave. Each interval in which the derivative changes from
-  // falling to rising has a minimum.
+  // Here the distance may be neither convex nor concave. Each change from falling to rising is a minimum.
   let best = ends
   let before = at(0)
   const samples = Math.ceil(length / SAMPLED)
@@ -177,10 +158,7 @@ function nearer(a: Nearest, b: Nearest): Nearest {
   return b.distance < a.distance ? b : a
 }
 
-/**
- * Least distance between `low` and `high`, metres along the edge, if the distance is convex there. The search
- * starts at `first`.
- */
+/** Least distance between `low` and `high`, metres along the edge, if the distance is convex there. */
 function refine(at: (along: number) => Probe, first: Probe, low: number, high: number): Nearest {
   const start = low
   const end = high
@@ -190,8 +168,7 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
     if ((along === start && ahead <= 0) || (along === end && ahead >= 0)) return probe
     const step =
       MEAN_RADIUS * Math.atan2(Math.sin(distance / MEAN_RADIUS) * ahead, Math.cos(distance / MEAN_RADIUS))
-    // The distance can still shrink by step^2 / (2 distance). The search stops if this amount is below 10
-    // nanometres. Steps below a tenth of a micrometre are rounding errors.
+    // The distance shrinks by step^2 / (2 distance): 10 nm are enough. Steps below 1e-7 are rounding errors.
     if (step * step < 2e-8 * distance || Math.abs(step) < 1e-7) return probe
     if (ahead > 0) low = along
     else high = along
@@ -204,15 +181,11 @@ function refine(at: (along: number) => Probe, first: Probe, low: number, high: n
   return probe
 }
 
-/**
- * True if the edge from `a` to `b` meets the meridian from vertex `p` to the north pole. The longitudes of
- * the edge must straddle that of p. If p may be on the edge itself, either result is correct.
- */
+/** True if an edge across the longitude of `p` meets the meridian north of it; either result on the edge. */
 export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b: number): boolean {
   // At a pole, an edge from one meridian to another has length 0.
   if (Math.abs(S.lat[a]!) === 90 && S.lat[a] === S.lat[b]) return S.lat[a]! > 0
-  // Both directions of an edge must produce one result, so that a ring that runs back along itself is counted
-  // twice.
+  // Both directions of an edge must have one result: a ring that runs back along itself counts it twice.
   const across = S.lon[b]! - S.lon[a]!
   const eastward = across > 180 || across < -180 ? across < 0 : across > 0
   if (!eastward) [a, b] = [b, a]
@@ -220,8 +193,7 @@ export function passesNorthOf(P: Vertices, p: number, S: Vertices, a: number, b:
 }
 
 /**
- * Side of an eastward edge on which a position lies, if the edge meets the position's meridian: 1 north of
- * it, -1 south, 0 on it.
+ * Side of an eastward edge on which a position of its longitudes lies: 1 north, -1 south, 0 on it.
  * @param reach greatest distance by which the edge exceeds the latitudes of its ends, metres
  */
 export function sideNorth(
@@ -242,10 +214,7 @@ export function sideNorth(
   return end < 0 ? 0 : (Math.sign(P.lat[p]! - S.lat[end]!) as -1 | 0 | 1)
 }
 
-/**
- * True if two edges certainly cross: the ends of each lie on both sides of the other. Other edges that meet
- * have an end within a tenth of a micrometre of the other edge (orientation.ts).
- */
+/** True if each edge certainly has its ends on both sides of the other (see the proof in orientation.ts). */
 export function crosses(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): boolean {
   if (a === b || c === d) return false
   const sideC = sideOf(T, c, S, a, b)
@@ -264,8 +233,7 @@ export function crossingOf(
   d: number,
 ): PlaceOnLine & { x: number; along: number } {
   const walk = walkEdge(S, a, b)
-  // False position (the Illinois variant) finds the zero of the offset from the other edge. It converges
-  // because the sign changes between the ends.
+  // False position (Illinois variant) finds the zero of the offset, whose sign changes between the ends.
   let [low, high] = [0, walk.length]
   let [lowOffset, highOffset] = [offsetByAzimuth(S, a, T, c, d), offsetByAzimuth(S, b, T, c, d)]
   let x = low
@@ -288,10 +256,7 @@ export function crossingOf(
 /** A crossing is accepted if it is this near to both edges, metres. */
 const CROSSING = 1e-8
 
-/**
- * Least distance between two chords through the earth, metres: between two straight segments (C. Ericson,
- * "Real-Time Collision Detection", 5.1.9).
- */
+/** Least distance of two chords, metres (C. Ericson, "Real-Time Collision Detection", 5.1.9). */
 export function chordGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
   const ux = S.x[b]! - S.x[a]!
   const uy = S.y[b]! - S.y[a]!
@@ -335,18 +300,12 @@ export function edgeBound(S: Elements, element: number): number {
   return longestArc(chord(S, S.from[element]!, S.to[element]!))
 }
 
-/**
- * Greatest distance of the geodesic between two vertices from their chord, metres. For elements of a shape,
- * use the tree's `bulges`.
- */
+/** Greatest distance of a geodesic from its chord, metres. Elements of a shape have it in `tree.bulges`. */
 export function bulgeOf(V: Vertices, a: number, b: number): number {
   return sagitta(longestArc(chord(V, a, b)))
 }
 
-/**
- * Lower bound of the distance between two edges or positions, metres. It is tight if they are near each
- * other.
- */
+/** Lower bound of the distance of two edges or positions, metres; tight if they are near each other. */
 export function leastGap(S: Vertices, a: number, b: number, T: Vertices, c: number, d: number): number {
   const bulgeS = bulgeOf(S, a, b)
   const bulgeT = bulgeOf(T, c, d)

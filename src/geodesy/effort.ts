@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: MIT
 import { GeometryError } from './error'
 
-/**
- * Error thrown when a measurement exceeds its limit of work. The input is valid: a higher limit would allow
- * it.
- */
+/** Error of work beyond its limit. The input is valid: a higher limit would allow it. */
 export class EffortError extends Error {
   override readonly name = 'EffortError'
 }
 
-/**
- * Work counted since the outermost limit was set, and the count at which the innermost limit ends the work.
- * Stored in a typed array, because each assignment to a variable would allocate a number.
- */
+/** Work counted since the outermost limit was set, and the innermost limit. Variables would be allocated. */
 const counted = Float64Array.of(0, Infinity)
 const SPENT = 0
 const LIMIT = 1
 
-/**
- * Counts work before it is done, in approximate microseconds. Throws an EffortError if the count exceeds the
- * limit.
- */
+/** Counts work before it is done, in approximate microseconds. Throws an EffortError beyond the limit. */
 export function spend(microseconds: number): void {
   if ((counted[SPENT]! += microseconds) > counted[LIMIT]!) throw new EffortError('the work exceeds its limit')
 }
@@ -53,10 +44,7 @@ export function unspent<T>(work: () => T): T {
   }
 }
 
-/**
- * Runs `work` under a limit of counted microseconds. Returns true if it finished within the limit. Throws an
- * EffortError if an outer limit is reached.
- */
+/** Like `withEffort`. Returns false beyond its own limit; throws an EffortError beyond an outer limit. */
 export function attempt(microseconds: number, work: () => void): boolean {
   const outer = counted[LIMIT]!
   try {
@@ -68,20 +56,14 @@ export function attempt(microseconds: number, work: () => void): boolean {
   }
 }
 
-/**
- * Runs `work` under a limit of counted microseconds. If `work` exceeds it, throws the error that `refusal`
- * creates. Throws an EffortError if an outer limit is reached.
- */
+/** Like `attempt`, with the result of `work`. Beyond its own limit, throws the error of `refusal`. */
 export function orRefuse<T>(microseconds: number, work: () => T, refusal: () => Error): T {
   let result: T | undefined
   if (!attempt(microseconds, () => void (result = work()))) throw refusal()
   return result as T
 }
 
-/**
- * Runs `work` under a limit of counted microseconds. Returns null if `work` exceeds it, and for a geometry
- * that is rejected.
- */
+/** Like `withEffort`. Returns null beyond a limit, and for a geometry that is rejected. */
 export function orNull<T>(microseconds: number, work: () => T): T | null {
   try {
     return withEffort(microseconds, work)

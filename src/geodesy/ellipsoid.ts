@@ -14,10 +14,7 @@ export const FLATTENING = 1 / 298.257223563
 export const E2 = FLATTENING * (2 - FLATTENING)
 /** Polar radius, metres. */
 export const B = A * (1 - FLATTENING)
-/**
- * Greatest curvature of any geodesic, per metre: that of the meridian at the equator, 1 / 6335439 m (Karney
- * 2013).
- */
+/** Greatest curvature of any geodesic, per metre: the meridian's at the equator (Karney 2013). */
 export const MAX_CURVATURE = 1 / (A * (1 - E2))
 /** Radius of a sphere for the starting values of iterations, metres. No result depends on it. */
 export const MEAN_RADIUS = 6_371_008.8
@@ -29,10 +26,7 @@ export const RADIANS = Math.PI / 180
 const ellipsoid = Geodesic.WGS84
 const { DISTANCE, AZIMUTH, LATITUDE, LONGITUDE, DISTANCE_IN, AREA } = Geodesic
 
-/**
- * Degrees eastward from one longitude to another, from -180 to 180. Across the antimeridian, each longitude
- * is first subtracted from 180 or -180, which is exact.
- */
+/** Degrees eastward, from -180 to 180. Across the antimeridian, both differences from it are exact. */
 export function turnBetween(lonA: number, lonB: number): number {
   const across = lonB - lonA
   return across > 180 ? lonB - 180 - (lonA + 180) : across < -180 ? lonB + 180 + (180 - lonA) : across
@@ -58,10 +52,7 @@ export function inverse(lonA: number, latA: number, lonB: number, latB: number):
   return { distance: s12!, azimuthA: azi1!, azimuthB: azi2! }
 }
 
-/**
- * Signed area between the geodesic from A to B and the equator, square metres. The longitudes must be at most
- * 180 degrees apart.
- */
+/** Signed area between a geodesic and the equator, m2. Longitudes are at most 180 degrees apart. */
 export function areaBelow(lonA: number, latA: number, lonB: number, latB: number): number {
   // GeographicLib turns by the exact difference. It may exceed 180 degrees where that of the doubles is 180.
   if (Math.abs(latA) === 90 && latA === latB) {
@@ -92,10 +83,9 @@ export function geodesicLine(lon: number, lat: number, azimuth: number): (metres
 }
 
 /**
- * Writes the sine and cosine of an angle of up to 180 degrees into a pair. They are exact at multiples of 90
- * and otherwise off by less than 1e-16. They are the same on every machine: only multiplications and
- * additions are used, while Math.sin differs between engines. Source: minimax polynomials of S. Moshier's
- * Cephes, sin.c, for arguments up to pi / 4.
+ * Writes the sine and cosine of up to 180 degrees: exact at multiples of 90, otherwise off by less than
+ * 1e-16. Only multiplications and additions are used, so engines agree. Source: minimax polynomials of S.
+ * Moshier's Cephes, sin.c, for arguments up to pi / 4.
  */
 export function sinCosDegrees(degrees: number, into: Float64Array): void {
   const quarters = Math.round(degrees / 90)
@@ -128,11 +118,7 @@ export function sinCosDegrees(degrees: number, into: Float64Array): void {
   into[1] = (turned ? sin : cos) * (quarters === 2 || quarters === -2 || quarters === 1 ? -1 : 1) + 0
 }
 
-/**
- * Greatest length of a geodesic whose ends are `chord` metres apart through the earth. No shortest geodesic
- * bends more than a circle of the greatest curvature (Schur's comparison theorem). Infinite if such a circle
- * would close before.
- */
+/** Greatest length of a geodesic, from its chord, metres (Schur's comparison theorem); may be Infinity. */
 export function longestArc(chord: number): number {
   const half = (chord * MAX_CURVATURE) / 2
   // asin x < x + x^3 / 5 up to one half, which covers nearly all calls and is much cheaper.
@@ -140,10 +126,7 @@ export function longestArc(chord: number): number {
   return half >= 1 ? Infinity : (2 / MAX_CURVATURE) * Math.asin(half)
 }
 
-/**
- * Least curvature of any geodesic, per metre: B / A^2, at the poles. It is reduced by 1e-5 for the torsion
- * (see shortestArc).
- */
+/** Least curvature of any geodesic, per metre: B / A^2, at the poles, less 1e-5 for the torsion. */
 const MIN_CURVATURE = (B / (A * A)) * (1 - 1e-5)
 
 /**
@@ -160,10 +143,7 @@ export function shortestArc(chord: number): number {
   return Math.max(chord, arc)
 }
 
-/**
- * Greatest distance of a geodesic of this length from the chord between its ends, metres: the interpolation
- * error of a curve with a bounded second derivative.
- */
+/** Greatest distance of a geodesic of this length from its chord, metres: the error of interpolation. */
 export function sagitta(length: number): number {
   return (MAX_CURVATURE * length * length) / 8
 }

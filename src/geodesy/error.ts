@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/**
- * Error for a geometry that is not accepted. The message names the position in the input and the rule that it
- * breaks.
- */
+/** Error for a geometry that is not accepted: names the position in the input, and the rule it breaks. */
 export class GeometryError extends Error {
   override readonly name = 'GeometryError'
 

@@ -12,10 +12,7 @@ export const enum Kind {
   Ring,
 }
 
-/**
- * Maximum number of positions in a geometry (docs/spec/geodesy.md 4). The closing position of a ring does not
- * count.
- */
+/** Maximum number of positions (docs/spec/geodesy.md 4), without closing positions of rings. */
 const MAX_POSITIONS = 100_000
 const TOO_MANY = `expected at most ${MAX_POSITIONS} positions`
 /** Maximum nesting of collections. Deeper ones are refused before the recursion descends. */
@@ -75,10 +72,7 @@ export interface SimpleLayout {
 export type SimpleType =
   'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
 
-/**
- * A GeoJSON geometry after reading: well-formed and in range. Its positions are in flat arrays, which can be
- * transferred to another thread without copying.
- */
+/** A geometry after reading: well-formed and in range. Flat arrays move to other threads without copying. */
 export interface Reading extends Numbers {
   /** name of the geometry in error paths */
   path: string
@@ -96,9 +90,8 @@ export function readGeometry(value: unknown, path: string): Reading {
 }
 
 /**
- * Reads a geometry from JSON whose coordinates were lifted (scan.ts). Returns the same reading as
- * `readGeometry` for the original JSON, together with its canonical JSON in parts, so that the coordinates
- * are not copied. Throws a GeometryError for the same inputs as `readGeometry`, with a different message.
+ * Reads a geometry from JSON whose coordinates were lifted (scan.ts), like `readGeometry`, and returns its
+ * canonical JSON in parts, so that the coordinates are not copied. Messages of errors differ.
  */
 export function readLifted(
   value: unknown,
@@ -278,9 +271,8 @@ function checkCrs(value: Record<string, unknown>, path: string): void {
 }
 
 /**
- * Canonical JSON of a geometry: keys sorted at every depth, no spaces, numbers as in RFC 8785 (as ECMAScript
- * prints them; -0 is 0), and only `type` and `coordinates` or `geometries`. The input reference of raw
- * GeoJSON is the keccak256 of this text.
+ * Canonical JSON of a geometry, of which the input reference is the keccak256: sorted keys, no spaces,
+ * numbers as in RFC 8785 (-0 is 0), and only `type` and `coordinates` or `geometries`.
  */
 export function canonicalJson(reading: Reading): string {
   return layoutJson(reading.layout, ({ type, firstChain, endChain }) =>
@@ -316,10 +308,7 @@ function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly So
   }
 }
 
-/**
- * JSON of positions. JSON.stringify is five times as fast as joining numbers, and prints them as RFC 8785
- * requires.
- */
+/** JSON as in RFC 8785. JSON.stringify is five times as fast as joining numbers. */
 function positionsJson(reading: Reading, { start, end }: SourceChain): string {
   const positions: Position[] = []
   for (let i = start; i < end; i++) positions.push(positionAt(reading, i))

@@ -19,10 +19,9 @@ import { checkPolygons, type Outline } from './validity'
 import { normalLongitude } from './vertices'
 
 /**
- * The geodesic kernel: measures GeoJSON geometries on the WGS84 ellipsoid, in metres. Edges are shortest
- * geodesics, altitudes are ignored, and a ring bounds its smaller side. The kernel depends on no HTTP,
- * database or chain. Positions are [longitude, latitude] in degrees. README.md in this directory defines the
- * results and their accuracy. Start at `prepareGeometry`.
+ * The geodesic kernel: measures GeoJSON geometries on the WGS84 ellipsoid, in metres. README.md in this
+ * directory defines the results and their accuracy. Positions are [longitude, latitude] in degrees. Start at
+ * `prepareGeometry`.
  */
 export { BoundError, boundViolations, checkBoundsEvery } from './bounds'
 export { readMeters, toCentimeters } from './centimeters'
@@ -39,15 +38,9 @@ export interface PreparedGeometry extends Prepared {
   type: Layout['type']
 }
 
-/**
- * Limit of counted microseconds for preparing one geometry. A coastline or city outline of 100,000 positions
- * uses a third of it.
- */
+/** Limit of counted microseconds for preparing. A coastline of 100,000 positions uses a third of it. */
 const PREPARING = 1_000_000
-/**
- * Limits of counted microseconds for one measurement: a base, an amount per vertex, and a maximum. Two
- * geometries of 100,000 positions that run along each other need about the maximum.
- */
+/** Limits of one measurement: a base, an amount per vertex, and a maximum for 2 x 100,000 near positions. */
 const MEASURING = 350_000
 const MEASURING_VERTEX = 20
 const MEASURING_MOST = 3_000_000
@@ -55,9 +48,8 @@ const MEASURING_MOST = 3_000_000
 const UNITING_VERTEX = 150
 
 /**
- * Prepares a geometry for measuring. Checks that its polygons have an unambiguous inside (no ring crosses
- * itself, holes lie within their shell, each edge has a unique shortest path), and indexes its edges. Throws
- * a GeometryError that names the position, also if the work exceeds PREPARING.
+ * Prepares a geometry for measuring: indexes its edges, and checks that its polygons have an unambiguous
+ * inside. Throws a GeometryError that names the position, also if the work exceeds PREPARING.
  */
 export function prepareGeometry(reading: Reading): PreparedGeometry {
   let path = reading.path
@@ -73,10 +65,7 @@ export function prepareGeometry(reading: Reading): PreparedGeometry {
   return orRefuse(PREPARING, prepare, () => refused ?? new GeometryError(path, TOO_INTRICATE))
 }
 
-/**
- * Returns the region of a geometry, computed at the first call. A separate function, so that its closure does
- * not keep the reading in memory.
- */
+/** Returns the region, computed at the first call. A closure of its own does not keep the reading alive. */
 function onDemand(outline: Outline): () => Region | undefined {
   let cached: { region?: Region } | undefined
   return () => (cached ??= { region: regionOf(outline) }).region
@@ -85,10 +74,7 @@ function onDemand(outline: Outline): () => Region | undefined {
 const TOO_INTRICATE =
   'too many edges touch, overlap or run side by side over thousands of kilometres, so validation takes too long; use fewer positions, shorter edges or several geometries'
 
-/**
- * Runs a measurement of geometries. Throws a GeometryError if the work exceeds the limit: the error that the
- * measurement noted, if any.
- */
+/** Runs a measurement. Throws a GeometryError beyond the limit of work: the one it noted, if any. */
 function measured<T>(
   geometries: readonly PreparedGeometry[],
   question: (note: (refusal: GeometryError) => void) => T,
@@ -107,10 +93,7 @@ function measured<T>(
   return orRefuse(limit, () => question((refused) => (noted = refused)), refusal)
 }
 
-/**
- * Distance between the nearest positions of two geometries in metres, accurate to a micrometre; 0 if they
- * share a position. The order of the arguments does not change the result.
- */
+/** Distance of the nearest positions in metres, to a micrometre. Either order has the same result. */
 export function distanceMeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return measured([a, b], () => {
     const distance = leastDistance(a, b)
@@ -171,18 +154,12 @@ export function azimuthTo([lonA = 0, latA = 0]: Position, [lonB = 0, latB = 0]: 
 
 const position = ({ lon, lat }: { lon: number; lat: number }): Position => [lon, lat]
 
-/**
- * Distance in whole centimetres, rounded once. `distance`, `within` and `intersects` all follow from this
- * number (docs/spec/geodesy.md 1).
- */
+/** Distance in whole centimetres, rounded once, for distance, within, intersects (docs/spec/geodesy.md 1). */
 export function distanceCentimeters(a: PreparedGeometry, b: PreparedGeometry): number {
   return Math.round(distanceMeters(a, b) * 100)
 }
 
-/**
- * `distanceCentimeters` of two positions in the valid range of degrees. It needs no prepared geometries and
- * takes a sixth of the time.
- */
+/** `distanceCentimeters` of two positions in the range of degrees, in a sixth of the time. */
 export function centimetersBetween([lonA, latA]: Position, [lonB, latB]: Position): number {
   const [a, b] = [normalLongitude(lonA!), normalLongitude(lonB!)]
   // Both functions must measure in the same order to agree to the last bit.
@@ -191,18 +168,14 @@ export function centimetersBetween([lonA, latA]: Position, [lonB, latB]: Positio
   return Math.round(meters * 100)
 }
 
-/**
- * True if the distance in whole centimetres is at most the radius in whole centimetres. `radiusMeters` is
- * rounded half up.
- */
+/** True if the distance is at most the radius, both in whole centimetres, rounded half up. */
 export function isWithin(a: PreparedGeometry, b: PreparedGeometry, radiusMeters: number): boolean {
   const radius = toCentimeters(radiusMeters)
   return measured([a, b], () => isWithinCentimeters(a, b, radius))
 }
 
 function isWithinCentimeters(a: Prepared, b: Prepared, radius: number): boolean {
-  // The search skips pairs that are a centimetre beyond the radius, and ends at a distance that certainly
-  // rounds to the radius or less.
+  // Skips pairs a centimetre beyond the radius. Ends at a distance that certainly rounds to it or less.
   return Math.round(leastDistance(a, b, (radius + 1) / 100, (radius + 0.499) / 100) * 100) <= radius
 }
 
@@ -241,9 +214,8 @@ export function touchesBoundary(polygons: PreparedGeometry, geometry: PreparedGe
 }
 
 /**
- * Geodesic area in square metres, without holes. Accurate to 1e-6 m2 plus one unit of the last digit for
- * edges up to 2,000 km. Throws a GeometryError for any type but Polygon and MultiPolygon, and if polygons
- * overlap.
+ * Geodesic area in square metres, without holes, to 1e-6 m2 plus one unit of the last digit for edges up to
+ * 2,000 km. Throws a GeometryError for other types than polygons, and if polygons overlap.
  */
 export function areaSquareMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
@@ -254,10 +226,7 @@ export function areaSquareMeters(geometry: PreparedGeometry): number {
   return Math.max(0, area - overlap - (geometry.excess ?? 0))
 }
 
-/**
- * Geodesic length in metres, accurate to 15 nanometres per edge. Throws a GeometryError for any type but
- * LineString and MultiLineString.
- */
+/** Geodesic length in metres, accurate to 15 nm per edge. Throws a GeometryError for all but lines. */
 export function lengthMeters(geometry: PreparedGeometry): number {
   const { type, shape } = geometry
   if (type !== 'LineString' && type !== 'MultiLineString')
@@ -266,9 +235,8 @@ export function lengthMeters(geometry: PreparedGeometry): number {
 }
 
 /**
- * Shortest geodesic between two positions in degrees: its length in metres, and a function that returns the
- * position at a distance from its start, with a longitude from -180 to 180. For drawing; accurate to 15
- * nanometres.
+ * Shortest geodesic between positions: its length in metres, and the position at a distance from its start,
+ * with a longitude from -180 to 180. For drawing; accurate to 15 nanometres.
  */
 export function geodesicBetween(
   lonA: number,

@@ -13,11 +13,7 @@ import { alongChord, chord, isSamePlace, place } from './vertices'
  */
 const MERGED = 1.5 * TOUCH
 
-/**
- * Finds the nodes at which edges of rings meet: common vertices, vertices within TOUCH of another edge, and
- * crossings. After edges are cut there, they meet only at common ends, and run along each other only if both
- * ends are common.
- */
+/** Finds the nodes at which edges of rings meet. After they are cut there, they meet only at common ends. */
 export class Nodes {
   private readonly cuts = new Map<number, Cut[]>()
   /** positions moved by up to MERGED, by keyOf, with their new position */
@@ -105,10 +101,7 @@ export class Nodes {
     if (chainOf[e] === chainOf[f]) this.touching.add(chainOf[e]!)
   }
 
-  /**
-   * True if two edges from one position, v to p and w to q, diverge by more than 0.05 radians, which is more
-   * than they bend. Both must be shorter than 100 km.
-   */
+  /** True if edges below 100 km from one position, v to p and w to q, diverge by more than they bend. */
   private diverge(v: number, p: number, w: number, q: number): boolean {
     const { shape } = this
     if (!isSamePlace(shape, v, shape, w)) return false

@@ -34,10 +34,7 @@ import { COORDINATE_ERROR, isSamePlace, type Vertices } from './vertices'
  * is at most 2 E. If C is not behind it, C itself is within 2 E of this edge.
  */
 
-/**
- * Greatest geodesic torsion per metre: half the greatest difference of the principal curvatures, which is at
- * the equator.
- */
+/** Greatest geodesic torsion per metre: half the difference of the principal curvatures at the equator. */
 const MAX_TORSION = (MAX_CURVATURE - 1 / A) / 2
 
 /**
@@ -97,10 +94,7 @@ export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: num
       : 0
 }
 
-/**
- * Side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 on it within the error
- * bound.
- */
+/** Side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 on it. */
 export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number): -1 | 0 | 1 {
   const clear = clearance(P, p, S, a, b)
   const offset = clear === 0 ? certainOffset(P, p, S, a, b) : clear
@@ -108,13 +102,9 @@ export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number
   return offset > 0 ? 1 : offset < 0 ? -1 : 0
 }
 
-/**
- * If all three positions are within this distance of each other, metres, the plane is exact to a nanometre.
- */
+/** Metres between all three positions up to which the plane is exact to a nanometre. */
 const LOCAL = 300
-/**
- * Error of an offset by azimuths at an edge's end, metres: three times the 15 nanometres of geographiclib.
- */
+/** Error of an offset by azimuths at an edge's end, metres: three times that of geographiclib. */
 const LIBRARY_ERROR = 5e-8
 
 /** The certain step: metres from the geodesic, positive on the left, 0 if that is within the error bound. */
@@ -150,10 +140,8 @@ const toB = new Float64Array(6)
 const toP = new Float64Array(6)
 
 /**
- * Writes the vector from one vertex to another through the earth, metres, and the sum of their normals. The
- * frame's x axis lies in the meridian of the first vertex, and its z axis is the earth's. The vector is
- * computed from differences of degrees, which are exact for positions near each other, so its relative error
- * is 1e-15 at any distance.
+ * Writes the vector between vertices, metres, and the sum of their normals. The x axis is in the first one's
+ * meridian. Differences of degrees are exact for near positions, so the relative error is 1e-15.
  */
 function difference(S: Vertices, a: number, P: Vertices, p: number, into: Float64Array): void {
   const turn = turnBetween(S.lon[a]!, P.lon[p]!)
@@ -184,10 +172,7 @@ function sinCos(degrees: number): readonly [number, number] {
 }
 const pair = new Float64Array(2)
 
-/**
- * Metres from the geodesic through `a` and `b`, positive on the left. They follow from the angle at the
- * nearer end between it and the geodesic to `p`.
- */
+/** Metres left of the geodesic through `a` and `b`, from the angle to `p` at the nearer end. */
 export function offsetByAzimuth(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
   const { azimuthA, azimuthB } = inverse(S.lon[a]!, S.lat[a]!, S.lon[b]!, S.lat[b]!)
   const [end, direction] =

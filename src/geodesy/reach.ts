@@ -15,10 +15,9 @@ const METERS_IN_DEGREE = 110_574
 const RADIANS = Math.PI / 180
 
 /**
- * Boxes that cover every position within `meters` of a geometry: a superset, for an index search. Edges are
- * geodesics, which lie nearer to the pole than their ends. With latitudes up to y and w degrees of longitude
- * between its ends, an edge reaches at most atan(tan y / cos(w / 2)) on the sphere. On the ellipsoid the same
- * holds with reduced latitudes and w larger by a 298th, and y cancels out.
+ * Boxes that cover every position within `meters` of a geometry: a superset, for an index search. An edge
+ * with latitudes up to y and w degrees of longitude between its ends reaches atan(tan y / cos(w / 2)) on the
+ * sphere, and on the ellipsoid with reduced latitudes and w larger by a 298th, where y cancels out.
  */
 export function reachOf({ lon, lat, chains }: Reading, meters = 0): Box[] {
   const spans = chains.map(({ start, end }) => spanOf(lon.subarray(start, end), lat.subarray(start, end)))
@@ -26,10 +25,7 @@ export function reachOf({ lon, lat, chains }: Reading, meters = 0): Box[] {
   return boxes
 }
 
-/**
- * Range of longitudes continued across the antimeridian: west is from -180 to 180, east from west to west +
- * 360.
- */
+/** Longitudes continued across the antimeridian: west from -180 to 180, east from west to west + 360. */
 interface Span {
   west: number
   east: number
@@ -74,8 +70,7 @@ function union(a: Span, b: Span): Span {
 function boxOf(span: Span, meters: number): Box {
   const away = (meters * 1.001 + 0.1) / METERS_IN_DEGREE
   const [south, north] = [Math.max(-90, span.south - away), Math.min(90, span.north + away)]
-  // Longitude that a circle around a position reaches: sin(dlon) = sin(r) / cos(lat) on the sphere, or all
-  // longitudes if the circle includes a pole. The ellipsoid differs by less than a hundredth.
+  // A circle without a pole reaches sin(dlon) = sin(r) / cos(lat) on the sphere, and 1 % more here.
   const sine =
     Math.sin(Math.min(90, away * 1.01) * RADIANS) /
     Math.cos(Math.max(Math.abs(span.south), Math.abs(span.north)) * RADIANS)

@@ -9,9 +9,8 @@ import type { Vertices } from './vertices'
 import { STRIDE } from './tree'
 
 /**
- * Inside of rings and polygons. A ring bounds the side with the smaller area. The test counts how often the
- * meridian from a position north to the pole meets the ring: the position is inside if the number is odd and
- * the north pole is outside, or if it is even and the pole is inside.
+ * Inside of rings and polygons. A ring bounds the smaller side. A position is inside if the meridian from it
+ * to the north pole meets the ring an odd number of times, or an even number if the pole is inside.
  */
 
 /** Cap that contains a ring: a direction from the centre of the earth, and the cosine of an angle. */
@@ -36,20 +35,12 @@ export interface Rings {
   readonly northBefore: Uint32Array
 }
 
-/**
- * Cosine of the greatest radius of a cap, 78 degrees. For a wider ring, the area determines the smaller side.
- */
+/** Cosine of the greatest radius of a cap, 78 degrees. A wider ring's area determines the smaller side. */
 const WIDEST_CAP = 0.2
-/**
- * Boundaries are meaningful to a centimetre. The smaller side is ambiguous if the areas of both sides differ
- * by less than the ring's length times this many metres.
- */
+/** The smaller side is ambiguous if the areas differ by less than the ring's length times this, metres. */
 const BOUNDARY_WIDTH = 0.01
 
-/**
- * Determines the sides of all rings. Throws a GeometryError for a ring so near to half the ellipsoid that its
- * smaller side is ambiguous.
- */
+/** Determines the sides of all rings. Throws a GeometryError for a ring near half the ellipsoid. */
 export function findSides(shape: Shape): Rings {
   const of = shape.chains.map((chain) => (chain.kind === Kind.Ring ? findSide(shape, chain) : undefined))
   const northBefore = new Uint32Array(of.length + 1)
@@ -77,18 +68,12 @@ export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number
   return turns
 }
 
-/**
- * True if the north pole is inside an odd number of the rings in a range of chains. A turn at the pole counts
- * as an edge south of it.
- */
+/** True if an odd number of a range's rings contain the north pole. A turn there counts as south of it. */
 export function holdsNorth({ northBefore }: Rings, [first, end]: ChainRange): boolean {
   return (northBefore[end]! - northBefore[first]!) % 2 === 1
 }
 
-/**
- * True if the inside of a ring contains the area below the south pole, on the cylinder that longitude and
- * latitude form.
- */
+/** True if a ring contains the area below the south pole on the cylinder of longitude and latitude. */
 export function holdsSouth(shape: Shape, rings: Rings, chain: number): boolean {
   return rings.of[chain]!.holdsNorthPole !== (turnsOf(shape, shape.chains[chain]!) % 2 !== 0)
 }
@@ -103,8 +88,7 @@ function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
     below += areaBelow(lon[a]!, lat[a]!, lon[b]!, lat[b]!)
     length += edgeBound(shape, e)
   }
-  // For a ring around the poles: the area of the north pole's side. For another ring: the area of the side
-  // with neither pole.
+  // The north pole's side of a ring around the poles, or the side of another ring that has neither.
   const side = turns !== 0 ? TOTAL_AREA / 2 - below * Math.sign(turns) : Math.abs(below)
   if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
     throw new GeometryError(
@@ -140,8 +124,7 @@ function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {
     longest = Math.max(longest, dx * dx + dy * dy + dz * dz)
   }
   if (cosine < WIDEST_CAP) return undefined
-  // Edges leave the cap of their ends by less than their length. A hundredth of a degree covers the
-  // ellipsoid's shape and rounding.
+  // Edges leave the cap of their ends by less than their length. 2e-4 covers the ellipsoid and rounding.
   const angle = Math.acos(Math.min(1, cosine)) + Math.sqrt(longest) / 6_000_000 + 2e-4
   cap.cosine = Math.cos(Math.min(angle, Math.PI))
   return cap
@@ -151,10 +134,7 @@ function cosineFrom(cap: Cap, x: number, y: number, z: number): number {
   return (cap.x * x + cap.y * y + cap.z * z) / Math.sqrt(x * x + y * y + z * z)
 }
 
-/**
- * True if vertex `p` of shape P is inside the polygon: in its shell and in none of its holes. On a boundary,
- * either result may occur.
- */
+/** True if vertex `p` of P is inside the shell and in no hole. Either result may occur on a boundary. */
 export function insidePolygon(
   P: Vertices,
   p: number,
@@ -168,10 +148,7 @@ export function insidePolygon(
   return insideOdd(P, p, S, rings, [firstChain, endChain])
 }
 
-/**
- * True if a position is inside an odd number of the rings whose chains are in [first, end) but not in [skip,
- * skipEnd).
- */
+/** True if a position is inside an odd number of the rings in [first, end) but not in [skip, skipEnd). */
 export function insideOdd(
   P: Vertices,
   p: number,
@@ -202,10 +179,7 @@ type ChainRange = readonly [first: number, end: number]
 const nodeStack = new Int32Array(512)
 const levelStack = new Int32Array(512)
 
-/**
- * True if the edges from element `start` to `end`, of one or several rings, meet the meridian from `p` to the
- * north pole an odd number of times.
- */
+/** True if edges of whole or partial rings meet the meridian north of `p` an odd number of times. */
 function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: number): boolean {
   spend(0.3)
   const { tree, lon, from, to, chains, chainOf } = S
@@ -226,8 +200,7 @@ function crossingsNorth(P: Vertices, p: number, S: Shape, start: number, end: nu
     const n = node * STRIDE
     if (meridian <= nodes[n + 6]! || meridian > nodes[n + 7]! || nodes[n + 5]! < height) continue
     if (nodes[n + 2]! > height && first >= start && last <= end) {
-      // All edges of the run are north of p, so the two ends of the run determine the parity of the number of
-      // edges that straddle the meridian.
+      // All edges are north of p, so the ends of the run decide how many of them straddle the meridian.
       const straddles = (e: number, f: number) => lon[from[e]!]! < meridian !== lon[to[f]!]! < meridian
       const ring = chainOf[first]!
       const lastRing = chainOf[last - 1]!

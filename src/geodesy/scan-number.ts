@@ -18,10 +18,7 @@ const ZERO = 0x30
 const WHOLE_DIGITS = 6
 /** Number of decimals in the first of the two parts in which decimals are read. */
 const HIGH_DIGITS = 8
-/**
- * Maximum number of decimals that are read four at a time: eight in each part. The second part may have two
- * more.
- */
+/** Maximum number of decimals read four at a time: eight in each part. The second may have two more. */
 const MOST_WHOLE_FOURS = 16
 const MOST_DECIMALS = 18
 /** Room for a sign, WHOLE_DIGITS, a point, MOST_WHOLE_FOURS and four more bytes. */
@@ -57,9 +54,7 @@ export class NumberScanner {
   /** Canonical form of the bytes read, if it differs from them. It is never longer. */
   protected canonical = NOTHING
   protected length = 0
-  /**
-   * Offset in the JSON up to which `canonical` has been written, if the list needs its own canonical form.
-   */
+  /** Offset in the JSON up to which `canonical` is written, if the list needs one. */
   protected copied = 0
   /** reads four digits at a time */
   private readonly view: DataView
@@ -101,10 +96,9 @@ export class NumberScanner {
   }
 
   /**
-   * Reads a number into `number`, and prints it if it is not canonical. The digits as a whole number, divided
-   * by a power of ten, produce the nearest double if both are exact, as they always are up to 15 digits
-   * (Clinger 1990). No shorter decimal then reads as the same double, so the digits are canonical except for
-   * trailing zeros.
+   * Reads a number, and prints it if it is not canonical. Digits divided by a power of ten give the nearest
+   * double if both are exact, as they are up to 15 digits (Clinger 1990). No shorter decimal then reads as
+   * the same double, so the digits are canonical except for trailing zeros.
    */
   protected readNumber(): boolean {
     const { json, view, number } = this
@@ -172,13 +166,10 @@ export class NumberScanner {
   }
 
   /**
-   * Reads a number of more than 15 digits that ends at `end` into `number`, and prints it if it is not
-   * canonical. Returns false if that is not certain. All arguments are small integers: doubles would be
-   * allocated.
-   * @param whole digits before the point
+   * Reads a number of more than 15 digits that ends at `end`, and prints it if it is not canonical. Returns
+   * false if that is not certain. The arguments are small integers, because doubles would be allocated.
    * @param first first eight decimals; 0 if there are fewer
-   * @param part decimals after `first` that were read four at a time; the last `more` decimals, `rest`,
-   * follow them
+   * @param part decimals after `first` that were read four at a time; `rest` are the last `more` decimals
    */
   private readLong(
     end: number,
@@ -194,13 +185,11 @@ export class NumberScanner {
     const lowDigits = decimals >= HIGH_DIGITS ? decimals - HIGH_DIGITS : decimals
     const low = POWERS_OF_TEN[more]! * part + rest
     const lastTwo = more >= 2 ? rest % 100 : more === 1 ? 10 * (part % 10) + rest : part % 100
-    // Converts the decimals alone first, as one fraction of exact numbers, whose error is at most
-    // FRACTION_ERROR.
+    // First converts the decimals alone: one fraction of exact numbers, off by at most FRACTION_ERROR.
     const scale = POWERS_OF_TEN[decimals]!
     const fraction = (POWERS_OF_TEN[lowDigits]! * first + low) / scale
     const value = whole + fraction
-    // Both values are in units of the last digit: the distance of the number beyond the double, and half of
-    // the range of numbers that read as the double.
+    // In units of the last digit: distance beyond the double, and half the range that reads as the double.
     const beyond = (fraction - (value - whole)) * scale
     const half = HALF_GAPS[32 - Math.clz32(whole)]! * scale
     const doubt = FRACTION_ERROR * scale
@@ -266,9 +255,8 @@ export class NumberScanner {
 
   /**
    * Sets `number` to the double nearest to (number * 10^lowDigits + low) / 10^decimals. Returns the last two
-   * of its shortest decimals with as many places; a zero at the end means one place less. Returns a negative
-   * number if the result is not certain.
-   * @param lastTwo last two digits as read
+   * of its shortest decimals with as many places (a zero at the end is one place less), or a negative number
+   * if that is not certain. `lastTwo` are the last two digits as read.
    */
   private divideLong(low: number, lowDigits: number, decimals: number, lastTwo: number): number {
     const high = this.number[0]!
@@ -285,9 +273,8 @@ export class NumberScanner {
     const lacking = sum - back + (rest - roundingOf(quotient, divisor, back))
     const nearest = quotient + lacking / divisor
 
-    // In units of the last digit: the double is at `last`, counted from the number without its last two
-    // digits. Every number closer to it than `half` is read as this double. DOUBT is far more than all errors
-    // together.
+    // In units of the last digit: the double is at `last`, from the number without its last two digits.
+    // Numbers closer than `half` read as this double. DOUBT is far more than all errors.
     const binade =
       nearest < 1 ? (1 << (31 - Math.clz32(nearest * 2 ** 20))) * 2 ** -20 : 1 << (31 - Math.clz32(nearest))
     const half = binade * 2 ** -53 * divisor

@@ -22,9 +22,8 @@ export interface Polygon {
 }
 
 /**
- * A geometry prepared for measuring, in flat arrays: without repeated vertices, with a vertex where an edge
- * passes a pole, and with long edges cut. An element is an edge (`from` and `to` differ) or a single position
- * (`from` and `to` are equal).
+ * A prepared geometry in flat arrays: without repeated vertices, with a vertex where an edge passes a pole,
+ * and with long edges cut. An element is an edge, or a position (`from` and `to` are equal).
  */
 export interface Shape extends Indexed {
   /** name of the geometry in error messages */
@@ -43,9 +42,7 @@ export function polygonOf({ chains, chainOf }: Shape, element: number): number {
   return chains[chainOf[element]!]!.polygon
 }
 
-/**
- * Path in the client's input of the position at the start of an element, such as `from.coordinates[0][3]`.
- */
+/** Path in the client's input of the start of an element, such as `from.coordinates[0][3]`. */
 export function pathOf({ chains, chainOf, origin }: Shape, element: number): string {
   return `${chains[chainOf[element]!]!.path}[${origin[element]}]`
 }

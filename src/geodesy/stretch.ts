@@ -14,17 +14,10 @@ export type Stretch = readonly [from: number, to: number]
 export const NEAR = 0.005
 /** Shorter stretches and gaps, metres, are rounding errors. */
 const SPECK = 1e-6
-/**
- * Edges shorter than this many metres are compared in a plane. Distances in it are accurate to 0.3 mm, and
- * lines are straight to a micrometre.
- */
+/** Shorter edges, metres, are compared in a plane: distances to 0.3 mm, lines straight to a micrometre. */
 const SHORT = 3000
 
-/**
- * Stretches of an edge that are within NEAR of the edges `others` of another shape, in order and merged.
- * Apart from the curvature of the earth, the area within NEAR of an edge is convex, so a line stays in it
- * from where it enters to where it leaves. Long edges side by side are handled separately.
- */
+/** Stretches of an edge within NEAR of other edges, merged. Lines enter this area, nearly convex, once. */
 export function nearStretches(
   S: Elements,
   e: number,
@@ -68,10 +61,7 @@ export function complement(stretches: readonly Stretch[], length: number): Stret
   return gaps
 }
 
-/**
- * The other edge, projected onto a plane in which the first edge runs along the x axis from the origin. Units
- * are metres, with y to the left.
- */
+/** The other edge in metres, in a plane where the first edge is the x axis from 0, and y is its left. */
 type Segment = readonly [x1: number, y1: number, x2: number, y2: number]
 
 /** Part of the x axis from 0 to `length` that is within NEAR of a segment. */
@@ -90,8 +80,7 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
   const [dx, dy] = [x2 - x1, y2 - y1]
   const size = Math.hypot(dx, dy)
   if (size > 0) {
-    // For the position (x, 0), u is the distance along the segment and h the distance to its side. Both are
-    // linear in x.
+    // For (x, 0), u is the distance along the segment and h that to its side, both linear in x.
     const [cos, sin] = [dx / size, dy / size]
     const u0 = -x1 * cos - y1 * sin
     const h0 = x1 * sin - y1 * cos
@@ -103,20 +92,15 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
   return low <= high ? [low, high] : undefined
 }
 
-/**
- * True if the angle between a segment and the x axis is so small that curvature counts: the segment stays
- * near for 10 km or more. At a larger angle a line is straight to 10 nanometres until it leaves the area, and
- * it does not return.
- */
+/** True if a segment stays near for 10 km or more, so that curvature counts. Others are straight to 10 nm. */
 function isSideBySide([x1, y1, x2, y2]: Segment): boolean {
   return Math.abs(y2 - y1) < 1e-6 * Math.abs(x2 - x1)
 }
 
 /**
- * Stretches of an edge that are within NEAR of a long edge next to it. As far as the edges are abreast, their
- * distance is a solution of Jacobi's equation, y'' = -K y, whose values at both ends are measured. On edges
- * of 2000 km, the change of the curvature K along them moves the solution by 0.1 micrometres. Undefined if
- * they are abreast for less than SHORT.
+ * Stretches within NEAR of a long edge next to this one. Where they are abreast, their distance solves
+ * Jacobi's equation, y'' = -K y, from its values at both ends. The change of K along 2000 km moves it by 0.1
+ * micrometres. Undefined if they are abreast for less than SHORT.
  */
 function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk): Stretch[] | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
@@ -184,10 +168,7 @@ function inPlane(S: Elements, e: number, T: Elements, f: number): Segment {
   return [...turn(plane.project(T, T.from[f]!)), ...turn(plane.project(T, T.to[f]!))]
 }
 
-/**
- * The other edge as a segment (see Segment), for edges of any length: both count as straight near the
- * positions where they are nearest. Undefined if they are not within NEAR of each other.
- */
+/** The other edge as a segment. Both count as straight where they are nearest; undefined beyond NEAR. */
 function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Walk): Segment | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   const other = walkEdge(T, c, d)
@@ -235,10 +216,7 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
   return segment(x, 0, along, angleTo(other.at(along), walk.at(x)))
 }
 
-/**
- * Degrees by which a direction at one position is turned to the left of a direction at another position near
- * it. Each direction is measured from its own meridian; near a pole these differ by any angle.
- */
+/** Degrees to the left between directions at two near positions, whose meridians differ near a pole. */
 function angleTo(there: PlaceOnLine, here: PlaceOnLine): number {
   const turn = here.lon - there.lon
   return here.azimuth - there.azimuth - (turn - 360 * Math.round(turn / 360)) * Math.sin(here.lat * RADIANS)
@@ -249,10 +227,7 @@ function local(from: Vertices, P: Vertices, p: number): readonly [number, number
   return new Plane(from, 0).project(P, p)
 }
 
-/**
- * Tangent plane of the ellipsoid at a position. Other positions are projected onto it from the centre of the
- * osculating sphere, so that geodesics become almost straight (a gnomonic projection).
- */
+/** Tangent plane with a gnomonic projection from the osculating sphere: geodesics are almost straight. */
 class Plane {
   private readonly origin: readonly [number, number, number]
   private readonly east: readonly [number, number]

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/**
- * Order of edges along a sweep line: a treap whose nodes are also a linked list, so that finding neighbours
- * and removing edges needs no comparison. Items are whole numbers below `capacity`.
- */
+/** Order of edges along a sweep line: a treap whose nodes are also a linked list of neighbours. */
 export class SweepOrder {
   private readonly left: Int32Array
   private readonly right: Int32Array
@@ -13,10 +10,7 @@ export class SweepOrder {
   private root = -1
   private seed = 1
 
-  /**
-   * @param above returns true if the first item, which is being inserted, lies above the second, which is in
-   *   the list
-   */
+  /** @param above returns true if an item that is being inserted lies above another one */
   constructor(
     capacity: number,
     private readonly above: (item: number, other: number) => boolean,

@@ -6,16 +6,13 @@ import { isTurn, type Chain, type Polygon, type Shape } from './shape'
 import { SweepOrder } from './sweep-order'
 
 /**
- * Finds the sums (arrangement.ts) on both sides of each edge of some rings, by Shamos and Hoey's sweep
- * ("Geometric intersection problems", 1976), in n log n for any edges. The sweep line is a meridian that
- * moves from 180 W to 180 E. The longitude along a geodesic never turns back, so a meridian meets an edge
- * once, and edges that cross are neighbours on the meridian before they cross.
- *
- * Longitude and latitude form a cylinder, on which a pole is a line: an edge that turns at a pole from one
- * meridian to another runs along this line. The sides of the rings determine the sum below the south pole
- * (`holdsSouth`). From there northward, each edge adds 1 if the inside of its ring begins there and subtracts
- * 1 if it ends. Edges with the same two ends are passed together. Longitude and latitude only order the
- * positions; sides are determined on the ellipsoid (orientation.ts).
+ * Finds the sums (arrangement.ts) on both sides of each edge by Shamos and Hoey's sweep ("Geometric
+ * intersection problems", 1976), in n log n. The sweep line is a meridian that moves from 180 W to 180 E, and
+ * meets an edge once. Edges that cross are neighbours on it before they cross. Longitude and latitude form a
+ * cylinder, on which a pole is a line, along which edges turn there. The sides of the rings determine the sum
+ * below the south pole (`holdsSouth`). From there northward, each edge adds 1 if the inside of its ring
+ * begins there and subtracts 1 if it ends. Edges with the same two ends are passed together. Sides are
+ * determined on the ellipsoid (orientation.ts).
  */
 
 /** Sums on the left and right of each element, counted from the start of the first chain. */
@@ -44,11 +41,8 @@ const enum Course {
 }
 
 /**
- * Sweeps the rings of polygons.
- * @param polygons polygons with consecutive chains: the inside of a shell adds 1, that of a hole -1. If edges
- *   meet elsewhere than at a common vertex, the labels near them are uncertain
- * @param check called with any two elements that become neighbours, except consecutive ones of a ring; throws
- *   if they cross
+ * Sweeps polygons with consecutive chains. Labels are uncertain where edges meet elsewhere than at vertices.
+ * @param check called with elements that become neighbours, except consecutive ones of a ring; may throw
  * @param known turns of the rings (see `Labels.turns`); required if a ring may cross itself
  */
 export function sweep(
@@ -76,10 +70,7 @@ interface Ring {
   holdsSouth: boolean
 }
 
-/**
- * Elements of the rings in the order of the sweep. A position is named by the element that starts there:
- * element i runs from position i to position next[i].
- */
+/** Elements in the order of the sweep. Element i runs from position i to position next[i]. */
 class Elements {
   readonly start: number
   readonly count: number
@@ -173,10 +164,7 @@ class Elements {
     return rank[left[i]!] === rank[left[j]!] && rank[right[i]!] === rank[right[j]!]
   }
 
-  /**
-   * Side of an element on which a position lies: 1 above, -1 below, 0 on it. The element must cross the
-   * position's meridian.
-   */
+  /** Side of an element on the position's meridian: 1 if the position is above it, -1 below, 0 on it. */
   private side(place: number, i: number): number {
     const { shape, rank } = this
     const [left, right] = [this.left[i]!, this.right[i]!]
@@ -214,10 +202,7 @@ class Sweep {
   private readonly over: Int32Array
   /** Sum below the lowest edge on the moving meridian. */
   private base: number
-  /**
-   * By ring: 0 while unknown. The first edge of the ring that the sweep passes determines the value, by the
-   * side that contains the area south of the pole.
-   */
+  /** By ring: 0 while unknown. Its first edge decides by the side that contains the area below the pole. */
   private readonly turn: Int8Array
   /** By ring: number of lids on the moving meridian that run east minus the number that run west. */
   private readonly lids: Int32Array
@@ -245,8 +230,7 @@ class Sweep {
       for (after = first + 1; after < count && rank[places[after]!] === first; after++);
       this.pass(first, places.subarray(first, after))
     }
-    // The left of an element that runs with the sweep is above it; the left of one that runs north is west of
-    // it.
+    // The left of an element that runs east is above it; the left of one that runs north is west of it.
     for (let i = 0; i < count; i++) if (sense[i]! < 0) [under[i], over[i]] = [over[i]!, under[i]!]
     return { left: over, right: under, turns: this.turn }
   }
@@ -265,10 +249,7 @@ class Sweep {
     for (let i = this.order.lowest(); i >= 0;) i = this.mark(i)
   }
 
-  /**
-   * Moves the sweep past positions that coincide, whose rank is `first`: removes the elements that end there,
-   * then inserts those that begin there.
-   */
+  /** Moves past the positions of one rank: removes the elements that end there, then inserts the others. */
   private pass(first: number, here: Uint32Array): void {
     const { rank, left, course, previous } = this.elements
     const { order } = this
@@ -313,10 +294,7 @@ class Sweep {
     return this.elements.course[below] === Course.Upright ? this.under[below]! : this.over[below]!
   }
 
-  /**
-   * Labels the elements that coincide with this one, from the lowest of them upwards, and returns the next
-   * element above them.
-   */
+  /** Labels this element and those that coincide with it, upwards. Returns the next element above them. */
   private mark(lowest: number): number {
     const { order, raw, under, over, elements } = this
     const { ringOf, sense } = elements
@@ -340,10 +318,7 @@ class Sweep {
     return after
   }
 
-  /**
-   * Change of the sum at edges of one ring: `passed` is the number that run with the sweep minus the number
-   * that run against it.
-   */
+  /** Change of the sum at `passed` more edges of a ring that run with the sweep than against it. */
   private adds(r: number, passed: number, upright: boolean): number {
     const { weight, holdsSouth } = this.rings[r]!
     if (passed !== 0) this.turn[r] ||= passed > 0 === (holdsSouth === upright) ? 1 : -1

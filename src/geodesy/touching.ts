@@ -14,19 +14,14 @@ import { closePairs, selfPairs } from './tree'
 import { alongChord, chord, isSamePlace } from './vertices'
 
 /**
- * Rings that cross by less than half a centimetre. A vertex in the middle of a straight wall is next to the
- * wall, not on it: as a geodesic the wall bulges, and coordinates are rounded. So a vertex nearer than NEAR
- * to an edge may count as lying on it.
- *
- * That decides only whether rings touch or cross. For this test each edge is bent through all vertices that
- * count as lying on it (`bend`), which moves no position of a ring by NEAR or more. If the sums of the bent
- * rings are 0 or 1 everywhere, then those of the original rings are too, except nearer than NEAR to an edge:
- * the number of times that a ring runs around a position does not change while the ring moves without passing
- * over the position.
- *
- * The point set is that of the original rings, cut at crossings to ten nanometres: the closure of the
- * positions with a positive sum. So a part of a hole outside its shell does not count, and an area that two
- * rings both surround counts once. The area is that of this set.
+ * Rings that cross by less than half a centimetre. As a geodesic, a wall bulges, and coordinates are rounded,
+ * so a vertex nearer than NEAR to an edge may count as lying on it. To decide if rings touch or cross, each
+ * edge is bent through these vertices (`bend`), which moves no position by NEAR or more. The number of times
+ * that a ring runs around a position does not change while the ring moves without passing over it. So if the
+ * sums of the bent rings are 0 or 1, those of the original rings are too, except within NEAR of an edge. The
+ * point set is that of the original rings, cut at crossings to ten nanometres: the closure of the positions
+ * with a positive sum. A part of a hole outside its shell does not count, and an area that two rings both
+ * surround counts once.
  */
 
 /** Returns the shape with each edge bent through the vertices near it; undefined next to a pole. */
@@ -47,10 +42,8 @@ export function bend(shape: Shape): Shape | undefined {
 }
 
 /**
- * Calls back with vertices and edges of rings that are nearer than `limit` metres, if the vertex lies between
- * the ends of the edge.
- * @param found receives the element that starts at the vertex, the edge, the distance in metres, and how far
- *   along the edge the vertex lies (alongChord)
+ * Calls back with vertices nearer than `limit` metres to the inner part of an edge.
+ * @param found receives the element that starts at the vertex, the edge, the distance, and alongChord
  */
 function verticesNear(
   shape: Shape,
@@ -80,14 +73,9 @@ function reachOf(shape: Shape, e: number): number {
   return Math.min(NEAR, chord(shape, shape.from[e]!, shape.to[e]!) * SHALLOW)
 }
 
-/**
- * Maximum part of an edge's length by which it is bent, so that shapes of centimetres are not bent into
- * others.
- */
+/** Maximum bend as a part of an edge's length, so that shapes of centimetres keep their form. */
 const SHALLOW = 0.02
-/**
- * Degrees of latitude, 11 metres from a pole, beyond which a bent edge might pass the pole on its other side.
- */
+/** Latitude, 11 metres from a pole, beyond which a bent edge might pass the pole on its other side. */
 const POLAR = 89.9999
 
 /** True if the sums on both sides of each element from `start` to `end` are 0 or 1. */
@@ -99,10 +87,7 @@ export function isCertain(shape: Shape, { left, right }: Labels, start = 0, end 
   return true
 }
 
-/**
- * Square metres by which the areas of the rings, added as shells and subtracted as holes, exceed the area of
- * the positions with a positive sum.
- */
+/** Square metres by which the shells less the holes exceed the area of the positions with a positive sum. */
 export function excessOf(arranged: Arranged): number {
   const { shape, labels } = arranged
   let [least, most] = [0, 1]
@@ -170,9 +155,8 @@ function meetings(shape: Shape): Nodes {
 export class CrossingError extends GeometryError {}
 
 /**
- * Returns the result of `exact`. If that throws a GeometryError other than a CrossingError, returns the
- * result of `touching`. Throws the original error if `touching` returns undefined or takes too long, and the
- * GeometryError that `touching` returns, if any.
+ * Returns the result of `exact`. If that throws a GeometryError other than a CrossingError, returns or throws
+ * that of `touching`, or throws the first error if it is undefined or takes too long.
  */
 export function exactlyOr<T>(
   shape: Shape,
@@ -207,10 +191,7 @@ export interface NearVertex {
   distance: number
 }
 
-/**
- * Among the ends of two edges that cross, the end that is nearest to the other edge. The edges can only be
- * meant to touch if this end counts as lying on the other edge.
- */
+/** End of two crossing edges that is nearest to the other edge: if it is not on it, they do not touch. */
 export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { isOnEdge: boolean } {
   const ends = [
     [e, f],
@@ -225,10 +206,7 @@ export function nearestEnd(shape: Shape, e: number, f: number): NearVertex & { i
   return others.reduce((best, end) => (end.distance < best.distance ? end : best), first!)
 }
 
-/**
- * First vertex that lies inside another polygon near an edge of it, but too far from the edge to count as
- * lying on it.
- */
+/** First vertex inside another polygon near its edge, but too far from the edge to count as on it. */
 export function firstInside(shape: Shape, rings: Rings): NearVertex | undefined {
   let found: NearVertex | undefined
   verticesNear(shape, HINTED, (at, edge, distance) => {

@@ -4,10 +4,7 @@ import { spend } from './effort'
 import { longestArc, sagitta } from './ellipsoid'
 import type { Elements, Vertices } from './vertices'
 
-/**
- * Elements per leaf, and children per node: the fastest of 4, 8, 16 and of 2, 4, 8, measured on polygons of
- * 1,000 to 100,000 vertices.
- */
+/** Elements per leaf, and children per node: the fastest, measured on 1,000 to 100,000 vertices. */
 const LEAF = 8
 const FAN = 4
 
@@ -20,10 +17,9 @@ export interface Indexed extends Elements {
 }
 
 /**
- * Bounding boxes of runs of consecutive elements in earth-centred metres. They are built in one pass without
- * sorting, and without special cases at the antimeridian or a pole. A box contains the geodesics themselves:
- * it is the box of their ends, enlarged by the sagitta of the longest edge that their chord allows. Level 0
- * has a node for every LEAF elements, each further level one for every FAN nodes, up to a single root.
+ * Boxes of runs of consecutive elements in earth-centred metres, built in one pass without sorting. A box
+ * contains the geodesics: it is that of their ends, enlarged by the greatest sagitta. Level 0 has a node for
+ * every LEAF elements, each further level one for every FAN nodes, up to a single root.
  */
 export class BoxTree {
   /** STRIDE numbers per node, level by level, the root last */
@@ -138,10 +134,7 @@ export class BoxTree {
     }
   }
 
-  /**
-   * Axis along which joined edges advance, 1 to 3, negative if against it: the axis of their longest advance,
-   * if each edge advances by more than `step`. Otherwise 0.
-   */
+  /** Axis, 1 to 3, negative if against it, along which all joined edges advance by more than `step`; or 0. */
   private courseOf(first: number, end: number, step: number): number {
     const { x, y, z, from, to } = this.elements
     const a = from[first]!
@@ -161,10 +154,7 @@ export class BoxTree {
     return axis * sense
   }
 
-  /**
-   * True if the edges of a leaf, or of two leaves in a row, advance along one axis, each by so much that only
-   * the boxes of consecutive edges meet.
-   */
+  /** True if edges of a leaf, or of two in a row, advance so that only boxes of consecutive edges meet. */
   runsOn(leaf: number, other: number): boolean {
     const course = this.courses[leaf]!
     if (leaf === other || course === 0) return course !== 0
@@ -237,10 +227,7 @@ function boxesMeet(nodes: Float64Array, m: number, n: number): boolean {
   )
 }
 
-/**
- * Least distance between two boxes through the earth, metres: a lower bound of the length of every geodesic
- * between their contents.
- */
+/** Least distance of two boxes, metres: a lower bound of all geodesics between their contents. */
 export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): number {
   const p = nodeA * STRIDE
   const q = nodeB * STRIDE
@@ -252,11 +239,7 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
 }
 
-/**
- * Calls back with all pairs of elements that are at most `limit` metres apart, and with few others. If S is
- * T, each pair of two different elements is reported twice.
- * @param once if S is T, each pair is reported at least once, in any order
- */
+/** Calls back with all pairs at most `limit` metres apart, and few others; once or twice if S is T. */
 export function closePairs(
   S: Indexed,
   T: Indexed,
@@ -285,10 +268,7 @@ export function closePairs(
   visit(s.root, s.height, t.root, t.height)
 }
 
-/**
- * Calls back once with each pair of elements from `start` to `end` whose boxes meet, the earlier element
- * first. Consecutive elements are left out.
- */
+/** Calls back once with each pair e < f of elements, not consecutive, whose boxes meet. */
 export function selfPairs(
   S: Indexed,
   start: number,
@@ -350,10 +330,7 @@ export function selfPairs(
   visit(tree.root, tree.root, tree.height)
 }
 
-/**
- * Elements of a shape that may be at most `limit` metres from the edge or position from `a` to `b` of other
- * vertices.
- */
+/** Elements that may be at most `limit` metres from the edge or position from `a` to `b` of V. */
 export function elementsNear(S: Indexed, V: Vertices, a: number, b: number, limit: number): number[] {
   spend(1)
   const found: number[] = []

@@ -27,15 +27,12 @@ import {
 import { selfPairs } from './tree'
 import type { Outline } from './validity'
 
-/**
- * Region of a geometry's polygons; undefined if it has none. Throws a GeometryError if it cannot be computed.
- */
+/** Region of the polygons; undefined without any. Throws a GeometryError if it cannot be computed. */
 export function regionOf(outline: Outline): Region | undefined {
   const { shape, rings } = outline
   if (shape.polygons.length === 0) return undefined
   let arranged: Arranged | undefined
-  // Parts that overlap strongly cross in as many positions as there are pairs of them. It is then faster to
-  // unite neighbours first.
+  // Parts that overlap strongly cross in as many positions as pairs, so neighbours are united first.
   const most = 500 + 2 * shape.polygons.length + shape.ringsEnd / 32
   let crossings = 0
   const count = () => {
@@ -140,10 +137,7 @@ export function overlapOf(outline: Outline, note: (refusal: GeometryError) => vo
   )
 }
 
-/**
- * Cuts the rings of all polygons where they meet and counts the polygons on both sides of each piece.
- * Undefined if no polygons meet, no polygon lies in another one, and no polygon has seams.
- */
+/** Arranges the rings of all polygons. Undefined if none meet, none lies in another, and none has seams. */
 function arrange(
   { shape, rings, seams }: Outline,
   crossing: (shape: Shape, e: number, f: number) => void,
@@ -166,11 +160,7 @@ function arrange(
 /** Limit of counted microseconds per element for the search by boxes. */
 const BOXES_PER_ELEMENT = 10
 
-/**
- * True if a polygon lies in another one. Requires that no two polygons meet. Then the outermost of the
- * polygons that lie in another one is in exactly one, and the parity test, which counts the polygons around a
- * point, finds it.
- */
+/** True if a polygon lies in another. None meet, so the outermost of these lies in an odd number: one. */
 function nested(shape: Shape, rings: Rings): boolean {
   if (shape.polygons.length < 2) return false
   const all = [0, shape.polygons.at(-1)!.endChain] as const

@@ -11,18 +11,14 @@ import { CrossingError, exactlyOr, nearestEnd, regularise, remedy, type Regular 
 import { selfPairs } from './tree'
 
 /**
- * Conditions for a polygon with an unambiguous inside. The sum at a position is the number of rings whose
- * smaller side contains it. The inside is certain if the shell's sum minus the sums of the holes is 0 or 1
- * everywhere, and so is the sum of each single ring. Then no ring crosses itself or another ring, and the
- * holes lie in the shell and outside each other. Rings may touch, and may run along themselves or each other:
- * an edge with the same sum on both sides is a seam and not a boundary. Rings that cross by less than half a
+ * Conditions for an unambiguous inside: the sum (number of rings whose smaller side contains a position) of
+ * the shell minus those of the holes is 0 or 1 everywhere, and so is that of each ring. Then no ring crosses
+ * itself or another ring, and the holes lie in the shell and outside each other. Rings may touch and run
+ * along each other: an edge with the same sum on both sides is a seam. Rings that cross by less than half a
  * centimetre touch (touching.ts). Nothing else is repaired.
  */
 
-/**
- * Shape whose rings are cut where they meet, and its seams: the elements with their polygon on both sides, or
- * on neither.
- */
+/** Shape whose rings are cut where they meet. Seams have their polygon on both sides, or on neither. */
 export interface Outline {
   shape: Shape
   /** sides of the rings */
@@ -34,10 +30,9 @@ export interface Outline {
 }
 
 /**
- * Throws a GeometryError that names the position for a polygon without an unambiguous inside.
- * @param looking called with the path of each shell before its polygon is checked, and a second time with the
- *   error if the rings cross: a caller may still accept a polygon whose rings cross by less than half a
- *   centimetre
+ * Throws a GeometryError for a polygon without an unambiguous inside.
+ * @param looking called with the path of each shell before its check, and again with the error if its rings
+ *   cross, perhaps by less than half a centimetre
  */
 export function checkPolygons(
   given: Shape,
@@ -129,10 +124,7 @@ const BOXES_PER_ELEMENT = 1
 /** Limit of counted microseconds per element for testing the holes one by one. */
 const HOLES_PER_ELEMENT = 1
 
-/**
- * True if rings of a polygon may meet each other or themselves. The nodes are recorded. The search by boxes
- * is fastest for short edges; long ones side by side are left to the sweep.
- */
+/** True if rings may meet; records their nodes. Boxes are fastest for short edges, the sweep for others. */
 function mayMeet(shape: Shape, { firstChain, endChain }: Polygon, nodes: Nodes): boolean {
   const [start, end] = elementsOf(shape, { firstChain, endChain })
   const before = nodes.pairs
@@ -155,10 +147,7 @@ function size(shape: Shape, polygon: Polygon): number {
 
 type Check = (e: number, f: number) => void
 
-/**
- * Throws unless the sums of a polygon, and of each of its rings that touches itself, are certain. Marks its
- * seams.
- */
+/** Throws unless the sums of a polygon, and of its rings that touch themselves, are certain. Marks seams. */
 function checkSums(
   shape: Shape,
   rings: Rings,
@@ -221,9 +210,7 @@ function checkLabels(shape: Shape, polygon: Polygon, { left, right }: Labels): v
   throw new GeometryError(chains[firstChain]!.path, 'this ring runs around one area more than once')
 }
 
-/**
- * Marks edges with the same sum on both sides. A turn at a pole is a seam if every edge to that pole is one.
- */
+/** Marks edges with equal sums on both sides. A turn at a pole is a seam if all edges to the pole are. */
 function markSeams(shape: Shape, polygon: Polygon, { left, right }: Labels, seams: Uint8Array): void {
   const { lat, from, to } = shape
   const [start, end] = elementsOf(shape, polygon)
@@ -236,10 +223,7 @@ function markSeams(shape: Shape, polygon: Polygon, { left, right }: Labels, seam
   for (let e = start; e < end; e++) if (isTurn(shape, e) && !bounded.has(lat[from[e]!]!)) seams[e] = 1
 }
 
-/**
- * Throws for a hole that is not inside the shell, or is inside another hole. No rings meet, so one position
- * of the hole decides.
- */
+/** Throws for a hole outside the shell or in another hole. No rings meet, so one position decides. */
 function checkHoles(shape: Shape, rings: Rings, { firstChain, endChain }: Polygon): void {
   for (let hole = firstChain + 1; hole < endChain; hole++) {
     const { start, path } = shape.chains[hole]!

@@ -16,16 +16,10 @@ export interface Elements extends Vertices {
   to: Uint32Array
 }
 
-/**
- * Maximum error of the earth-centred coordinates of a vertex, metres: the errors of two sines and cosines,
- * and six roundings.
- */
+/** Maximum error of earth-centred coordinates, metres: of two sines and cosines, and six roundings. */
 export const COORDINATE_ERROR = 4e-9
 
-/**
- * Writes the earth-centred coordinates of a position on the ellipsoid, metres, into `x`, `y`, `z` at `i`.
- * They are exact at the poles.
- */
+/** Writes the earth-centred coordinates of a position, metres, at `i`. They are exact at the poles. */
 export function toCartesian(lon: number, lat: number, { x, y, z }: Vertices, i: number): void {
   sinCosDegrees(lat, trigonometric)
   const sinLat = trigonometric[0]!
@@ -69,10 +63,7 @@ export function squaredChord({ x, y, z }: Vertices, a: number, b: number): numbe
   return dx * dx + dy * dy + dz * dz
 }
 
-/**
- * Distance along the chord from `a` to `b` of S at which vertex `v` of V lies, times the chord's length:
- * negative behind `a`, above the squared length beyond `b`.
- */
+/** Distance of `v` along the chord from `a` to `b`, times the chord: 0 at `a`, the squared chord at `b`. */
 export function alongChord(V: Vertices, v: number, S: Vertices, a: number, b: number): number {
   return (
     (V.x[v]! - S.x[a]!) * (S.x[b]! - S.x[a]!) +
