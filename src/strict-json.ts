@@ -8,9 +8,8 @@ export function withoutMark(text: string): string {
 }
 
 /**
- * Parses JSON that has one meaning for every parser. A byte order mark may precede it. Rejects a repeated key
- * in an object, of which some parsers use the first value and some the last, the key __proto__, and nesting
- * beyond 64 levels. Takes linear time, without recursion. Throws a SyntaxError.
+ * Parses JSON that has one meaning for every parser, after an optional byte order mark, in linear time and
+ * without recursion. Throws a SyntaxError for a repeated key, the key __proto__, and more than 64 levels.
  */
 export function parseStrictJson(marked: string): unknown {
   const text = withoutMark(marked)
@@ -61,9 +60,8 @@ export function faultPosition({ message }: Error): number | undefined {
 }
 
 /**
- * True if a JSON text means the same to JavaScript and to Postgres's jsonb: it has no number that a double
- * might change, and no escape of NUL or of a surrogate, which jsonb rejects. The text must be valid JSON: for
- * others, the time is quadratic.
+ * True if valid JSON means the same to JavaScript and to Postgres's jsonb: no number that a double changes,
+ * and no escape of NUL or of a surrogate, which jsonb rejects. Takes quadratic time for invalid JSON.
  */
 export function isPortableJson(text: string): boolean {
   if (/\\u(?:0000|[dD][89a-fA-F])/.test(text)) return false

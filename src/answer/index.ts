@@ -2,10 +2,7 @@ import { decodeResult } from '../eas'
 import { LATEST_SECOND } from '../location'
 import { unitOf, UNITS, type UnitName } from '../operations'
 
-/**
- * Answers of this service as attestations: their attesters, and their payload. The indexer selects them by
- * attester, because a request may name any schema of the required types.
- */
+/** Answers as attestations. The indexer selects them by attester: a request may name any schema. */
 
 /** Claims of an answer, as the Compute API returns them (docs/spec/interface.md 6). */
 export interface Claims {
@@ -36,11 +33,7 @@ export interface AnswerFields {
   revoked: boolean
 }
 
-/**
- * Decodes an answer's payload into its claims, with the whole number in it. Undefined if it is not an answer:
- * it has other fields, or units of no operation.
- * @param data hex
- */
+/** Decodes an answer's payload, in hex, into its claims and whole number; undefined for other payloads. */
 export function readAnswer(data: string): { claims: Claims; value: bigint | null } | undefined {
   const payload = decodeResult(data)
   if (!payload || payload.timestamp > LATEST_SECOND) return undefined

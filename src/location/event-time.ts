@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: MIT
-/**
- * Attested time of an event, and the time's part of a record's `problem`. This file has no imports, so that
- * pages can load it.
- */
+/** Attested time of an event, and its part of a record's `problem`. No imports, so that pages can load it. */
 export interface EventTime {
-  /**
-   * Unix seconds; undefined if the schema has no such field, or if its value is after the year 9999. The time
-   * of the attestation is then used.
-   */
+  /** Unix seconds; undefined without such a field, and after 9999: the attestation's time is then used */
   eventTimestamp: number | undefined
   /** reason for which an attested time is not used; null if it is used, or if there is none */
   timeProblem: string | null
 }
 
 /**
- * Latest time of a row: the end of the year 9999, in Unix seconds. The store restores rows of rolled-back
- * blocks from JSON, in which JavaScript writes a later year as "+058859-...". Postgres refuses that (22009),
- * so the revocation of such a row could never be rolled back.
+ * Latest time of a row, Unix seconds: the end of 9999. The store restores rolled-back rows from JSON, in
+ * which JavaScript writes later years as "+058859-...", which Postgres refuses (22009).
  */
 export const LATEST_SECOND = 253_402_300_799
 
@@ -48,10 +41,7 @@ export function joinProblems(geometryProblem: string | null, timeProblem: string
   return [geometryProblem, timeProblem].filter((problem) => problem !== null).join('; ') || null
 }
 
-/**
- * True if a record with this problem has no geometry. A problem of the time alone does not affect the
- * geometry.
- */
+/** True if a record with this problem has no geometry. It has one if only the time is a problem. */
 export function lacksGeometry(problem: string | null): boolean {
   return problem !== null && !problem.startsWith(TIME_PROBLEM)
 }

@@ -45,10 +45,7 @@ export { readWkt, writeWkt } from './wkt'
 
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
-/**
- * Returns the location schema with this text, revocable and without a resolver. Throws a TypeError that
- * states the rule if the text is not that of a location schema.
- */
+/** Returns the revocable location schema with this text. Throws a TypeError if the text is not of one. */
 export function locationSchema(fields: string): LocationSchema {
   checkLocationFields(fields)
   return { uid: schemaUid(fields, ZERO_ADDRESS, true), fields }

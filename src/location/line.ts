@@ -1,10 +1,7 @@
 import { checksumAddress } from '../eas'
 import { RECORD_FIELD_LIST, type RecordField, type RecordFields } from './record'
 
-/**
- * Line of a record: its JSON exactly as the API returns it (docs/spec/interface.md 4). The projection stores
- * it in the column `line`, and lists join the stored lines.
- */
+/** JSON of a record exactly as the API returns it (docs/spec/interface.md 4), stored in the column `line`. */
 
 /**
  * Version of the form of lines, stored with each line. Increase it, and READING (src/indexer/project.ts),
@@ -23,13 +20,9 @@ const JSON_OF: Record<RecordField['type'], (value: never) => string> = {
   json: jsonbText,
 }
 
-/**
- * Writes the line of a record.
- * @param fields values of RECORD_FIELDS by name, from the projection or parsed from JSON of Postgres
- */
+/** Writes the line of a record from its fields in the projection, or from Postgres's JSON of them. */
 export function recordLine(fields: Readonly<Record<keyof RecordFields, unknown>>): string {
-  // All members are joined at once: appending them one by one took 12 % longer, together with the encoding
-  // for COPY.
+  // Joined at once: appending members took 12 % longer, together with the encoding for COPY.
   const members: string[] = []
   for (const [name, { type, optional }] of RECORD_FIELD_LIST) {
     const value = fields[name]

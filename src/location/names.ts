@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /**
- * Names of location types and reference systems in one table, which reading uses and whose spellings the
- * documentation (docs/reference/location-types.md) and OpenAPI list. This file has no imports, so that the
- * client's entry can load it.
+ * Names of location types and reference systems. The documentation (docs/reference/location-types.md) and
+ * OpenAPI list them. This file has no imports, so that the client's entry can load it.
  */
 
 /**
- * Location types: their spellings, as in the documentation, and the pattern that all of them match after
- * `squeeze`. Sources: the Location Protocol's registry and JSON schema (spec.decentralizedgeo.org), and
- * payloads of public writers (docs/spec/facts.md 2).
+ * Location types: spellings, and a pattern that all match after `squeeze`. Sources: the Location Protocol's
+ * registry and JSON schema (spec.decentralizedgeo.org), and public writers (docs/spec/facts.md 2).
  */
 export const LOCATION_TYPES = {
   // The content of GeoJSON determines the geometry, whatever the name promises.
@@ -90,9 +88,8 @@ const PROMISED_TYPES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Name in lower case, with letters and digits only, and without the namespace and major version of the
- * Location Protocol's later names (`geojson-point` of `lp.geojson-point.v1`). Another namespace or version
- * has another meaning, and stays.
+ * Letters and digits of a name in lower case, without namespace and major version of the Location Protocol's
+ * later names (`lp.geojson-point.v1`). Others have another meaning, and stay.
  */
 function squeeze(locationType: string): string {
   const name = locationType.slice(0, MAX_NAME_LENGTH).trim()
@@ -100,23 +97,18 @@ function squeeze(locationType: string): string {
 }
 
 /**
- * Spellings of WGS84, as in the documentation. Those of `longitudeFirst` mean longitude, latitude: by
- * definition or, for EPSG:4326 and WGS84, by the practice of all tools.
+ * Spellings of WGS84. Longitude is first by definition, or by the practice of all tools (EPSG:4326, WGS84).
  */
 export const SRS_SPELLINGS = {
   longitudeFirst: [
     ...['EPSG:4326', '4326', 'EPSG4326', 'WGS84', 'WGS 84', 'GPS', 'CRS84', 'OGC:CRS84', 'CRS84h'],
     ...['urn:ogc:def:crs:OGC:1.3:CRS84', 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'],
   ],
-  /**
-   * In formats that leave the axis order to the reference system, these spellings mean latitude, longitude.
-   */
+  /** Latitude, longitude in formats that leave the axis order to the reference system. */
   latitudeFirst: ['urn:ogc:def:crs:EPSG::4326', 'http://www.opengis.net/def/crs/EPSG/0/4326'],
 } as const
 
-/**
- * Patterns for a name in lower case in which each run of other characters than letters and digits is a space.
- */
+/** Patterns for a name in lower case, with a space for each run of other characters. */
 const OGC = '(?:urn (?:x )?ogc def crs|https? www opengis net def crs) '
 const WGS_84 = [
   '(?:(?:epsg|srid) ?)?4326',
@@ -130,10 +122,7 @@ const LONGITUDE_FIRST = new RegExp(`^(?:${ANY}(?: ${ANY})*|${OGC}ogc(?: 0| 1 3)?
 const LATITUDE_FIRST = new RegExp(`^${OGC}epsg(?: \\d+){0,3} 4326$`)
 const MAX_SRS_LENGTH = 200
 
-/**
- * Axis order of a srs. `none` if it is empty, which is valid for GeoJSON only (RFC 7946 has no other
- * reference system). Undefined if it is not a known name of WGS84.
- */
+/** Axis order of a srs. `none` if it is empty, as GeoJSON allows (RFC 7946). Undefined if it is unknown. */
 export function axesOf(srs: string): 'longitude first' | 'latitude first' | 'none' | undefined {
   if (srs.trim() === '') return 'none'
   if (srs.length > MAX_SRS_LENGTH) return undefined

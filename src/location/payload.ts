@@ -16,10 +16,7 @@ import { locationReader } from './types'
 
 export { locationTypeOf }
 
-/**
- * Content of a location schema's payload, and the geometry in it. It runs in every JavaScript engine:
- * packages/client is built from it.
- */
+/** Payload of a location schema, and its geometry. It runs in every engine, as a part of packages/client. */
 
 /** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered. */
 export interface LocationSchema {
@@ -102,10 +99,7 @@ const KNOWN_FIELDS: ReadonlyMap<string, readonly Shape[]> = new Map<string, read
 ])
 const REQUIRED = ['srs', 'locationType', 'location']
 
-/**
- * Maximum number of characters of the attributes as JSON. A record whose attributes are longer has none. The
- * event log still has the payload.
- */
+/** Maximum number of characters of the attributes as JSON. Records with longer attributes have none. */
 const MAX_ATTRIBUTES_LENGTH = 100_000
 /** Attributes whose text is JSON by the Location Protocol. */
 const JSON_ATTRIBUTES = new Set(['attributes', 'attributesSchema', 'proof', 'extensions'])
@@ -191,18 +185,12 @@ function shapeOf(type: SchemaField['type']): Shape | undefined {
 const schemas = new Map(LOCATION_SCHEMAS.map((schema) => [schema.uid, schema]))
 const plans = new WeakMap<LocationSchema, Plan>()
 
-/**
- * UIDs of schemas that are valid on every chain. Others are valid on the chains whose SchemaRegistry has
- * them.
- */
+/** UIDs of schemas that are valid on every chain. */
 const everywhere = new Set(schemas.keys())
 /** UIDs of schemas from a chain's SchemaRegistry, by the chain's slug. */
 const found = new Map<string, Set<string>>()
 
-/**
- * Adds schemas to those that this process reads. Known schemas stay unchanged.
- * @param chain slug of the chain whose registry has them; without it, they are valid on every chain
- */
+/** Adds schemas of a chain's registry to those that this process reads; without a chain, to those of all. */
 export function addLocationSchemas(added: readonly LocationSchema[], chain?: string): void {
   let uids = everywhere
   if (chain !== undefined) {
@@ -231,10 +219,7 @@ export function isLocationSchema(schemaUid: string, chain?: string): boolean {
   return everywhere.has(schemaUid) || found.get(chain)?.has(schemaUid) === true
 }
 
-/**
- * Decodes the payload of an attestation of a location schema (docs/spec/facts.md 2). Throws a PayloadError if
- * the payload does not match its schema.
- */
+/** Decodes a payload (docs/spec/facts.md 2). Throws a PayloadError if it does not match its schema. */
 export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
   return decodeByText(knownSchema(schemaUid), data)
 }
@@ -302,10 +287,7 @@ function attributeOf(type: SchemaField['type'], value: FieldValue): unknown {
   return typeof value === 'string' ? storable(value) : value
 }
 
-/**
- * JSON object or array that a text contains. The text itself if it contains none, or numbers that JSON.parse
- * would change.
- */
+/** JSON object or array in a text; the text itself if it has none, or JSON.parse would change a number. */
 function embeddedJson(text: string): unknown {
   storable(text)
   if (!/^\s*[[{]/.test(text)) return text

@@ -1,20 +1,15 @@
 import type { Reading } from '../geodesy'
 
 /**
- * Shape of a geometry on the plane of longitude and latitude, which the index and the bbox filter search.
- * Computations use the geometry itself.
- *
- * An edge takes the shorter way around. One of more than 180 degrees of longitude crosses the antimeridian,
- * one from 180 to -180 runs along it, and one to a pole runs along the meridian of its other end. A ring
- * without any other edge is the border of a map, and is drawn as it is written. Lines are cut at the
- * antimeridian and at poles. A polygon that crosses the antimeridian is continued beyond 180 or -180 and
- * repeated 360 degrees away. Each part of it then also lies within -180 to 180, as the boxes of queries do,
- * and no edge along the antimeridian is added. A ring that runs once around a pole is repeated, and closed
- * over the pole on its smaller side. A ring whose smaller side contains both poles is a hole of the plane.
- *
- * Time and memory are linear in the number of positions. Nothing depends on which edges cross, because an
- * attester chooses that. A ring that crosses itself is stored unchanged: a box meets its edges, or the area
- * that it winds around an odd number of times.
+ * Shape of a geometry on the plane of longitude and latitude, for the index and the bbox filter only. An edge
+ * takes the shorter way around, from 180 to -180 along the antimeridian, and to a pole along a meridian. A
+ * ring without other edges is the border of a map. Lines are cut at the antimeridian and at poles. A polygon
+ * across the antimeridian is continued beyond 180 or -180 and repeated 360 degrees away: each part then also
+ * lies within -180 to 180, as the boxes of queries do, and no edge along the antimeridian is added. A ring
+ * around a pole is repeated, and closed over the pole on its smaller side. A ring whose smaller side contains
+ * both poles is a hole of the plane. Time and memory are linear. Nothing depends on which edges cross,
+ * because an attester chooses that: a box meets the edges of a ring that crosses itself, or the area that it
+ * winds around an odd number of times.
  */
 
 type Layout = Reading['layout']
@@ -37,18 +32,12 @@ const TYPE_NUMBERS = {
 const MEMBERS = { MultiPoint: 'Point', MultiLineString: 'LineString', MultiPolygon: 'Polygon' } as const
 /** EWKB flag of a geometry with an SRID. */
 const HAS_SRID = 0x2000_0000
-/**
- * Maximum width of a polygon in degrees. A wider one, or one that runs around a pole more than once, is
- * replaced by its band of latitudes.
- */
+/** Maximum width of a polygon in degrees. A wider or longer one is replaced by its band of latitudes. */
 export const WIDEST_DEGREES = 720
 /** Longitude up to which a tile shows parts beyond 180 or -180. */
 export const WIDEST_MAP = 200
 const RADIANS = Math.PI / 180
-/**
- * Smaller degrees are written as 0: location_x() divides them, and Postgres raises an error for a result that
- * underflows.
- */
+/** Smaller degrees are written as 0, because location_x() divides them, and Postgres refuses underflow. */
 const LEAST_DEGREES = 1e-300
 
 /** Positions on the plane: x, y, x, y, ... in degrees. */
@@ -140,8 +129,7 @@ export function holdsPole({ turn, share }: PlaneRing): boolean {
 }
 
 /**
- * Continues a ring across the antimeridian. A vertex at a pole becomes two: the ring runs to it along one
- * meridian and leaves it along another.
+ * Continues a ring across the antimeridian. A vertex at a pole becomes two, on two meridians.
  * @param over pole at whose first vertex the ring goes back by `turn` degrees, which closes it over the pole
  */
 export function unwrapped(
@@ -194,10 +182,7 @@ function ringOf(line: Line, turn: number): PlaneRing {
   return ring
 }
 
-/**
- * Polygons on the plane for one polygon (its shell, then its holes). Boxes within -180 to 180 meet exactly
- * the parts that they meet of the original.
- */
+/** Plane polygons of a polygon (shell, then holes). Boxes within -180 to 180 meet the same parts of both. */
 function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   const [shell, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
   // The kernel decides which side of the ellipsoid is the smaller one.
@@ -206,8 +191,7 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   if (holdsPole(shell)) return [aroundPole(rings)]
   const lines = [shell.line]
   for (const hole of holes) {
-    // The longitudes of the hole continue those of the shell. A hole around the pole is left out, because it
-    // begins at another longitude.
+    // The longitudes of the hole continue the shell's. One around the pole begins elsewhere: it is left out.
     if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
   }
   const first = Math.ceil((-180 - shell.east) / 360)
@@ -224,10 +208,7 @@ export function shifted(line: Line, degrees: number): Line {
   return degrees === 0 ? line : line.map((value, i) => (i % 2 ? value : value + degrees))
 }
 
-/**
- * Signed area between the great circles of a line and the equator, on a sphere of radius 1. Source: spherical
- * excess of the quadrangle below each edge.
- */
+/** Signed area between great circles and the equator, radius 1: the spherical excess below each edge. */
 function areaBelow(line: Line): number {
   const half = (degrees: number) => Math.tan((degrees / 2) * RADIANS)
   let area = 0

@@ -19,18 +19,12 @@ export interface LocationGeometry {
 export interface Location extends Omit<Payload, 'recipePayloads'> {
   /** base64 of the payload bytes */
   recipePayloads: string[]
-  /**
-   * geometry read from `location`; null if it cannot be read with certainty, for the reason in
-   * `geometryProblem`
-   */
+  /** geometry read from `location`; null if it is not certain, for the reason in `geometryProblem` */
   geometry: LocationGeometry | null
   geometryProblem: string | null
 }
 
-/**
- * Decodes the payload of an attestation of a location schema, bytes or hex. Throws a PayloadError if the
- * payload does not match its schema. An unreadable `location` is not an error: the record has no geometry.
- */
+/** Decodes a payload. Throws a PayloadError if it does not match its schema, but not for its `location`. */
 export function decodeLocation(schemaUid: string, data: string | Uint8Array): Location {
   const bytes = typeof data === 'string' ? payloadBytes(data) : data
   const payload = decodePayload(schemaUid, bytes)
@@ -55,10 +49,8 @@ function geometryOf(
 }
 
 /**
- * Fields of a location record, in one table. The projection fills them, SQL selects them, and JSON, CSV,
- * GeoJSON, OpenAPI and the OGC schema return them, in this order. A field has the name of its column.
- *
- * A new field needs an entity field in schema.graphql (and `npm run codegen`), a migration, and one row here.
+ * Fields of a location record with the names of their columns. The projection, SQL, JSON, CSV, GeoJSON,
+ * OpenAPI and the OGC schema have them in this order. CONTRIBUTING.md lists the steps for a new field.
  */
 
 /** Source of a record: an attestation, its block, and its decoded payload. Hex is lower-case. */

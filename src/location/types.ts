@@ -5,11 +5,7 @@ import { locationTypeOf, saysLatitudeFirst, type LocationType } from './names'
 import { readWkt } from './wkt'
 import { parseStrictJson } from '../strict-json'
 
-/**
- * Reads the text of `location` by its location_type: returns GeoJSON for the kernel, or throws a
- * GeometryError that states the rule. The axis order is never guessed. Every reader takes time and memory
- * linear in the text.
- */
+/** Reads `location` as GeoJSON in linear time, or throws a GeometryError. The axis order is never guessed. */
 type Read = (location: string, latitudeFirst: boolean) => unknown
 
 const LONGITUDE_FIRST: Read = (location) => readPair(location, 'longitude, latitude')
@@ -70,10 +66,7 @@ const DECIMAL = String.raw`[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?`
 /** Format of the Location Protocol's examples: "-103.771556, 44.967243". */
 const PAIR = new RegExp(`^(${DECIMAL})(?:\\s*,\\s*|\\s+)(${DECIMAL})$`, 'i')
 
-/**
- * Reads a JSON array of two numbers (a third one is the altitude), or two decimal numbers separated by a
- * comma or spaces. Both are degrees, in the order that the location_type states.
- */
+/** Reads two degrees in the stated order: a JSON array, or decimal numbers separated by a comma or spaces. */
 function readPair(location: string, order: 'longitude, latitude' | 'latitude, longitude'): unknown {
   const text = location.trim()
   const pair = text.startsWith('[') ? parseJson(text) : PAIR.exec(text)?.slice(1).map(Number)
@@ -94,10 +87,7 @@ function point(lng: number, lat: number, altitude: number[], hint: string): unkn
   return { type: 'Point', coordinates: [longitude, latitude, ...altitude] }
 }
 
-/**
- * Reads {x, y, scale}: longitude = x / scale and latitude = y / scale in degrees, rounded once, however many
- * digits the integers have.
- */
+/** Reads {x, y, scale}: x / scale and y / scale in degrees, rounded once, with any number of digits. */
 function readScaled(location: string): unknown {
   const value = parseJson(location)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -115,8 +105,7 @@ function readScaled(location: string): unknown {
 
 /** Nearest double to a quotient; `divisor` is above 0. */
 function quotient(dividend: bigint, divisor: bigint): number {
-  // Computes 64 bits of the quotient, and a last bit that is 1 if further bits are not zero. Number rounds
-  // this to the same double as the whole quotient.
+  // 64 bits of the quotient, and a 1 if more follow: Number rounds this like the whole quotient.
   const shift = 64n + BigInt(divisor.toString(2).length)
   const scaled = (dividend < 0n ? -dividend : dividend) << shift
   const more = scaled % divisor === 0n ? 0n : 1n
@@ -124,10 +113,7 @@ function quotient(dividend: bigint, divisor: bigint): number {
   return dividend < 0n ? -size : size
 }
 
-/**
- * The Location Protocol allows integers only: 13.4 with a scale of 1000000 is an unscaled number. JSON
- * numbers beyond 2^53 have lost digits.
- */
+/** Integers only: 13.4 with a scale is an unscaled number, and numbers beyond 2^53 have lost digits. */
 function integer(value: unknown, name: string): bigint {
   if (
     typeof value === 'number'
@@ -140,10 +126,7 @@ function integer(value: unknown, name: string): bigint {
   )
 }
 
-/**
- * Boundary of the cell from h3-js: counter-clockwise, vertices in degrees without rounding. Its edges are
- * straight on H3's sphere and geodesics here.
- */
+/** Boundary of the cell from h3-js. Its edges are straight on H3's sphere, and geodesics here. */
 function readH3(location: string): unknown {
   const text = bare(location)
   const hex = /^(?:0x)?0?([0-9a-f]{15})$/i.exec(text)?.[1]!.toLowerCase()
@@ -159,10 +142,7 @@ function readH3(location: string): unknown {
 const GEOHASH_ALPHABET = '0123456789bcdefghjkmnpqrstuvwxyz'
 const GEOHASH = /^[0-9b-hjkmnp-z]{1,19}$/i
 
-/**
- * Box of the cell (Niemeyer 2008: bits of longitude and latitude alternately, longitude first). With up to 19
- * characters its bounds are exact in doubles (48 bits of 360 degrees), and it is 0.1 micrometres wide.
- */
+/** Box of the cell (Niemeyer 2008). Bounds of up to 19 characters are exact in doubles (48 bits of 360). */
 function readGeohash(location: string): unknown {
   const text = bare(location)
   if (!GEOHASH.test(text))
@@ -185,18 +165,13 @@ function readGeohash(location: string): unknown {
   return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] }
 }
 
-/**
- * Maximum distance in metres of a geodesic from its parallel: below half a centimetre, so that a position
- * between the two is not outside.
- */
+/** Maximum distance of a geodesic from its parallel, metres: below the half centimetre that is outside. */
 const PARALLEL_METRES = 0.0045
 
 /**
- * Positions along a parallel, close enough that the geodesics between them stay within PARALLEL_METRES of it.
- * A geodesic bulges by N sin(2 lat) dlon^2 / 16: the geodesic curvature of the parallel is tan(lat) / N, on a
- * chord of N cos(lat) dlon, and N, the radius in the prime vertical, is below 6400 km. Cells are halved at
- * the same positions, so that the cells on both sides of a parallel, and the cells in them, share their
- * edges.
+ * Positions along a parallel whose geodesics stay within PARALLEL_METRES of it. A geodesic bulges by N sin(2
+ * lat) dlon^2 / 16: the parallel's geodesic curvature is tan(lat) / N, its chord N cos(lat) dlon, and N, the
+ * radius in the prime vertical, below 6400 km. Halving lets neighbouring and inner cells share their edges.
  */
 function parallel(west: number, east: number, lat: number): [number, number][] {
   const step =

@@ -2,10 +2,7 @@
 import type { Geometry, Position } from 'geojson'
 import { GeometryError } from '../geodesy'
 
-/**
- * GeoJSON type and nesting depth of positions in the lists of each WKT type: 0 for a position in parentheses,
- * 1 for a list of positions, and so on.
- */
+/** GeoJSON type of each WKT type, and depth of its lists: 0 for a position, 1 for a list of positions. */
 const TYPES: Readonly<Record<string, readonly [type: string, depth: number]>> = {
   POINT: ['Point', 0],
   LINESTRING: ['LineString', 1],
@@ -27,14 +24,11 @@ const EMPTY = /EMPTY\b/iy
 const SRID = /SRID\s*=\s*(\d+)\s*;/iy
 
 /**
- * Reads Well-Known Text (ISO 19125, and PostGIS's EWKT) as GeoJSON, for the seven types of GeoJSON. x is the
- * longitude, as in PostGIS, GDAL and QGIS. If the reference system is latitude first by definition, the
- * writer's rule is unknown, so the text is rejected. Z is read, M is dropped, and a third number without a
- * tag is Z (as in PostGIS). EMPTY, curves, other SRIDs and remaining text are rejected. Throws a
- * GeometryError that names the character.
- *
- * This project has its own parser because betterknown accepts 'POINT(1abc 2xyz) rest' and 'POINT(1,2 3)',
- * returns M for a fourth ordinate, and overflows the stack.
+ * Reads Well-Known Text (ISO 19125, and PostGIS's EWKT) as GeoJSON. x is the longitude, as in PostGIS, GDAL
+ * and QGIS. If the reference system is latitude first by definition, the writer's rule is unknown, so the
+ * text is rejected. Z is read, M is dropped, and a third number without a tag is Z. EMPTY, curves, other
+ * SRIDs and remaining text are rejected. Throws a GeometryError that names the character. betterknown accepts
+ * 'POINT(1abc 2xyz) rest', returns M for a fourth ordinate, and overflows the stack.
  */
 export function readWkt(text: string, latitudeFirst: boolean): unknown {
   if (latitudeFirst)
@@ -130,10 +124,7 @@ class WktReader {
     return numbers
   }
 
-  /**
-   * Returns a reader of one geometry's positions. The tag, or the first position, determines how many numbers
-   * each has.
-   */
+  /** Returns a reader of positions. The tag, or the first position, determines how many numbers each has. */
   private positions(tag: string): () => number[] {
     let size = tag === '' ? 0 : 2 + tag.length
     return () => {

@@ -10,11 +10,7 @@ import {
 } from '../geodesy'
 import { OPERATION_ROWS, UNITS, type OperationName, type OperationRow, type UnitName } from './table'
 
-/**
- * Computation of each operation, its label in answers and payloads, and the one rounding for both. The
- * service signs the result, and packages/client recomputes it. table.ts has all other properties of each
- * operation.
- */
+/** Computations, rounded once for answer and payload. Clients recompute them (packages/client). */
 export { readLabel, writeLabel } from './lengths'
 export {
   OPERATION_ROWS,
@@ -28,16 +24,10 @@ export {
   type UnitName,
 } from './table'
 
-/**
- * Result of a computation: an integer in the operation's payload units, rounded once for both answer and
- * payload, or a boolean.
- */
+/** Result: an integer in payload units, rounded once for answer and payload, or a boolean. */
 export type Outcome = bigint | boolean
 
-/**
- * Computes the result, which takes milliseconds to seconds. Throws a GeometryError that names the unsupported
- * operand.
- */
+/** Takes milliseconds to seconds. Throws a GeometryError that names the unsupported operand. */
 type Compute = (operands: readonly PreparedGeometry[], numbers: readonly number[]) => Outcome
 export interface Operation extends OperationRow {
   compute: Compute
@@ -57,10 +47,7 @@ export const OPERATIONS = Object.fromEntries(
   OPERATION_ROWS.map(([name, row]): [string, Operation] => [name, { ...row, compute: COMPUTE[name] }]),
 ) as Record<OperationName, Operation>
 
-/**
- * Rounds a measured value to payload units. Throws an Error instead of returning a value that is negative or
- * not finite, which must not be signed.
- */
+/** Rounds to payload units. Throws an Error for a negative or infinite value, which must not be signed. */
 function wholeUnits(value: number, unit: UnitName): bigint {
   const whole = Math.round(value * UNITS[unit].perAnswerUnit)
   if (!Number.isFinite(whole) || whole < 0) throw new Error(`measured ${value}, which is not a valid result`)

@@ -5,10 +5,7 @@ import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from './table'
 /** Lengths of questions: in JSON, where a double cannot hold each decimal number, and in their labels. */
 
 const LENGTH_NAMES = OPERATION_ROWS.flatMap(([, { parameters = [] }]) => parameters.map(({ name }) => name))
-/**
- * Pattern of members with these names, whose letters may be escaped. It matches nothing within a string,
- * because quotes are escaped there.
- */
+/** Pattern of these members, whose letters may be escaped. No string matches: quotes are escaped there. */
 const LENGTHS = new RegExp(
   `("(?:${LENGTH_NAMES.map(spellingsOf).join('|')})"\\s*:\\s*)((?:0|[1-9]\\d*)(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)`,
   'g',
@@ -22,10 +19,7 @@ function spellingsOf(name: string): string {
   })
 }
 
-/**
- * Replaces each length of an operation whose double rounds to another centimetre than its text.
- * @param json text of a question, or of several
- */
+/** Replaces lengths in the text of questions whose double rounds to another centimetre than their text. */
 export function withRoundableLengths(json: string): string {
   return json.replace(LENGTHS, (whole, key: string, number: string) => {
     const meters = readMeters(number)
@@ -33,17 +27,13 @@ export function withRoundableLengths(json: string): string {
   })
 }
 
-/**
- * Returns an operation's label in answers and payloads, such as `distance` or `within:50000` (centimetres).
- */
+/** Returns an operation's label in answers, such as `distance` or `within:50000` (centimetres). */
 export function writeLabel(name: OperationName, numbers: readonly number[]): string {
   const { parameters = [] } = rowOf(name)
   return [name, ...parameters.map((_, i) => toCentimeters(numbers[i]!))].join(':')
 }
 
-/**
- * Returns the operation and its numbers from a label in an answer or payload; undefined for any other text.
- */
+/** Returns the operation and its numbers from a label; undefined for any other text. */
 export function readLabel(text: string): { name: OperationName; numbers: number[] } | undefined {
   const [name = '', ...parts] = text.split(':')
   if (!isOperation(name) || !parts.every((part) => /^\d+$/.test(part))) return undefined

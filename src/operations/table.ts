@@ -5,10 +5,7 @@
  * of the kernel. This file imports nothing, so that pages and programs can load it without the kernel.
  */
 
-/**
- * Units by their name in answers: the payload unit, the number of payload units per unit, and the symbols of
- * both.
- */
+/** Units by their name in answers: payload unit, payload units per unit, and the symbols of both. */
 export const UNITS = {
   meters: { payload: 'centimeters', perAnswerUnit: 100, symbol: 'm', payloadSymbol: 'cm' },
   square_meters: {
@@ -119,10 +116,7 @@ interface OperationTexts {
   /** Functions of the Solidity kit that require a result; for booleans one for true and one for false. */
   requires?: readonly [string] | readonly [yes: string, no: string]
 }
-/**
- * Texts about the operations, and functions of the Solidity kit. They are separate, so that clients need not
- * load them.
- */
+/** Texts about the operations, and functions of the Solidity kit. Clients need not load them. */
 export const TEXTS: Readonly<Record<OperationName, OperationTexts>> = {
   distance: {
     summary: 'Distance between two geometries',
@@ -186,10 +180,7 @@ export function rowOf(name: OperationName): OperationRow {
   return OPERATIONS[name]
 }
 
-/**
- * Returns an answer's result as a sentence without a full stop. `write` formats numbers, and a result with
- * its unit.
- */
+/** Returns a result as a sentence without a full stop. `write` formats numbers, with a unit if any. */
 export function claimOf(
   name: OperationName,
   {
