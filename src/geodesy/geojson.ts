@@ -18,33 +18,17 @@ const TOO_MANY = `expected at most ${MAX_POSITIONS} positions`
 /** Maximum nesting of collections. Deeper ones are refused before the recursion descends. */
 const MAX_NESTING = 8
 
-/**
- * Nesting depth of positions in `coordinates`, by geometry type: 0 for one position, 1 for a list of
- * positions, and so on.
- */
-const COORDINATE_DEPTH: Readonly<Record<string, number>> = {
-  Point: 0,
-  MultiPoint: 1,
-  LineString: 1,
-  MultiLineString: 2,
-  Polygon: 2,
-  MultiPolygon: 3,
-}
-const KNOWN_TYPES = [
-  ...Object.keys(COORDINATE_DEPTH),
-  'GeometryCollection',
-  'Feature',
-  'FeatureCollection',
-].join(', ')
-/** Kind of the innermost lists, by geometry type. */
-const CHAIN_KIND: Readonly<Record<string, Kind>> = {
-  Point: Kind.Points,
-  MultiPoint: Kind.Points,
-  LineString: Kind.Line,
-  MultiLineString: Kind.Line,
-  Polygon: Kind.Ring,
-  MultiPolygon: Kind.Ring,
-}
+/** By type: kind of the innermost lists, and nesting depth of positions (0: `coordinates` is a position). */
+const SIMPLE_TYPES = {
+  Point: [Kind.Points, 0],
+  MultiPoint: [Kind.Points, 1],
+  LineString: [Kind.Line, 1],
+  MultiLineString: [Kind.Line, 2],
+  Polygon: [Kind.Ring, 2],
+  MultiPolygon: [Kind.Ring, 3],
+} as const
+export type SimpleType = keyof typeof SIMPLE_TYPES
+const KNOWN_TYPES = `${Object.keys(SIMPLE_TYPES).join(', ')}, GeometryCollection, Feature, FeatureCollection`
 
 /** Names in a legacy `crs` member that mean the same as RFC 7946. */
 const WGS84_NAMES =
@@ -69,8 +53,6 @@ export interface SimpleLayout {
   firstChain: number
   endChain: number
 }
-export type SimpleType =
-  'Point' | 'MultiPoint' | 'LineString' | 'MultiLineString' | 'Polygon' | 'MultiPolygon'
 
 /** A geometry after reading: well-formed and in range. Flat arrays move to other threads without copying. */
 export interface Reading extends Numbers {
@@ -154,19 +136,19 @@ class Reader {
         parts: geometries.map((part, i) => this.geometry(part, `${path}.geometries[${i}]`, nesting + 1)),
       }
     }
-    if (typeof type !== 'string' || !Object.hasOwn(COORDINATE_DEPTH, type))
+    if (!isSimpleType(type))
       throw new GeometryError(`${path}.type`, `expected one of ${KNOWN_TYPES}, got ${describe(type)}`)
     const at = `${path}.coordinates`
-    const depth = COORDINATE_DEPTH[type]!
+    const [kind, depth] = SIMPLE_TYPES[type]
     const list = this.lifted && liftedList(this.lifted, value.coordinates)
     if (list && list.depth !== depth)
       throw new GeometryError(at, `expected coordinates nested as in a ${type}`)
     const coordinates = list ? list.runs : value.coordinates
     const firstChain = this.chains.length
     if (type === 'Point')
-      this.chain(coordinates instanceof Run ? coordinates : [coordinates], Kind.Points, at, -1, () => at)
-    else this.nested(coordinates, at, depth, CHAIN_KIND[type]!, -1)
-    const layout = { type: type as SimpleType, firstChain, endChain: this.chains.length }
+      this.chain(coordinates instanceof Run ? coordinates : [coordinates], kind, at, -1, () => at)
+    else this.nested(coordinates, at, depth, kind, -1)
+    const layout = { type, firstChain, endChain: this.chains.length }
     if (list) this.lists.set(layout, list)
     return layout
   }
@@ -221,6 +203,10 @@ class Reader {
       )
     }
   }
+}
+
+function isSimpleType(type: unknown): type is SimpleType {
+  return typeof type === 'string' && Object.hasOwn(SIMPLE_TYPES, type)
 }
 
 /** Lifted coordinates that an index in `value` refers to. */
@@ -289,23 +275,14 @@ function layoutJson<Part>(layout: Layout, coordinates: (layout: SimpleLayout) =>
 }
 
 function coordinatesJson(reading: Reading, type: SimpleType, chains: readonly SourceChain[]): string {
-  const lists = chains.map((chain) => positionsJson(reading, chain))
-  switch (type) {
-    case 'Point':
-      return lists[0]!
-    case 'MultiPoint':
-    case 'LineString':
-      return `[${lists[0]}]`
-    case 'MultiLineString':
-    case 'Polygon':
-      return `[[${lists.join('],[')}]]`
-    case 'MultiPolygon': {
-      let text = ''
-      for (const [i, { polygon }] of chains.entries())
-        text += `${i === 0 ? '' : polygon === chains[i - 1]!.polygon ? ',' : '],['}[${lists[i]}]`
-      return `[[${text}]]`
-    }
-  }
+  const [first, ...others] = chains.map((chain) => positionsJson(reading, chain))
+  const [, depth] = SIMPLE_TYPES[type]
+  // Only in a MultiPolygon, chains may belong to different polygons.
+  const text = others.reduce(
+    (before, list, i) => `${before}]${chains[i]!.polygon === chains[i + 1]!.polygon ? ',' : '],['}[${list}`,
+    first!,
+  )
+  return `${'['.repeat(depth)}${text}${']'.repeat(depth)}`
 }
 
 /** JSON as in RFC 8785. JSON.stringify is five times as fast as joining numbers. */
