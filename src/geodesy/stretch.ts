@@ -111,9 +111,7 @@ function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk):
   const offsetAt = (x: number) => {
     const here = walk.at(x)
     const { distance, along } = nearestOnEdge(place(here), 0, T, c, d)
-    const [east, north] = local(place(here), place(other.at(along)), 0)
-    const radians = here.azimuth * RADIANS
-    return north * Math.sin(radians) - east * Math.cos(radians) < 0 ? -distance : distance
+    return ahead(0, here, other.at(along))[1] < 0 ? -distance : distance
   }
   const [first, last] = [offsetAt(low), offsetAt(high)]
   const sin = Math.sin(walk.at((low + high) / 2).lat * RADIANS)
@@ -173,47 +171,34 @@ function alongGeodesic(S: Elements, e: number, T: Elements, f: number, walk: Wal
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
   const other = walkEdge(T, c, d)
   const size = other.length
-  /**
-   * Segment through a position of the other edge at (x, y), `u` metres along it, where its direction is
-   * turned by `angle` degrees to the left.
-   */
-  const segment = (x: number, y: number, u: number, angle: number): Segment => {
-    const [cos, sin] = [Math.cos(angle * RADIANS), Math.sin(angle * RADIANS)]
+  /** Segment through (x, y), `u` metres along the other edge, turned left by the angle of the edges. */
+  const segment = (x: number, y: number, u: number, here: PlaceOnLine, there: PlaceOnLine): Segment => {
+    const angle = angleTo(there, here) * RADIANS
+    const [cos, sin] = [Math.cos(angle), Math.sin(angle)]
     return [x - u * cos, y - u * sin, x + (size - u) * cos, y + (size - u) * sin]
+  }
+  /** Segment of edges whose positions x and u are nearest. The nearest position may be the end of an edge. */
+  const nearest = (x: number, u: number): Segment => {
+    const [here, there] = [walk.at(x), other.at(u)]
+    return segment(...ahead(x, here, there), u, here, there)
   }
   for (const [end, u] of [
     [c, 0],
     [d, size],
   ] as const) {
     const { distance, along } = nearestOnEdge(T, end, S, a, b)
-    if (distance > NEAR) continue
-    const here = walk.at(along)
-    const angle = size > 0 ? angleTo(other.at(u), here) : 0
-    // The nearest position may be the end of this edge, if the end of the other edge lies beyond it.
-    const away = local(place(here), T, end)
-    const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
-    return segment(along + away[0] * sin + away[1] * cos, away[1] * sin - away[0] * cos, u, angle)
+    if (distance <= NEAR) return nearest(along, u)
   }
   for (const [end, x] of [
     [a, 0],
     [b, walk.length],
   ] as const) {
     const { distance, along } = nearestOnEdge(S, end, T, c, d)
-    if (distance > NEAR) continue
-    const foot = other.at(along)
-    const here = walk.at(x)
-    const away = local(place(here), place(foot), 0)
-    const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
-    return segment(
-      x + away[0] * sin + away[1] * cos,
-      away[1] * sin - away[0] * cos,
-      along,
-      angleTo(foot, here),
-    )
+    if (distance <= NEAR) return nearest(x, along)
   }
   if (!crosses(S, a, b, T, c, d)) return undefined
   const { x, along } = crossingOf(S, a, b, T, c, d)
-  return segment(x, 0, along, angleTo(other.at(along), walk.at(x)))
+  return segment(x, 0, along, walk.at(x), other.at(along))
 }
 
 /** Degrees to the left between directions at two near positions, whose meridians differ near a pole. */
@@ -222,9 +207,11 @@ function angleTo(there: PlaceOnLine, here: PlaceOnLine): number {
   return here.azimuth - there.azimuth - (turn - 360 * Math.round(turn / 360)) * Math.sin(here.lat * RADIANS)
 }
 
-/** East and north metres from a position to another one near it. */
-function local(from: Vertices, P: Vertices, p: number): readonly [number, number] {
-  return new Plane(from, 0).project(P, p)
+/** Metres ahead of `x` and to the left, in the direction at `x`, of a position near it. */
+function ahead(x: number, here: PlaceOnLine, there: PlaceOnLine): readonly [number, number] {
+  const [east, north] = new Plane(place(here), 0).project(place(there), 0)
+  const [sin, cos] = [Math.sin(here.azimuth * RADIANS), Math.cos(here.azimuth * RADIANS)]
+  return [x + east * sin + north * cos, north * sin - east * cos]
 }
 
 /** Tangent plane with a gnomonic projection from the osculating sphere: geodesics are almost straight. */
