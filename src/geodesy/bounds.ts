@@ -13,25 +13,24 @@ export class BoundError extends Error {
   }
 }
 
-/** Calls so far, period of the calls that are checked, and violations. */
-const counted = Float64Array.of(0, 1_000, 0)
-const CALLS = 0
-const PERIOD = 1
-const VIOLATIONS = 2
+/** Calls since the last check, period of the calls that are checked, and violations. */
+let [calls, period, violations] = [0, 1_000, 0]
 
 /** Throws a BoundError if a bound does not hold. Checks one call of a thousand, and counts no work for it. */
 export function assertBound(bound: string, holds: () => boolean): void {
-  if (++counted[CALLS]! % counted[PERIOD]! !== 0 || unspent(holds)) return
-  counted[VIOLATIONS]!++
+  if (++calls < period) return
+  calls = 0
+  if (unspent(holds)) return
+  violations++
   throw new BoundError(bound)
 }
 
 /** Number of bounds that did not hold in this thread. */
 export function boundViolations(): number {
-  return counted[VIOLATIONS]!
+  return violations
 }
 
-/** Checks one of every `calls` calls instead of one of a thousand. Tests check every call. */
-export function checkBoundsEvery(calls: number): void {
-  counted[PERIOD] = calls
+/** Sets the period of the calls that are checked. Tests check every call. */
+export function checkBoundsEvery(count: number): void {
+  period = count
 }

@@ -38,15 +38,8 @@ export function inverseDistance(lonA: number, latA: number, lonB: number, latB: 
   return ellipsoid.Inverse(latA, lonA, latB, lonB, DISTANCE).s12!
 }
 
-export interface GeodesicSolution {
-  /** metres */
-  distance: number
-  /** direction from A to B at A and at B, degrees clockwise from north */
-  azimuthA: number
-  azimuthB: number
-}
-
-export function inverse(lonA: number, latA: number, lonB: number, latB: number): GeodesicSolution {
+/** Length of the shortest geodesic, metres, and its direction at A and B, degrees clockwise from north. */
+export function inverse(lonA: number, latA: number, lonB: number, latB: number) {
   spend(2)
   const { s12, azi1, azi2 } = ellipsoid.Inverse(latA, lonA, latB, lonB, DISTANCE | AZIMUTH)
   return { distance: s12!, azimuthA: azi1!, azimuthB: azi2! }

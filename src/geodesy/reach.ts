@@ -21,8 +21,7 @@ const RADIANS = Math.PI / 180
  */
 export function reachOf({ lon, lat, chains }: Reading, meters = 0): Box[] {
   const spans = chains.map(({ start, end }) => spanOf(lon.subarray(start, end), lat.subarray(start, end)))
-  const boxes = (spans.length <= MAX_BOXES ? spans : [spans.reduce(union)]).map((span) => boxOf(span, meters))
-  return boxes
+  return (spans.length <= MAX_BOXES ? spans : [spans.reduce(union)]).map((span) => boxOf(span, meters))
 }
 
 /** Longitudes continued across the antimeridian: west from -180 to 180, east from west to west + 360. */
