@@ -111,7 +111,7 @@ export class Builder implements Vertices {
     path?: string,
   ): number {
     let b = this.vertex(lon, lat)
-    if (squaredChord(this, a, b) > CERTAINLY_SHORT && longestArc(chord(this, a, b)) > LONGEST_EDGE) {
+    if (squaredChord(this, a, this, b) > CERTAINLY_SHORT && longestArc(chord(this, a, b)) > LONGEST_EDGE) {
       const { distance, azimuthA, azimuthB } = inverse(this.lon[a]!, this.lat[a]!, lon, lat)
       // Between near antipodes that mirror each other at the equator there are two paths. Their lengths
       // differ by twice this shift in latitude, unless the path along the equator is shorter.

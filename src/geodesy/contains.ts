@@ -6,7 +6,7 @@ import { GeometryError } from './error'
 import { Kind } from './geojson'
 import { insideLoops, insidePolygon } from './region'
 import type { Prepared } from './distance'
-import type { Shape } from './shape'
+import { addTo, type Shape } from './shape'
 import { NEAR, complement, merge, nearStretches, offset } from './stretch'
 import { closePairs, elementsNear } from './tree'
 import type { Region } from './arrangement'
@@ -172,7 +172,8 @@ class Coverage {
     for (let i = 0; i <= pieces; i++) {
       const { lon, lat, azimuth } = walk.at(i === pieces ? walk.length : (walk.length * i) / pieces)
       const end = offset(lon, lat, azimuth + side, OFFSET)
-      if (start && this.isOpenAlong(edgeBetween(start, end), own, e, region)) return true
+      const parallel = start && { ...place(start, end), from: Uint32Array.of(0), to: Uint32Array.of(1) }
+      if (parallel && this.isOpenAlong(parallel, own, e, region)) return true
       start = end
     }
     return false
@@ -238,24 +239,7 @@ const OFFSET = NEAR + 2e-6
 /** Longest edge, metres, whose parallel line bulges by less than 0.2 micrometres. */
 const LONGEST_STRAIGHT = 100_000
 
-function edgeBetween(a: { lon: number; lat: number }, b: { lon: number; lat: number }): Elements {
-  const [p, q] = [place(a), place(b)]
-  const both = (axis: keyof Vertices) => Float64Array.of(p[axis][0]!, q[axis][0]!)
-  return {
-    lon: both('lon'),
-    lat: both('lat'),
-    x: both('x'),
-    y: both('y'),
-    z: both('z'),
-    from: Uint32Array.of(0),
-    to: Uint32Array.of(1),
-  }
-}
-
-/**
- * True if the interiors of two regions meet. The container must cover the region, and their boundaries must
- * be near each other.
- */
+/** True if the interiors of a region and of the container that covers it meet. */
 function sharesInside(container: Region, region: Region): boolean {
   const { shape, end } = region
   // A region without a boundary is the whole ellipsoid.
@@ -346,19 +330,13 @@ function nearElements(S: Shape, T: Shape, start: number, end: number): Neighbour
         S.path,
         `runs along ${T.path} in more than ${MAX_PAIRS} pairs of edges, too many to decide containment; simplify one of the geometries`,
       )
-    add(pairs, e, f)
+    addTo(pairs, e, f)
   })
   return pairs
 }
 
 function reversed(neighbours: Neighbours): Neighbours {
   const pairs = new Map<number, number[]>()
-  for (const [e, list] of neighbours) for (const f of list) add(pairs, f, e)
+  for (const [e, list] of neighbours) for (const f of list) addTo(pairs, f, e)
   return pairs
-}
-
-function add<T>(lists: Map<number, T[]>, key: number, item: T): void {
-  const list = lists.get(key)
-  if (list) list.push(item)
-  else lists.set(key, [item])
 }

@@ -346,7 +346,7 @@ class Search {
 function reachFrom(S: Shape, v: number, start: number, end: number): number {
   let reach = 0
   for (let e = start; e < end; e++)
-    reach = Math.max(reach, squaredChord(S, v, S.from[e]!), squaredChord(S, v, S.to[e]!))
+    reach = Math.max(reach, squaredChord(S, v, S, S.from[e]!), squaredChord(S, v, S, S.to[e]!))
   const arc = longestArc(Math.sqrt(reach))
   return arc < 5_000_000 ? arc : Infinity
 }

@@ -15,7 +15,7 @@ import {
   type PlaceOnLine,
 } from './ellipsoid'
 import { clearance, offsetByAzimuth, sideOf } from './orientation'
-import { alongChord, chord, place, type Elements, type Vertices } from './vertices'
+import { alongChord, chord, place, squaredChord, type Elements, type Vertices } from './vertices'
 
 /** Relations of two edges, or of a position and an edge. Edges are below 2000 km (builder.ts). */
 
@@ -97,12 +97,7 @@ export function nearestOnEdge(P: Vertices, p: number, S: Vertices, a: number, b:
   }
 
   // Starts at the foot of the perpendicular on the chord.
-  const dx = S.x[b]! - S.x[a]!
-  const dy = S.y[b]! - S.y[a]!
-  const dz = S.z[b]! - S.z[a]!
-  const t =
-    ((P.x[p]! - S.x[a]!) * dx + (P.y[p]! - S.y[a]!) * dy + (P.z[p]! - S.z[a]!) * dz) /
-    (dx * dx + dy * dy + dz * dz)
+  const t = alongChord(P, p, S, a, b) / squaredChord(S, a, S, b)
   const first = at(t <= 0 ? 0 : t >= 1 ? length : t * length)
   const reach = Math.max(first.along, length - first.along)
   if (first.distance + reach < CONVEX_BELOW) return refine(at, first, 0, length)

@@ -3,8 +3,8 @@ import { TOUCH, chordGap, crosses } from './edge'
 import { spend } from './effort'
 import { certainOffset, clearance } from './orientation'
 import { splitShape, type Cut } from './building'
-import { keyOf, nextInRing, type Place, type Shape } from './shape'
-import { alongChord, chord, isSamePlace, place } from './vertices'
+import { addTo, keyOf, nextInRing, type Place, type Shape } from './shape'
+import { alongChord, chord, isSamePlace, place, squaredChord } from './vertices'
 
 /**
  * Distance in metres up to which a vertex on an edge becomes the edge's end. If both ends are farther away
@@ -71,20 +71,12 @@ export class Nodes {
 
   /** Records nodes for edges of a ring that run back along the edge before them. */
   followTurns(start: number, end: number): void {
-    const { x, y, z, from, to } = this.shape
+    const { shape } = this
+    const { from, to } = shape
     for (let e = start; e < end; e++) {
       const f = e + 1 === end ? start : e + 1
-      const a = from[e]!
-      const b = to[e]!
-      const c = to[f]!
       // Most edges continue roughly in the direction of the edge before them.
-      if (
-        (x[b]! - x[a]!) * (x[c]! - x[b]!) +
-          (y[b]! - y[a]!) * (y[c]! - y[b]!) +
-          (z[b]! - z[a]!) * (z[c]! - z[b]!) <=
-        0
-      )
-        this.meet(e, f)
+      if (alongChord(shape, to[f]!, shape, to[e]!, from[e]!) >= 0) this.meet(e, f)
     }
   }
 
@@ -105,16 +97,9 @@ export class Nodes {
   private diverge(v: number, p: number, w: number, q: number): boolean {
     const { shape } = this
     if (!isSamePlace(shape, v, shape, w)) return false
-    const { x, y, z } = shape
-    const ax = x[p]! - x[v]!
-    const ay = y[p]! - y[v]!
-    const az = z[p]! - z[v]!
-    const bx = x[q]! - x[w]!
-    const by = y[q]! - y[w]!
-    const bz = z[q]! - z[w]!
-    const dot = ax * bx + ay * by + az * bz
-    const aa = ax * ax + ay * ay + az * az
-    const bb = bx * bx + by * by + bz * bz
+    const dot = alongChord(shape, q, shape, v, p)
+    const aa = squaredChord(shape, p, shape, v)
+    const bb = squaredChord(shape, q, shape, w)
     // Both edges are longer than a millimetre, so that the angle is certain.
     return aa > 1e-6 && bb > 1e-6 && aa < 1e10 && bb < 1e10 && (dot <= 0 || dot * dot < 0.9975 * aa * bb)
   }
@@ -144,20 +129,14 @@ export class Nodes {
       Math.abs(certainOffset(shape, v, shape, a, b)) > TOUCH
     )
       return false
-    this.cut(e, { lon: shape.lon[v]!, lat: shape.lat[v]!, along })
+    addTo(this.cuts, e, { lon: shape.lon[v]!, lat: shape.lat[v]!, along })
     return true
   }
 
   /** Cuts an edge at a position that lies on it. */
   cutAt(e: number, at: Place): void {
     const { shape } = this
-    this.cut(e, { ...at, along: alongChord(place(at), 0, shape, shape.from[e]!, shape.to[e]!) })
-  }
-
-  private cut(e: number, cut: Cut): void {
-    const cuts = this.cuts.get(e)
-    if (cuts === undefined) this.cuts.set(e, [cut])
-    else cuts.push(cut)
+    addTo(this.cuts, e, { ...at, along: alongChord(place(at), 0, shape, shape.from[e]!, shape.to[e]!) })
   }
 
   /** Merges two vertices into one position. At a pole, each keeps its own meridian. */

@@ -13,11 +13,8 @@ import { chord, place, type Vertices } from './vertices'
  */
 const UNDECIDED = 5e-8
 
-function vertices(...places: (readonly [number, number])[]): Vertices {
-  const each = places.map(([lon, lat]) => place({ lon, lat }))
-  const axis = (name: keyof Vertices) => Float64Array.from(each, (vertex) => vertex[name][0]!)
-  return { lon: axis('lon'), lat: axis('lat'), x: axis('x'), y: axis('y'), z: axis('z') }
-}
+const vertices = (...places: (readonly [number, number])[]): Vertices =>
+  place(...places.map(([lon, lat]) => ({ lon, lat })))
 const behind = (V: Vertices) => Math.min(chord(V, 0, 2), chord(V, 1, 2)) / chord(V, 0, 1)
 
 hunt(

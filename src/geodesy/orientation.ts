@@ -12,7 +12,7 @@ import {
   sinCosDegrees,
   turnBetween,
 } from './ellipsoid'
-import { COORDINATE_ERROR, isSamePlace, type Vertices } from './vertices'
+import { COORDINATE_ERROR, chord, isSamePlace, squaredChord, type Vertices } from './vertices'
 
 /**
  * Side of the geodesic through A and B on which P lies: left, right, or on it. This is the only predicate
@@ -109,7 +109,7 @@ const LIBRARY_ERROR = 5e-8
 
 /** The certain step: metres from the geodesic, positive on the left, 0 if that is within the error bound. */
 export function certainOffset(P: Vertices, p: number, S: Vertices, a: number, b: number): number {
-  const length = Math.sqrt(squaredChord(S, b, S, a))
+  const length = chord(S, a, b)
   const away = Math.sqrt(Math.min(squaredChord(P, p, S, a), squaredChord(P, p, S, b)))
   if (length + away > LOCAL) {
     const offset = offsetByAzimuth(P, p, S, a, b)
@@ -179,11 +179,4 @@ export function offsetByAzimuth(P: Vertices, p: number, S: Vertices, a: number, 
     squaredChord(P, p, S, a) <= squaredChord(P, p, S, b) ? [a, azimuthA] : [b, azimuthB]
   const { distance, azimuthA: toP } = inverse(S.lon[end]!, S.lat[end]!, P.lon[p]!, P.lat[p]!)
   return MEAN_RADIUS * Math.asin(Math.sin(distance / MEAN_RADIUS) * Math.sin((direction - toP) * RADIANS))
-}
-
-function squaredChord(P: Vertices, p: number, S: Vertices, v: number): number {
-  const dx = P.x[p]! - S.x[v]!
-  const dy = P.y[p]! - S.y[v]!
-  const dz = P.z[p]! - S.z[v]!
-  return dx * dx + dy * dy + dz * dz
 }

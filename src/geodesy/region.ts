@@ -5,7 +5,7 @@ import { edgeBound, passesNorthOf } from './edge'
 import { GeometryError } from './error'
 import { Kind } from './geojson'
 import type { Chain, Polygon, Shape } from './shape'
-import type { Vertices } from './vertices'
+import { squaredChord, type Vertices } from './vertices'
 import { STRIDE } from './tree'
 
 /**
@@ -116,12 +116,8 @@ function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {
   let longest = 0
   for (let e = start; e < end; e++) {
     const v = from[e]!
-    const w = shape.to[e]!
     cosine = Math.min(cosine, cosineFrom(cap, x[v]!, y[v]!, z[v]!))
-    const dx = x[v]! - x[w]!
-    const dy = y[v]! - y[w]!
-    const dz = z[v]! - z[w]!
-    longest = Math.max(longest, dx * dx + dy * dy + dz * dz)
+    longest = Math.max(longest, squaredChord(shape, v, shape, shape.to[e]!))
   }
   if (cosine < WIDEST_CAP) return undefined
   // Edges leave the cap of their ends by less than their length. 2e-4 covers the ellipsoid and rounding.

@@ -58,6 +58,13 @@ export function keyOf({ lon, lat }: Place): string {
   return `${lon},${lat}`
 }
 
+/** Adds an item to the list of a key. */
+export function addTo<K, T>(lists: Map<K, T[]>, key: K, item: T): void {
+  const list = lists.get(key)
+  if (list) list.push(item)
+  else lists.set(key, [item])
+}
+
 /** True if an element is a turn at a pole from one meridian to another. */
 export function isTurn({ lat, from, to }: Shape, element: number): boolean {
   return Math.abs(lat[from[element]!]!) === 90 && lat[from[element]!] === lat[to[element]!]

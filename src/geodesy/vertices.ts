@@ -38,28 +38,27 @@ export function normalLongitude(lon: number): number {
   return lon === 180 ? -180 : lon + 0
 }
 
-/** A single position as vertices. */
-export function place({ lon, lat }: { lon: number; lat: number }): Vertices {
-  const vertices: Vertices = {
-    lon: Float64Array.of(normalLongitude(lon)),
-    lat: Float64Array.of(lat),
-    x: new Float64Array(1),
-    y: new Float64Array(1),
-    z: new Float64Array(1),
+/** Positions as vertices, in their order. */
+export function place(...positions: readonly { lon: number; lat: number }[]): Vertices {
+  const axis = () => new Float64Array(positions.length)
+  const vertices: Vertices = { lon: axis(), lat: axis(), x: axis(), y: axis(), z: axis() }
+  for (const [i, { lon, lat }] of positions.entries()) {
+    vertices.lon[i] = normalLongitude(lon)
+    vertices.lat[i] = lat
+    toCartesian(vertices.lon[i], lat, vertices, i)
   }
-  toCartesian(vertices.lon[0]!, lat, vertices, 0)
   return vertices
 }
 
 /** Distance between two vertices through the earth, metres. Math.hypot would be ten times slower. */
 export function chord(V: Vertices, a: number, b: number): number {
-  return Math.sqrt(squaredChord(V, a, b))
+  return Math.sqrt(squaredChord(V, a, V, b))
 }
 
-export function squaredChord({ x, y, z }: Vertices, a: number, b: number): number {
-  const dx = x[a]! - x[b]!
-  const dy = y[a]! - y[b]!
-  const dz = z[a]! - z[b]!
+export function squaredChord(V: Vertices, v: number, W: Vertices, w: number): number {
+  const dx = V.x[v]! - W.x[w]!
+  const dy = V.y[v]! - W.y[w]!
+  const dz = V.z[v]! - W.z[w]!
   return dx * dx + dy * dy + dz * dz
 }
 
