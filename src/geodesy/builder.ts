@@ -12,6 +12,9 @@ const LONGEST_EDGE = 2_000_000
 /** Squared chord below which an edge is shorter than LONGEST_EDGE: its arc is below 1.005 of its chord. */
 const CERTAINLY_SHORT = 3.6e12
 
+const AXES = ['lon', 'lat', 'x', 'y', 'z'] as const
+const LINKS = ['from', 'to', 'chainOf', 'origin'] as const
+
 /** Shape that grows by positions and edges. */
 export class Builder implements Vertices {
   private vertices = 0
@@ -148,13 +151,7 @@ export class Builder implements Vertices {
   }
 
   vertex(lon: number, lat: number): number {
-    if (this.vertices === this.lon.length) {
-      this.lon = doubled(this.lon)
-      this.lat = doubled(this.lat)
-      this.x = doubled(this.x)
-      this.y = doubled(this.y)
-      this.z = doubled(this.z)
-    }
+    if (this.vertices === this.lon.length) for (const axis of AXES) this[axis] = doubled(this[axis])
     spend(0.3)
     const i = this.vertices++
     this.lon[i] = normalLongitude(lon)
@@ -164,12 +161,7 @@ export class Builder implements Vertices {
   }
 
   private element(from: number, to: number, chain: number, origin: number): void {
-    if (this.elements === this.from.length) {
-      this.from = doubled(this.from)
-      this.to = doubled(this.to)
-      this.chainOf = doubled(this.chainOf)
-      this.origin = doubled(this.origin)
-    }
+    if (this.elements === this.from.length) for (const link of LINKS) this[link] = doubled(this[link])
     const i = this.elements++
     this.from[i] = from
     this.to[i] = to
@@ -180,17 +172,8 @@ export class Builder implements Vertices {
   finish(path: string, chains: Chain[], polygons: Polygon[]): Shape {
     const { lon, lat, x, y, z, from, to, chainOf, origin, elements } = this
     const used = (array: Uint32Array) => (array.length === elements ? array : array.subarray(0, elements))
-    const parts = {
-      lon,
-      lat,
-      x,
-      y,
-      z,
-      from: used(from),
-      to: used(to),
-      chainOf: used(chainOf),
-      origin: used(origin),
-    }
+    const links = { from: used(from), to: used(to), chainOf: used(chainOf), origin: used(origin) }
+    const parts = { lon, lat, x, y, z, ...links }
     const ringsEnd = chains.findLast(({ kind }) => kind === Kind.Ring)?.end ?? 0
     return { path, ...parts, chains, polygons, ringsEnd, tree: new BoxTree(parts) }
   }
