@@ -119,11 +119,15 @@ function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepare
   )
 }
 
-/** Nearest parts of two shapes: two vertices, a vertex and an edge, or edges that cross. */
-type Pair =
-  | { kind: 'vertices'; a: number; c: number }
-  | { kind: 'crossing'; a: number; b: number; c: number; d: number }
-  | { kind: 'end'; P: Shape; p: number; S: Shape; a: number; b: number }
+/** Nearest parts: p to q of P, and a to b of Q. If p and q differ, two edges cross. */
+interface Pair {
+  P: Shape
+  p: number
+  q: number
+  Q: Shape
+  a: number
+  b: number
+}
 
 class Search {
   private readonly S: Shape
@@ -149,32 +153,21 @@ class Search {
 
   /** Position of each shape at the least distance. Call it after `run` found a distance below its limit. */
   places(): readonly [Place, Place] {
-    const { S, T, pair } = this
-    const at = ({ lon, lat }: Shape, v: number) => ({ lon: lon[v]!, lat: lat[v]! })
-    if (!pair) throw new Error('places() must be called after run()')
-    switch (pair.kind) {
-      case 'vertices':
-        return [at(S, pair.a), at(T, pair.c)]
-      case 'crossing': {
-        const { lon, lat } = crossingOf(S, pair.a, pair.b, T, pair.c, pair.d)
-        return [
-          { lon, lat },
-          { lon, lat },
-        ]
-      }
-      case 'end': {
-        const { along } = nearestOnEdge(pair.P, pair.p, pair.S, pair.a, pair.b)
-        const { lon, lat } = walkEdge(pair.S, pair.a, pair.b).at(along)
-        const end = at(pair.P, pair.p)
-        return pair.P === S ? [end, { lon, lat }] : [{ lon, lat }, end]
-      }
+    if (!this.pair) throw new Error('places() must be called after run()')
+    const { P, p, q, Q, a, b } = this.pair
+    if (p !== q) {
+      const crossing = crossingOf(P, p, q, Q, a, b)
+      return [crossing, crossing]
     }
+    const end = { lon: P.lon[p]!, lat: P.lat[p]! }
+    const foot = walkEdge(Q, a, b).at(nearestOnEdge(P, p, Q, a, b).along)
+    return P === this.S ? [end, foot] : [foot, end]
   }
 
-  private improve(distance: number, pair: Pair): void {
+  private improve(distance: number, P: Shape, p: number, q: number, Q: Shape, a: number, b: number): void {
     if (distance >= this.best) return
     this.best = distance
-    this.pair = pair
+    this.pair = { P, p, q, Q, a, b }
   }
 
   /** Distance of the starts of two elements; no candidate for a seam, whose start may lie outside. */
@@ -182,7 +175,7 @@ class Search {
     const { S, T } = this
     const [a, c] = [S.from[e]!, T.from[f]!]
     const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
-    if (!this.first.seams?.[e] && !this.second.seams?.[f]) this.improve(distance, { kind: 'vertices', a, c })
+    if (!this.first.seams?.[e] && !this.second.seams?.[f]) this.improve(distance, S, a, a, T, c, c)
     return distance
   }
 
@@ -191,8 +184,7 @@ class Search {
     const [p, a, b] = [P.from[e]!, Q.from[f]!, Q.to[f]!]
     const distance = pointToEdge(P, p, Q, a, b)
     const [i, j] = P === this.S ? [e, f] : [f, e]
-    if (!this.first.seams?.[i] && !this.second.seams?.[j])
-      this.improve(distance, { kind: 'end', P, p, S: Q, a, b })
+    if (!this.first.seams?.[i] && !this.second.seams?.[j]) this.improve(distance, P, p, p, Q, a, b)
     return distance
   }
 
@@ -311,7 +303,7 @@ class Search {
     const ends = a === b && c === d
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
-      this.improve(distance, { kind: 'vertices', a, c })
+      this.improve(distance, S, a, a, T, c, c)
       const [reachE, reachF] = [edgeBound(S, e), edgeBound(T, f)]
       if (ends || distance - reachE - reachF >= this.best - SLACK) return
       // Nothing on the shorter edge is nearer to the longer one than its start is, by more than its length.
@@ -321,7 +313,7 @@ class Search {
     }
     // The chords of short edges that cross may miss each other by rounding.
     if (gap <= bulgeE + bulgeF + TOUCH && crosses(S, a, b, T, c, d)) {
-      this.improve(0, { kind: 'crossing', a, b, c, d })
+      this.improve(0, S, a, b, T, c, d)
       return
     }
     this.end(S, a, T, c, d, bulgeF)
@@ -338,7 +330,7 @@ class Search {
       shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&
       Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK
     )
-      this.improve(pointToEdge(P, p, S, a, b), { kind: 'end', P, p, S, a, b })
+      this.improve(pointToEdge(P, p, S, a, b), P, p, p, S, a, b)
   }
 }
 
