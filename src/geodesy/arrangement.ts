@@ -5,8 +5,8 @@ import { GeometryError } from './error'
 import { Kind } from './geojson'
 import { Nodes } from './nodes'
 import { findSides, holdsNorth, turnsOf, type Rings } from './region'
-import { buildLoops, type ChainOf } from './building'
-import { isTurn, keyOf, type Place, type Shape } from './shape'
+import { buildLoops, joinChains, type ChainOf } from './building'
+import { addTo, isTurn, keyOf, type Place, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { normalLongitude } from './vertices'
 
@@ -18,6 +18,26 @@ export interface Arranged {
   rings: Rings
   /** by element: number of polygons on its left and on its right */
   labels: Labels
+}
+
+/** Rings of a polygon of a shape. */
+export function chainsOf(shape: Shape, { firstChain, endChain }: Polygon): ChainOf[] {
+  return shape.chains.slice(firstChain, endChain).map((chain) => ({ shape, chain }))
+}
+
+/** Shape of polygons, in the order of their index, and of other chains, with the sides of its rings. */
+export function joinPolygons(
+  path: string,
+  polygons: readonly (readonly ChainOf[])[],
+  others: readonly ChainOf[] = [],
+): Pick<Arranged, 'shape' | 'rings'> {
+  const rings = polygons.flatMap((own, polygon) =>
+    own.map(({ shape, chain }) => ({ shape, chain: { ...chain, polygon } })),
+  )
+  let first = 0
+  const ranges = polygons.map(({ length }) => ({ firstChain: first, endChain: (first += length) }))
+  const shape = joinChains(path, [...rings, ...others], ranges)
+  return { shape, rings: findSides(shape) }
 }
 
 /**
@@ -162,12 +182,7 @@ function uncertain(path: string, { lon, lat }: Place): GeometryError {
 function follow(edges: readonly Directed[], path: string): Place[][] {
   spend(edges.length)
   const leaving = new Map<string, number[]>()
-  for (let i = edges.length - 1; i >= 0; i--) {
-    const key = keyOf(edges[i]!.from)
-    const list = leaving.get(key)
-    if (list) list.push(i)
-    else leaving.set(key, [i])
-  }
+  for (let i = edges.length - 1; i >= 0; i--) addTo(leaving, keyOf(edges[i]!.from), i)
   const used = new Uint8Array(edges.length)
   const loops: Place[][] = []
   for (let first = 0; first < edges.length; first++) {

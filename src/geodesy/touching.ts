@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT
 import { polygonArea } from './area'
-import { directionsOf, loopsOf, nodesBetween, ringsOf, settle, type Arranged } from './arrangement'
+import {
+  chainsOf,
+  directionsOf,
+  joinPolygons,
+  loopsOf,
+  nodesBetween,
+  ringsOf,
+  settle,
+  type Arranged,
+} from './arrangement'
 import { chordGap, nearestOnEdge } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
 import type { Nodes } from './nodes'
 import { findSides, insidePolygon, type Rings } from './region'
-import { joinChains, splitShape, type ChainOf, type Cut } from './building'
-import { comesBack, isTurn, nextInRing, pathOf, polygonOf, type Polygon, type Shape } from './shape'
+import { splitShape, type ChainOf, type Cut } from './building'
+import { addTo, comesBack, isTurn, nextInRing, pathOf, polygonOf, type Polygon, type Shape } from './shape'
 import { NEAR } from './stretch'
 import { sweep, type Labels } from './sweep'
 import { closePairs, selfPairs } from './tree'
@@ -33,10 +42,7 @@ export function bend(shape: Shape): Shape | undefined {
     if (distance >= reachOf(shape, e)) return
     const v = from[at]!
     polar ||= Math.abs(lat[v]!) > POLAR
-    const cut = { lon: lon[v]!, lat: lat[v]!, along }
-    const others = cuts.get(e)
-    if (others) others.push(cut)
-    else cuts.set(e, [cut])
+    addTo(cuts, e, { lon: lon[v]!, lat: lat[v]!, along })
   })
   return polar ? undefined : splitShape(shape, cuts, (place) => place)
 }
@@ -65,7 +71,7 @@ function verticesNear(
     compare(e, f)
     compare(f, e)
   }
-  closePairs(shape, shape, limit, both, true)
+  closePairs(shape, shape, limit, both)
 }
 
 /** Distance in metres below which a vertex counts as lying on an edge. */
@@ -120,10 +126,10 @@ export interface Regular {
 }
 
 /** Point set of a polygon whose rings cross by less than half a centimetre. Undefined for other polygons. */
-export function regularise(given: Shape, { firstChain, endChain }: Polygon): Regular | undefined {
-  const own = given.chains.slice(firstChain, endChain).map((chain) => ({ shape: given, chain }))
-  const shape = joinChains(own[0]!.chain.path, own, [{ firstChain: 0, endChain: own.length }])
-  const sides = findSides(shape)
+export function regularise(given: Shape, polygon: Polygon): Regular | undefined {
+  const { shape, rings: sides } = joinPolygons(given.chains[polygon.firstChain]!.path, [
+    chainsOf(given, polygon),
+  ])
   const bent = bend(shape)
   if (!bent) return undefined
   const sums = settle(bent, sides, meetings(bent), () => {})

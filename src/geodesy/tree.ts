@@ -245,12 +245,11 @@ export function closePairs(
   T: Indexed,
   limit: number,
   found: (e: number, f: number) => void,
-  once = false,
 ): void {
   const s = S.tree
   const t = T.tree
   const visit = (m: number, mLevel: number, n: number, nLevel: number): void => {
-    if (once && mLevel === nLevel && m > n) return
+    if (S === T && mLevel === nLevel && m > n) return
     spend(0.05)
     if (boxGap(s, m, t, n) > limit) return
     if (mLevel === 0 && nLevel === 0) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 import {
+  chainsOf,
   directionsOf,
+  joinPolygons,
   loopsOf,
   nodesBetween,
   ringsOf,
@@ -10,8 +12,8 @@ import {
 } from './arrangement'
 import { EffortError, attempt } from './effort'
 import { GeometryError } from './error'
-import { findSides, holdsNorth, insideOdd, type Rings } from './region'
-import { joinChains, type ChainOf } from './building'
+import { holdsNorth, insideOdd, type Rings } from './region'
+import type { ChainOf } from './building'
 import { isTurn, pathOf, polygonOf, type Polygon, type Shape } from './shape'
 import { NEAR } from './stretch'
 import {
@@ -40,7 +42,7 @@ export function regionOf(outline: Outline): Region | undefined {
   }
   if (!attempt(Infinity, () => void (arranged = arrange(outline, count)))) {
     const merged = mergedRings(outline)
-    if (merged) return regionOf(outlineOf(shape.path, [merged]))
+    if (merged) return regionOf(joinPolygons(shape.path, [merged]))
     arranged = arrange(outline, () => {})
   }
   if (arranged) return loopsOf(arranged)
@@ -48,29 +50,12 @@ export function regionOf(outline: Outline): Region | undefined {
   return { shape, end: shape.ringsEnd, holdsNorthPole: holdsNorth(rings, [0, all]) }
 }
 
-/** Outline of polygons from their rings. */
-function outlineOf(path: string, polygons: readonly (readonly ChainOf[])[]): Outline {
-  const rings = polygons.flatMap((own, i) =>
-    own.map(({ shape, chain }) => ({ shape, chain: { ...chain, polygon: i } })),
-  )
-  let first = 0
-  const ranges = polygons.map(({ length }) => ({ firstChain: first, endChain: (first += length) }))
-  const shape = joinChains(path, rings, ranges)
-  return { shape, rings: findSides(shape) }
-}
-
-/**
- * Rings of the union. Neighbours are united first, recursively, so that only boundaries of unions are
- * compared. Undefined if a union is more than half of the ellipsoid.
- */
+/** Rings of the union. Neighbours are united first, recursively. Undefined beyond half of the ellipsoid. */
 function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
   if (seams) return undefined
   const { x, y, z, from, path, chains } = shape
   const unite = (polygons: readonly Polygon[]): ChainOf[] | undefined => {
-    if (polygons.length === 1) {
-      const [{ firstChain, endChain }] = polygons as [Polygon]
-      return chains.slice(firstChain, endChain).map((chain) => ({ shape, chain }))
-    }
+    if (polygons.length === 1) return chainsOf(shape, polygons[0]!)
     const first = ({ firstChain }: Polygon) => from[chains[firstChain]!.start]!
     const extent = (axis: Float64Array) => {
       const places = polygons.map((polygon) => axis[first(polygon)]!)
@@ -81,7 +66,7 @@ function mergedRings({ shape, seams }: Outline): ChainOf[] | undefined {
     const half = polygons.length >> 1
     const [one, other] = [unite(sorted.slice(0, half)), unite(sorted.slice(half))]
     if (!one || !other) return undefined
-    const pair = outlineOf(path, [one, other])
+    const pair = joinPolygons(path, [one, other])
     const arranged = arrange(pair, () => {})
     return arranged ? ringsOf(loopsOf(arranged)) : [...one, ...other]
   }

@@ -3,8 +3,8 @@ import { crossingOf } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
 import { Nodes } from './nodes'
-import { findSides, insideOdd, type Rings } from './region'
-import { joinChains, type ChainOf } from './building'
+import { chainsOf, joinPolygons } from './arrangement'
+import { insideOdd, type Rings } from './region'
 import { comesBack, isTurn, pathOf, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
 import { CrossingError, exactlyOr, nearestEnd, regularise, remedy, type Regular } from './touching'
@@ -90,21 +90,13 @@ function joined(
   regular: ReadonlyMap<number, Regular>,
 ): Outline {
   if (regular.size === 0) return { shape, rings, seams }
-  const sources: ChainOf[] = []
-  const polygons = shape.polygons.map(({ firstChain, endChain }, i) => {
-    const first = sources.length
-    const own = shape.chains.slice(firstChain, endChain).map((chain) => ({ shape, chain }))
-    for (const { shape: from, chain } of regular.get(i)?.rings ?? own)
-      sources.push({ shape: from, chain: { ...chain, polygon: i } })
-    return { firstChain: first, endChain: sources.length }
-  })
-  for (const chain of shape.chains) if (chain.polygon < 0) sources.push({ shape, chain })
-  const whole = joinChains(shape.path, sources, polygons)
-  const sides = findSides(whole)
+  const polygons = shape.polygons.map((polygon, i) => regular.get(i)?.rings ?? chainsOf(shape, polygon))
+  const others = shape.chains.filter(({ polygon }) => polygon < 0).map((chain) => ({ shape, chain }))
+  const { shape: whole, rings: sides } = joinPolygons(shape.path, polygons, others)
   // A polygon may have several shells, so the smaller side of the first one is not a cap around it.
   const of = [...sides.of]
   for (const i of regular.keys()) {
-    const { firstChain } = polygons[i]!
+    const { firstChain } = whole.polygons[i]!
     of[firstChain] = { holdsNorthPole: of[firstChain]!.holdsNorthPole }
   }
   let excess = 0
@@ -112,7 +104,7 @@ function joined(
   const seamsOfWhole =
     seams &&
     Uint8Array.from(
-      sources.flatMap(({ shape: from, chain: { start, end } }) =>
+      [...polygons.flat(), ...others].flatMap(({ shape: from, chain: { start, end } }) =>
         from === shape ? [...seams.subarray(start, end)] : new Array<number>(end - start).fill(0),
       ),
     )
