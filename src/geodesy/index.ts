@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Position } from 'geojson'
 import { lineLength, polygonArea } from './area'
-import { boundaryOf } from './boundary'
 import { assertBound } from './bounds'
 import { contains as containsShape } from './contains'
 import { toCentimeters } from './centimeters'
@@ -10,9 +9,9 @@ import { orRefuse } from './effort'
 import { geodesicLine, inverse, inverseDistance } from './ellipsoid'
 import { GeometryError } from './error'
 import type { Region } from './arrangement'
-import type { Layout, Reading } from './geojson'
+import { Kind, type Layout, type Reading } from './geojson'
 import { findSides } from './region'
-import { buildShape } from './building'
+import { buildShape, joinChains } from './building'
 import { isSameShape } from './shape'
 import { overlapOf, regionOf } from './union'
 import { checkPolygons, type Outline } from './validity'
@@ -213,6 +212,17 @@ export function touchesBoundary(polygons: PreparedGeometry, geometry: PreparedGe
   )
 }
 
+/** Boundary of polygons as lines. Undefined without polygons, or if they cover the whole ellipsoid. */
+function boundaryOf(prepared: Prepared): Prepared | undefined {
+  const region = prepared.region()
+  if (!region || region.end === 0) return undefined
+  const lines = region.shape.chains
+    .filter(({ kind }) => kind === Kind.Ring)
+    .map((chain) => ({ shape: region.shape, chain: { ...chain, kind: Kind.Line, polygon: -1 } }))
+  const shape = joinChains(region.shape.path, lines, [])
+  return { shape, given: shape, rings: findSides(shape), region: () => undefined }
+}
+
 /**
  * Geodesic area in square metres, without holes, to 1e-6 m2 plus one unit of the last digit for edges up to
  * 2,000 km. Throws a GeometryError for other types than polygons, and if polygons overlap.
@@ -238,12 +248,7 @@ export function lengthMeters(geometry: PreparedGeometry): number {
  * Shortest geodesic between positions: its length in metres, and the position at a distance from its start,
  * with a longitude from -180 to 180. For drawing; accurate to 15 nanometres.
  */
-export function geodesicBetween(
-  lonA: number,
-  latA: number,
-  lonB: number,
-  latB: number,
-): { meters: number; at: (meters: number) => { lon: number; lat: number } } {
+export function geodesicBetween(lonA: number, latA: number, lonB: number, latB: number) {
   const { distance, azimuthA } = inverse(lonA, latA, lonB, latB)
   return { meters: distance, at: geodesicLine(lonA, latA, azimuthA) }
 }
