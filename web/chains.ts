@@ -2,10 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { CHAINS } from '../src/chains'
 import { localNodes } from './wallet/nodes'
 
-/**
- * Names and colours of chains on the pages. Colours differ on light and dark land, and for colour-blind
- * people.
- */
+/** Colours of chains, which differ on light and dark land, and for colour-blind people. */
 const COLOURS = ['#2f6fde', '#8a4fd3', '#d9480f', '#0b8f6a', '#c2255c', '#946200', '#0c8599', '#5f6b7a']
 const OTHER = COLOURS.at(-1)!
 
@@ -22,10 +19,7 @@ export const chainName = (slug: string): string =>
 
 export const chainColour = (slug: string): string => known.get(slug)?.colour ?? OTHER
 
-/**
- * Explorer pages about a chain's data. Undefined for an unknown chain, and for a local one, which no explorer
- * covers.
- */
+/** Explorer pages about a chain's data; undefined for an unknown or a local chain, which have none. */
 export function usePages(slug: string) {
   const chain = known.get(slug)
   const [nodes, setNodes] = useState<Awaited<ReturnType<typeof localNodes>>>()

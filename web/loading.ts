@@ -58,17 +58,10 @@ export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal
 /** Message of a failure, after a number of attempts. */
 export function failureOf(error: unknown, tries: number): Failure {
   const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
-  if (error instanceof RateLimitedError)
-    return {
-      text: say.failures.limit,
-      retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
-    }
-  if (error instanceof ApiError)
-    return error.status < 500 || error instanceof InvalidInputError
-      ? { text: reasonOf(error), retryIn: undefined }
-      : {
-          text: say.failures.unavailable,
-          retryIn: Math.max(1, Math.ceil(error.retryAfter ?? backOff)),
-        }
-  return { text: say.failures.noResponse, retryIn: backOff }
+  if (!(error instanceof ApiError)) return { text: say.failures.noResponse, retryIn: backOff }
+  const retryIn = Math.max(1, Math.ceil(error.retryAfter ?? backOff))
+  if (error instanceof RateLimitedError) return { text: say.failures.limit, retryIn }
+  return error.status < 500 || error instanceof InvalidInputError
+    ? { text: reasonOf(error), retryIn: undefined }
+    : { text: say.failures.unavailable, retryIn }
 }

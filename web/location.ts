@@ -31,13 +31,12 @@ const none: PageState = { parameters: new URLSearchParams(), visit: 0 }
 const states = signal<Readonly<Record<Page, PageState>>>({
   ...{ explorer: none, playground: none, attest: none, log: none },
 })
-/** Page that is shown. */
 export const shownPage = signal<Page>(pageOf(location.pathname) ?? 'explorer')
 arrive()
 addEventListener('popstate', arrive)
 addEventListener('click', followLink)
 
-/** Title of the place whose sheet is open, for the title of the document. */
+/** Title of the place whose sheet is open. */
 export const placeTitle = signal<string | undefined>(undefined)
 
 /** Parameters of a page; while another page is shown, its last ones. */
@@ -57,10 +56,7 @@ export function goTo(href: string): void {
   arrive()
 }
 
-/**
- * Parameters of a page as they appear in its address. The parameters of a form include the filters of the
- * map.
- */
+/** Parameters of a page as in its address: those of a form include the filters of the map. */
 function addressedOf(page: Page, all: typeof states.value): URLSearchParams {
   const parameters = new URLSearchParams(all[page].parameters)
   const filters = hasForm(page) ? filtersIn(all.explorer.parameters).toString() : ''
@@ -94,7 +90,6 @@ function takeFilters(parameters: URLSearchParams): void {
   states.value = { ...states.peek(), explorer: { parameters: explorer, visit } }
 }
 
-/** Shows the page of the address. */
 function arrive(): void {
   const page = pageOf(location.pathname) ?? 'explorer'
   const parameters = new URLSearchParams(location.search)

@@ -3,10 +3,7 @@ import { createGeo } from '@geospatial-attestation/client'
 /** Path of the page of a place: chain and UID, below the path of the deployment. */
 export const PLACE_PATH = /\/r\/([a-z0-9-]+)\/(0x[0-9a-f]{64})\/?$/i
 
-/**
- * Base URL of the service. All pages but those of places are one level below it, also if the deployment has a
- * path.
- */
+/** Base URL of the service, which may have a path. All pages but those of places are one level below it. */
 export const BASE = new URL('.', location.origin + location.pathname.replace(PLACE_PATH, '/')).href.replace(
   /\/$/,
   '',

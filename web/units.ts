@@ -27,8 +27,11 @@ const METRE: Step = { from: 0, per: 1, symbol: 'm', digits: 2 }
 const SQUARE_METRE: Step = { from: 0, per: 1, symbol: 'm²', digits: 4 }
 /** Metres per international foot, mile and nautical mile, and square metres per international acre. */
 const [FOOT, MILE, NAUTICAL_MILE, ACRE] = [0.3048, 1_609.344, 1_852, 4_046.8564224]
-const SQUARE_KILOMETRE: Step = { from: 1e6, per: 1e6, symbol: 'km²', digits: 2 }
-const HECTARE: Step = { from: 1e4, per: 1e4, symbol: 'ha', digits: 2 }
+const METRIC_AREAS: readonly Step[] = [
+  SQUARE_METRE,
+  { from: 1e4, per: 1e4, symbol: 'ha', digits: 2 },
+  { from: 1e6, per: 1e6, symbol: 'km²', digits: 2 },
+]
 
 const LENGTHS: Readonly<Record<UnitSystem, readonly Step[]>> = {
   metric: [METRE, { from: 10_000, per: 1_000, symbol: 'km', digits: 1 }],
@@ -39,13 +42,13 @@ const LENGTHS: Readonly<Record<UnitSystem, readonly Step[]>> = {
   nautical: [METRE, { from: NAUTICAL_MILE / 4, per: NAUTICAL_MILE, symbol: 'nmi', digits: 2 }],
 }
 const AREAS: Readonly<Record<UnitSystem, readonly Step[]>> = {
-  metric: [SQUARE_METRE, HECTARE, SQUARE_KILOMETRE],
+  metric: METRIC_AREAS,
   imperial: [
     { from: 0, per: FOOT ** 2, symbol: 'sq ft', digits: 0 },
     { from: ACRE / 4, per: ACRE, symbol: 'acres', digits: 2 },
     { from: 640 * ACRE, per: 640 * ACRE, symbol: 'sq mi', digits: 2 },
   ],
-  nautical: [SQUARE_METRE, HECTARE, SQUARE_KILOMETRE],
+  nautical: METRIC_AREAS,
 }
 
 const written = (value: number, { per, symbol, digits }: Step) => {
@@ -53,15 +56,13 @@ const written = (value: number, { per, symbol, digits }: Step) => {
   const number = size.toLocaleString(locale, { maximumFractionDigits: size >= 1_000 && per > 1 ? 0 : digits })
   return `${number} ${symbol}`
 }
-const stepOf = (value: number, steps: readonly Step[]) =>
-  steps.findLast(({ from }) => value >= from) ?? steps[0]!
 
 /**
  * Formats a length or an area in the chosen units. If they differ from the signed unit, the value in metres
  * or square metres follows.
  */
 function measured(value: number, steps: readonly Step[], exact: Step): string {
-  const step = stepOf(value, steps)
+  const step = steps.findLast(({ from }) => value >= from) ?? steps[0]!
   return step.per === 1 ? written(value, exact) : `${written(value, step)} (${written(value, exact)})`
 }
 

@@ -1,14 +1,12 @@
-import type { Chain, LocationRecord, Signer } from '@geospatial-attestation/client'
+import type { Chain, Signer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { live } from '../map/live'
+import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { find } from '../search/find'
 import { geo } from '../service'
 import { FormError, placeOf, problemOf, type useForm } from './form'
 import { hasFailed, useSent } from './sent'
-
-/** A record, by its chain and UID. */
-export type Named = Pick<LocationRecord, 'chain' | 'uid'>
 
 /** Attests the place of the form, and reports each step until the service returns the record. */
 export function useAttesting(
@@ -16,8 +14,8 @@ export function useAttesting(
   onIndexed: () => void,
 ) {
   const [steps, setSteps] = useState<readonly string[]>([])
-  const [attested, setAttested] = useState<Named>()
-  const [record, setRecord] = useState<Named>()
+  const [attested, setAttested] = useState<RecordKey>()
+  const [record, setRecord] = useState<RecordKey>()
   const [sent, keepSent] = useSent()
   const leaving = useRef(new AbortController())
   useEffect(
@@ -38,7 +36,7 @@ export function useAttesting(
     setSteps([])
   }
   const step = (sentence: string) => setSteps((before) => [...before, sentence])
-  const showRecord = (found: Named) => {
+  const showRecord = (found: RecordKey) => {
     setRecord(found)
     // A live map receives the event from the stream.
     if (live.value !== 'live') onIndexed()

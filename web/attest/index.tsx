@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import type { Map } from '../map/library'
+import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { ChainField, useChains } from '../panel/chain-field'
 import { TextField } from '../panel/field'
@@ -12,7 +13,7 @@ import { parseInput, recordOf, textOf } from '../panel/input'
 import { pickers } from '../panel/picking'
 import { addressOf } from '../service'
 import { WithSigner } from '../wallet'
-import { useAttesting, type Named } from './attesting'
+import { useAttesting } from './attesting'
 import { useForm, type Fields } from './form'
 import { MediaFields } from './media-fields'
 import type { Sent } from './sent'
@@ -38,10 +39,7 @@ export default function Attest({
   const parsed = parseInput(fields.place)
   useGiven(map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
 
-  /**
-   * Resets the state of attesting: another place, or the same one in another notation, is a second
-   * attestation.
-   */
+  /** Another place, or the same one in another notation, is a second attestation. */
   const forget = () => {
     form.setProblem(undefined)
     attesting.forget()
@@ -110,22 +108,15 @@ export default function Attest({
   )
 }
 
-/** Fields of the form. */
-function PlaceForm({
-  form,
-  map,
-  isDisabled,
-  change,
-  edit,
-  chainField,
-}: {
+interface PlaceFormProps {
   form: ReturnType<typeof useForm>
   map: Map | undefined
   isDisabled: boolean
   change: (changes: Partial<Fields>) => void
   edit: (apply: () => void) => void
   chainField: ComponentChildren
-}) {
+}
+function PlaceForm({ form, map, isDisabled, change, edit, chainField }: PlaceFormProps) {
   const { fields } = form
   const parsed = parseInput(fields.place)
   const textField = (name: 'memo' | 'time' | 'recipient') => ({
@@ -250,9 +241,9 @@ function AttestedPlace({
   record,
   onMore,
 }: {
-  attested: Named
+  attested: RecordKey
   /** undefined until the service has indexed it */
-  record: Named | undefined
+  record: RecordKey | undefined
   /** called when the user wants to attest another place */
   onMore: () => void
 }) {

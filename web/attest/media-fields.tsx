@@ -12,24 +12,12 @@ export interface Medium {
   name?: string
 }
 
-/**
- * Maximum number of bytes of a file. Each byte costs about 720 gas on chain, and a block of Ethereum has a
- * limit of 36 million gas or more.
- */
+/** Maximum bytes of a file. Each byte costs about 720 gas, and a block has a limit of 36 million or more. */
 const MOST_BYTES = 12_000
 
-/** Suggested media types. */
 const SUGGESTED = ['image/jpeg', 'image/png', 'image/webp', 'video/mp4', 'text/plain', 'application/pdf']
 
-/** Media of a place: URLs of files elsewhere, or small files that are attested completely. */
-export function MediaFields({
-  media,
-  problem,
-  onMedia,
-  reads,
-  onPosition,
-  onTime,
-}: {
+interface MediaFieldsProps {
   media: readonly Medium[]
   problem: string | undefined
   onMedia: (change: (media: readonly Medium[]) => readonly Medium[]) => void
@@ -39,7 +27,9 @@ export function MediaFields({
   onPosition: (text: string) => void
   /** uses the time of a photo, in the format of an input of type datetime-local */
   onTime: (text: string) => void
-}) {
+}
+/** Media of a place: URLs of files elsewhere, or small files that are attested completely. */
+export function MediaFields({ media, problem, onMedia, reads, onPosition, onTime }: MediaFieldsProps) {
   const [refused, setRefused] = useState<string>()
   const [photo, setPhoto] = useState<PhotoPreview | 'reducing'>()
   const set = (index: number, change: Partial<Medium>) =>

@@ -20,10 +20,7 @@ const QUALITIES = [0.8, 0.6, 0.45]
 /** Image formats, the best first. Browsers that cannot write WebP return PNG, which is rejected. */
 const TYPES = ['image/webp', 'image/jpeg']
 
-/**
- * Reduces a photo to at most `mostBytes`. It is drawn on a canvas, so that the result has no EXIF data.
- * Throws an Error if the browser cannot read the picture.
- */
+/** Reduces a photo on a canvas, which drops its EXIF data. Throws an Error for an unreadable picture. */
 export async function previewOf(file: Blob, mostBytes: number): Promise<PhotoPreview> {
   const [picture, about] = await Promise.all([
     createImageBitmap(file).catch((error: unknown) => {

@@ -7,15 +7,13 @@ import { dayText, shortHex } from './words'
 /** Maximum number of characters of a value on a chip. */
 const LONGEST = 40
 
-/**
- * Chips of the active filters. A click on a chip removes its filter. `onWatch` opens a watch of the filters.
- */
+/** Chips that remove the active filters. `onWatch` opens a watch of the filters. */
 export function Chips({ onWatch }: { onWatch?: () => void }) {
   const set = FILTERS.filter(filterValue)
   return (
     <ul class="chips" aria-label={say.chips.name}>
       {set.map((name) => {
-        const text = `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`
+        const text = filterText(name)
         return (
           <li key={name}>
             <button
@@ -41,10 +39,9 @@ export function Chips({ onWatch }: { onWatch?: () => void }) {
 }
 
 /** Filters as text: `Chain: Celo, Memo: tower`. */
-export const filtersText = (): string =>
-  FILTERS.filter(filterValue)
-    .map((name) => `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`)
-    .join(', ')
+export const filtersText = (): string => FILTERS.filter(filterValue).map(filterText).join(', ')
+
+const filterText = (name: FilterName) => `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`
 
 function valueText(name: FilterName, value: string): string {
   switch (name) {
@@ -61,8 +58,7 @@ function valueText(name: FilterName, value: string): string {
     case 'fromTimestamp':
     case 'toTimestamp': {
       const time = Date.parse(value)
-      // Bounds are exclusive: `fromTimestamp` is a millisecond before its day, `toTimestamp` the start of the
-      // next day.
+      // Bounds are exclusive: a millisecond before the first day, and the start of the day after the last.
       const inside = name === 'fromTimestamp' ? time + 1 : time - 1
       return Number.isNaN(time) ? value : dayText(inside)
     }

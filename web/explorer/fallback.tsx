@@ -1,13 +1,12 @@
 import type { Feature } from 'geojson'
 import { useEffect, useState } from 'preact/hooks'
-import { chainColour, kindOf } from '../chains'
 import { followFlights } from '../map/flight'
 import { PlainMap, type PlainPlace } from '../map/plain-map'
-import { PLAIN_PLACES, recordOfKey, usePlainRecords } from '../map/plain-records'
+import { PLAIN_PLACES, usePlainRecords } from '../map/plain-records'
 import { say } from '../messages'
 import type { RecordKey } from '../map/record-layers'
 import { FailureNotice } from './notice'
-import { colouring, hidden, mapQuery, selected } from './state'
+import { entryOf, hidden, mapQuery, selected } from './state'
 import { titleText } from './words'
 import './fallback.css'
 
@@ -25,20 +24,10 @@ export function Fallback({
   useEffect(onUsed, [])
   useEffect(() => followFlights(setFound), [])
   const { data, failure, retry } = usePlainRecords(mapQuery.value, version)
-  const by = colouring.value
-  const places = (data?.features ?? []).flatMap(({ geometry, properties }): PlainPlace[] => {
-    const { chain, uid, location_type: type, revoked } = properties
-    const isHidden = hidden.value.includes(by === 'chain' ? chain : kindOf(type).name)
-    if (geometry === null || isHidden) return []
-    return [
-      {
-        key: `${chain}-${uid}`,
-        name: titleText(properties),
-        colour: by === 'chain' ? chainColour(chain) : kindOf(type).colour,
-        faded: revoked,
-        geometry: geometry,
-      },
-    ]
+  const places = (data?.features ?? []).flatMap(({ geometry, properties: record }): PlainPlace[] => {
+    const { name, colour } = entryOf(record)
+    if (geometry === null || hidden.value.includes(name)) return []
+    return [{ record, name: titleText(record), colour, faded: record.revoked, geometry }]
   })
   return (
     <div class="plain-page">
@@ -47,8 +36,8 @@ export function Fallback({
       <PlainMap
         places={places}
         found={found.map(({ geometry }) => geometry)}
-        selected={selected.value && `${selected.value.chain}-${selected.value.uid}`}
-        onSelect={(key) => onSelect(recordOfKey(key))}
+        selected={selected.value}
+        onSelect={onSelect}
       />
     </div>
   )

@@ -87,20 +87,15 @@ function AreaFilter({ box, isDrawing, onDraw }: AreaActions) {
   )
 }
 
-/** Number of active filters. */
 export const filterCount = (): number => FILTERS.filter(filterValue).length
 
-function Choice({
-  name,
-  label,
-  any,
-  options,
-}: {
+interface ChoiceProps {
   name: FilterName
   label: string
   any: string
   options: readonly (readonly [string, string])[]
-}) {
+}
+function Choice({ name, label, any, options }: ChoiceProps) {
   return (
     <label>
       {label}
@@ -115,21 +110,16 @@ function Choice({
   )
 }
 
-/** Text field whose filter applies when the user has finished: on Enter, or when the field loses focus. */
-function Text({
-  name,
-  label,
-  placeholder,
-  options,
-  refuse,
-}: {
+interface TextProps {
   name: FilterName
   label: string
   placeholder: string
   options?: readonly string[]
   /** returns the problem of a text; undefined if it is accepted */
   refuse?: (text: string) => string | undefined
-}) {
+}
+/** Text field whose filter applies when the user has finished: on Enter, or when the field loses focus. */
+function Text({ name, label, placeholder, options, refuse }: TextProps) {
   const id = useId()
   const [wrong, setWrong] = useState<string>()
   const value = filterValue(name) ?? ''

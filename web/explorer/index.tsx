@@ -1,20 +1,20 @@
 import { effect } from '@preact/signals'
 import type { Geometry } from 'geojson'
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { say } from '../messages'
 import './explorer.css'
 import { lazy } from '../lazy'
 import { shownPage, visitOf, type Page } from '../location'
 import { failureOf, useLoaded, type Failure } from '../loading'
 import { dragArea, showArea, viewBox } from '../map/area'
-import { middleOf, type Box } from '../map/extent'
+import { featureOf, middleOf, type Box } from '../map/extent'
 import { followFlights } from '../map/flight'
 import type { Map } from '../map/library'
 import { keyText, type RecordKey, type Shown } from '../map/record-layers'
 import { addRecords, type RecordsOnMap } from '../map/records'
 import { addLayers, FLAT_MAP_ENDS, frame } from '../map/layers'
 import { WorldMap } from '../map/world-map'
-import { fileOf } from '../panel/handed'
+import { useDroppedFile } from '../panel/handed'
 import { pickers } from '../panel/picking'
 import { placeWatch, type Watched } from '../watch/place-watch'
 import { ChainStates } from './chain-states'
@@ -65,7 +65,9 @@ export default function Places() {
   const { isDrawing, draw, stop } = useAreaDrawing(map, isExplorer)
   const { view, shown, failure: mapFailure, retry: retryMap, onReady } = useRecordsMap(map, stop)
   const [watched, setWatched] = useState<Watched>()
-  const { file, close } = useDroppedFile(isExplorer)
+  const [file, setFile] = useState<File>()
+  // A form takes the file itself.
+  useDroppedFile((dropped) => isExplorer && setFile(dropped))
 
   const query = isExplorer && (view || isPlain) ? seenQuery(view?.box) : undefined
   const list = useList(query, version)
@@ -131,7 +133,9 @@ export default function Places() {
           {isExplorer && watched && (
             <Watch {...watched} onClose={() => setWatched(undefined)} onSelect={select} />
           )}
-          {isExplorer && file && <Dropped file={file} map={map.current?.map} onClose={close} />}
+          {isExplorer && file && (
+            <Dropped file={file} map={map.current?.map} onClose={() => setFile(undefined)} />
+          )}
         </div>
         {isExplorer && <TimeFilter isReady={shown !== undefined || mapFailure !== undefined || isPlain} />}
       </div>
@@ -174,17 +178,13 @@ const pick = (record: RecordKey): void => {
 const placeInList = (record: RecordKey) =>
   document.querySelector<HTMLElement>(`[data-record="${keyText(record)}"]`)
 
-/** Watch of the active filters. */
 const filtersWatch = (): Watched => ({
   filters: Object.fromEntries(new URLSearchParams(filterQuery.value)),
   text: filtersText(),
   opener: document.activeElement,
 })
 
-/**
- * Selected record, whose sheet is open. The map marks the record, and moves to it if the address contains no
- * view. `opener` is the element that had the focus when the record was selected.
- */
+/** Record whose sheet is open, and the element that had the focus when it was selected. The map marks it. */
 function useChosen(map: { readonly current: Made | undefined }) {
   const chosen = shownPage.value === 'explorer' ? selected.value : undefined
   const opener = useMemo(() => document.activeElement, [selected.value?.uid, selected.value?.chain])
@@ -203,15 +203,12 @@ function useChosen(map: { readonly current: Made | undefined }) {
 function zoomTo(map: Map, geometry: Geometry, isAnimated = true): void {
   const [longitude = 0, latitude = 0] = geometry.type === 'Point' ? geometry.coordinates : []
   if (geometry.type !== 'Point' || Math.abs(latitude) > FLAT_MAP_ENDS)
-    return frame(map, [{ type: 'Feature', properties: {}, geometry }])
+    return frame(map, [featureOf(geometry)])
   const zoom = Math.max(NEAR_ZOOM, map.getZoom())
   map.easeTo({ center: [longitude, latitude], zoom, animate: isAnimated })
 }
 
-/**
- * Moves the map to the view of each address that opens the explorer, or to its place if it contains no view.
- * The map is created with the view of the first address.
- */
+/** Moves the map to the view of each address that opens the explorer, or to its place if it has no view. */
 function useOpenedView(
   map: { readonly current: Made | undefined },
   geometry: Geometry | null | undefined,
@@ -327,21 +324,6 @@ function useAreaDrawing(map: { readonly current: Made | undefined }, isShown: bo
   return { isDrawing, draw, stop }
 }
 
-/** File that was dropped on the page while it shows no form, which would take the file itself. */
-function useDroppedFile(isShown: boolean) {
-  const [file, setFile] = useState<File>()
-  useLayoutEffect(() => {
-    if (!isShown) return
-    const drop = (event: DragEvent) => {
-      const dropped = fileOf(event)
-      if (dropped) setFile(dropped)
-    }
-    addEventListener('drop', drop)
-    return () => removeEventListener('drop', drop)
-  }, [isShown])
-  return { file, close: () => setFile(undefined) }
-}
-
 /** Subscribes to changes of the records on the map, by those filters that the stream supports. */
 function useChanges(onChanges: (changes: readonly Change[]) => void, onReset: () => void): void {
   const handlers = useRef({ onChanges, onReset })
@@ -359,7 +341,6 @@ function useChanges(onChanges: (changes: readonly Change[]) => void, onReset: ()
   )
 }
 
-/** Calls `retry` after the time that the failure states. */
 function useRetry(failure: Failure | undefined, retry: () => void): void {
   useEffect(() => {
     if (failure?.retryIn === undefined) return
@@ -371,12 +352,8 @@ function useRetry(failure: Failure | undefined, retry: () => void): void {
 /** Failure of a tile. The message in the list shows its reason. */
 function mapFailureOf(status: number | undefined, tries: number): Failure {
   const { retryIn } = failureOf(undefined, tries)
-  if (status === 429)
-    return {
-      text: say.failures.mapLimit,
-      retryIn,
-    }
-  if (status !== undefined && status >= 400 && status < 500)
-    return { text: say.failures.mapRefused, retryIn: undefined }
-  return { text: say.failures.mapUnavailable, retryIn }
+  if (status === 429) return { text: say.failures.mapLimit, retryIn }
+  return status !== undefined && status >= 400 && status < 500
+    ? { text: say.failures.mapRefused, retryIn: undefined }
+    : { text: say.failures.mapUnavailable, retryIn }
 }

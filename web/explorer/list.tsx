@@ -1,19 +1,18 @@
 import type { ListPage, LocationRecord } from '@geospatial-attestation/client'
 import { useState } from 'preact/hooks'
 import { lacksGeometry } from '../../src/location/event-time'
-import { chainColour, chainName, kindOf } from '../chains'
+import { chainName } from '../chains'
 import { useLoaded, type Loaded } from '../loading'
 import type { Box } from '../map/extent'
+import { keyText } from '../map/record-layers'
 import { say } from '../messages'
 import { addressOf, geoOnce } from '../service'
 import { placeKey } from '../sheet/twins'
 import { FailureNotice } from './notice'
-import { area, boxText, clearFilters, colouring, filterQuery, hidden, select, selected } from './state'
+import { area, boxText, clearFilters, entryOf, filterQuery, hidden, select, selected } from './state'
 import { timeText, titleText } from './words'
 
-/** Number of records on a page of the list. */
 const PAGE = 50
-/** File formats for downloads of the shown records. */
 const EXPORTS = ['geojson', 'csv', 'ndjson', 'geoparquet', 'flatgeobuf'] as const
 
 /** Query of the shown records: the filters, within the area filter or, without one, within the view. */
@@ -54,9 +53,7 @@ export function RecordList({
   list: Loaded<ListPage> & { more: () => void }
   query: string
 }) {
-  const isHidden = (record: LocationRecord) =>
-    hidden.value.includes(colouring.value === 'chain' ? record.chain : kindOf(record.location_type).name)
-  const shown = data?.data.filter((record) => !isHidden(record)) ?? []
+  const shown = data?.data.filter((record) => !hidden.value.includes(entryOf(record).name)) ?? []
   const left = (data?.data.length ?? 0) - shown.length
   return (
     <section class="list" aria-label={say.list.name} aria-busy={isLoading}>
@@ -68,7 +65,7 @@ export function RecordList({
       {left > 0 && <p class="soft">{say.list.hidden(left)}</p>}
       <ol class="places">
         {grouped(shown).map((records) => (
-          <Item key={`${records[0].chain}-${records[0].uid}`} records={records} />
+          <Item key={keyText(records[0])} records={records} />
         ))}
       </ol>
       {data?.next_cursor && (
@@ -132,21 +129,19 @@ function grouped(records: readonly LocationRecord[]): (readonly [LocationRecord,
 /** One entry of the list. It opens the newest of its records. */
 function Item({ records }: { records: readonly [LocationRecord, ...LocationRecord[]] }) {
   const [record] = records
-  const { chain, uid, timestamp, revoked, problem, location_type: type } = record
-  const colour = colouring.value === 'chain' ? chainColour(chain) : kindOf(type).colour
-  const isSelected = records.some(
-    (each) => selected.value?.uid === each.uid && selected.value.chain === each.chain,
-  )
+  const { timestamp, revoked, problem } = record
+  const selectedKey = selected.value && keyText(selected.value)
+  const isSelected = records.some((each) => keyText(each) === selectedKey)
   return (
     <li>
       <button
         type="button"
         class={`place ${revoked ? 'faded' : ''}`}
         aria-current={isSelected ? 'true' : undefined}
-        data-record={`${chain}-${uid}`}
+        data-record={keyText(record)}
         onClick={() => select(record)}
       >
-        <Dot colour={colour} />
+        <Dot colour={entryOf(record).colour} />
         <span class="place-name" dir="auto">
           {titleText(record)}
         </span>
@@ -160,9 +155,7 @@ function Item({ records }: { records: readonly [LocationRecord, ...LocationRecor
   )
 }
 
-/**
- * Dot in this colour, as an SVG, because the content security policy of these pages forbids inline styles.
- */
+/** Coloured dot, as an SVG because the content security policy of these pages forbids inline styles. */
 export function Dot({ colour }: { colour: string }) {
   return (
     <svg class="dot" viewBox="0 0 10 10" aria-hidden="true">

@@ -1,16 +1,16 @@
+import type { LocationRecord } from '@geospatial-attestation/client'
 import { computed, signal } from '@preact/signals'
+import { chainColour, kindOf } from '../chains'
 import { FILTERS, filtersIn, parametersOf, setParameters, shownPage } from '../location'
 import type { Box } from '../map/extent'
+import { keyText, type RecordKey, type RecordsLook } from '../map/record-layers'
 import { viewOr, type View } from '../map/world-map'
 
-/**
- * State of the explorer, stored in the page's address so that it can be shared. Filters have the names and
- * meanings of those of the Records API (docs/reference/records.md), so that both accept the same query.
- */
+/** State of the explorer, in its address. Filters are those of docs/reference/records.md. */
 
 export type FilterName = (typeof FILTERS)[number]
 
-export type Colouring = 'chain' | 'type'
+export type Colouring = RecordsLook['by']
 
 const FIRST_VIEW: View = { longitude: 10, latitude: 25, zoom: 1.2 }
 
@@ -20,7 +20,6 @@ const ofFilter = Object.fromEntries(FILTERS.map((name) => [name, parameter(name)
   ReturnType<typeof parameter>
 >
 
-/** Value of a filter in the address. */
 export const filterValue = (name: FilterName): string | undefined => ofFilter[name].value
 
 /** Filters as a query of the Records API. */
@@ -61,15 +60,15 @@ export function boxText([west, south, east, north]: Box): string {
 
 const selectedText = parameter('record')
 /** Record whose sheet is open. */
-export const selected = computed(() => {
+export const selected = computed((): RecordKey | undefined => {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(selectedText.value ?? '') ?? []
   return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
 })
 /** Opens the sheet of a record, which the browser's back button closes; undefined closes the sheet. */
-export const select = (record: { chain: string; uid: string } | undefined): void =>
+export const select = (record: RecordKey | undefined): void =>
   setParameters(
     'explorer',
-    { record: record && `${record.chain}-${record.uid}` },
+    { record: record && keyText(record) },
     record !== undefined && shownPage.peek() === 'explorer',
   )
 
@@ -78,6 +77,9 @@ export const colouring = computed((): Colouring => (byText.value === 'type' ? 't
 const hideText = parameter('hide')
 /** Names of legend entries that are hidden on the map. */
 export const hidden = computed(() => (hideText.value ? hideText.value.split(',') : []))
+/** Legend entry of a record, by its chain or the kind of its location type. */
+export const entryOf = ({ chain, location_type: type }: Pick<LocationRecord, 'chain' | 'location_type'>) =>
+  colouring.value === 'chain' ? { name: chain, colour: chainColour(chain) } : kindOf(type)
 export const setLook = (by: Colouring, hide: readonly string[]): void =>
   setParameters('explorer', { by: by === 'type' ? by : undefined, hide: hide.join(',') || undefined })
 

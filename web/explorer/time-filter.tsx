@@ -6,8 +6,6 @@ import { filterQuery, filterValue, setFilters, type FilterName } from './state'
 import { dayText } from './words'
 import './time-filter.css'
 
-/** Filter by time of attestation: a histogram with a brush, sliders, days, and presets. */
-
 const DAY_MS = 86_400_000
 /** Maximum number of days that are counted by day, and by week. Longer spans are counted by month. */
 const [BY_DAY, BY_WEEK] = [92, 740]
@@ -96,10 +94,7 @@ export function TimeFilter({ isReady }: { isReady: boolean }) {
   )
 }
 
-/**
- * Range of the filter, and the range that the user is choosing, which `keep` writes into the filter. The
- * API's bounds are exclusive.
- */
+/** Range of the filter, and the one that the user is choosing. The API's bounds are exclusive. */
 function useRange(whole: Range) {
   const boundOf = (name: FilterName, otherwise: number, day: (milliseconds: number) => number) => {
     const time = Date.parse(filterValue(name) ?? '')
@@ -136,19 +131,14 @@ function useRange(whole: Range) {
 }
 type UsedRange = ReturnType<typeof useRange>
 
-function Slider({
-  label,
-  value,
-  whole,
-  range,
-  at,
-}: {
+interface SliderProps {
   label: string
   value: number
   whole: Range
   range: UsedRange
   at: 'from' | 'to'
-}) {
+}
+function Slider({ label, value, whole, range, at }: SliderProps) {
   const { from, to } = range.shown
   const moved = (day: number) =>
     at === 'from' ? { from: Math.min(day, to - 1), to } : { from, to: Math.max(day, from + 1) }
@@ -192,10 +182,7 @@ interface Bar {
   records: number
 }
 
-/**
- * Histogram of the places that match the other filters, by day, week or month. A drag over it chooses a
- * range.
- */
+/** Places that match the other filters, by day, week or month. A drag over the histogram chooses a range. */
 function Histogram({ whole, range }: { whole: Range; range: UsedRange }) {
   const span = whole.to - whole.from
   const unit: Unit = span <= BY_DAY ? 'day' : span <= BY_WEEK ? 'week' : 'month'

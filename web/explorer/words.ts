@@ -1,8 +1,6 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import { locale } from '../messages'
 
-/** Texts of the explorer. */
-
 const TIME = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 const DAY = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
 /** Maximum number of characters of an attested text on one line. The text can have up to 100 kB. */

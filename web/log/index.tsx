@@ -51,10 +51,7 @@ async function get(path: string, cache: RequestCache = 'default'): Promise<Respo
 
 const text = async (path: string) => (await get(path)).text()
 
-/**
- * Policy of the log, with the log's key: the first one that was read, so that a service that later uses
- * another key fails verification.
- */
+/** Policy of the log, with its key: the first one that was read, so that another key fails verification. */
 let policyText: string | undefined
 async function policyOf(): Promise<string> {
   if (policyText === undefined) await closedBy()
@@ -124,10 +121,7 @@ function remember(key: VerifierKey, { note }: Checkpoint): void {
 }
 const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
 
-/**
- * Reads the checkpoint, and verifies the signatures of the log and of the witnesses of its policy, and that
- * the tree contains the one that this browser saw last. Throws a HistoryError if it does not.
- */
+/** Reads and verifies the checkpoint: its signatures, and that its tree contains the last one seen. */
 async function read(before: State | undefined): Promise<State> {
   const policy = parsePolicy(await policyOf())
   // Read first: another tab may store a newer checkpoint than the one that this read returns.
@@ -286,10 +280,7 @@ async function verify(pasted: string): Promise<string> {
   throw new Error(say.log[logged.state](logged.reason ?? ''))
 }
 
-/**
- * Verifies the entries of an answer of a quorum in this log. The page must not send requests to the other
- * operators (Content-Security-Policy).
- */
+/** Verifies the entries of a quorum's answer in this log: the policy forbids requests to other operators. */
 async function verifyQuorum(answer: QuorumAnswer): Promise<string> {
   const policy = await policyOf()
   const { name } = parsePolicy(policy).logs[0]!.key
@@ -312,9 +303,7 @@ async function verifyQuorum(answer: QuorumAnswer): Promise<string> {
     .join(' ')
 }
 
-/**
- * Chain of an answer that does not contain its chain id, found by the contract that verifies the signature.
- */
+/** Chain of an answer without a chain id, found by the contract that verifies the signature. */
 async function chainIdOf({ delegatedAttestation: delegated }: Partial<Answer>): Promise<number> {
   const { chains } = await geo.info()
   const same = chains.filter(

@@ -1,8 +1,6 @@
 import { effect, type ReadonlySignal } from '@preact/signals'
-import { boxBetween, nearest, wrapped, type Box } from './extent'
+import { boxBetween, featureOf, nearest, ringOf, wrapped, type Box } from './extent'
 import type { GeoJSONSource, Map } from './library'
-
-/** A box on the map, and the drag that creates one. */
 
 const SOURCE = 'area'
 const COLOUR = '#d9480f'
@@ -19,10 +17,7 @@ export function showArea(map: Map, area: ReadonlySignal<Box | undefined>): () =>
   return effect(() => void map.getSource<GeoJSONSource>(SOURCE)?.setData(shapeOf(area.value)))
 }
 
-/**
- * Lets the user drag a box, by mouse or finger. `onDone` receives undefined if the user cancels (Escape).
- * Returns a function that ends the drag.
- */
+/** Lets the user drag a box; `onDone` receives undefined after Escape. The result ends the drag. */
 export function dragArea(map: Map, onDone: (box: Box | undefined) => void): () => void {
   const leaving = new AbortController()
   const { signal } = leaving
@@ -89,14 +84,7 @@ export function viewBox(map: Map): Box | undefined {
 
 function shapeOf(box: Box | undefined): GeoJSON.Feature | GeoJSON.FeatureCollection {
   if (!box) return { type: 'FeatureCollection', features: [] }
-  const [west, south, , north] = box
-  const east = box[2] < west ? box[2] + 360 : box[2]
-  const corners = [
-    [west, south],
-    [east, south],
-    [east, north],
-    [west, north],
-    [west, south],
-  ]
-  return { type: 'Feature', properties: {}, geometry: { type: 'LineString', coordinates: corners } }
+  const [west, south, east, north] = box
+  const coordinates = ringOf([west, south, east < west ? east + 360 : east, north])
+  return featureOf({ type: 'LineString', coordinates })
 }

@@ -2,6 +2,7 @@ import type { LayerSpecification, StyleSpecification } from 'maplibre-gl'
 import { FetchSource, Protocol, PMTiles, type RangeResponse, type Source } from 'pmtiles'
 import world from 'virtual:basemap/world'
 import { BASE } from '../service'
+import { ringOf, type Box } from './extent'
 import { addProtocol, type Map } from './library'
 
 /** The basemap: the world of Natural Earth, and streets if the deployment has them (setting BASEMAP). */
@@ -17,10 +18,7 @@ const STREETS = 'streets'
 /** Minimum zoom at which a map without streets shows a note. */
 export const STREET_ZOOM = 8
 
-/**
- * Number of bytes at the start of the world's file that are read by one request: its directory and the tiles
- * of the first view, about 30 kB (web/build/basemap.mjs).
- */
+/** Bytes of the world's file that one request reads: its directory and the first view (build/basemap.mjs). */
 const START_BYTES = 32_768
 
 const protocol = new Protocol()
@@ -28,9 +26,7 @@ addProtocol('pmtiles', protocol.tile)
 const worldUrl = new URL(world, location.href).href
 protocol.add(new PMTiles(startAtOnce(worldUrl)))
 
-/**
- * URL of the deployment's PMTiles file; undefined if there is none. The HTML document contains its version.
- */
+/** URL of the deployment's PMTiles file, with the version in the HTML document; undefined without one. */
 const { basemap } = document.documentElement.dataset
 const streetsUrl = basemap === undefined ? undefined : `${BASE}/basemap.pmtiles?${basemap}`
 const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches
@@ -99,14 +95,8 @@ function startAtOnce(url: string): Source {
   }
 }
 
-/** Box of a map's streets in degrees: west, south, east, north. */
-export type Streets = readonly [number, number, number, number]
-
-/**
- * Adds the streets of the deployment below the records. Returns their box; undefined if the deployment has
- * none, or its file cannot be read.
- */
-export async function addStreets(map: Map, before: string | undefined): Promise<Streets | undefined> {
+/** Adds the streets below the records. Returns their box; undefined without readable streets. */
+export async function addStreets(map: Map, before: string | undefined): Promise<Box | undefined> {
   if (streetsUrl === undefined) return undefined
   const archive = new PMTiles(streetsUrl)
   protocol.add(archive)
@@ -123,15 +113,9 @@ export async function addStreets(map: Map, before: string | undefined): Promise<
     const made = layers(STREETS, namedFlavor(isDark() ? 'dark' : 'light'), { lang: 'en' })
     for (const layer of made) if (layer.type !== 'background') map.addLayer(plain(layer), before)
     // Within their box, the labels of the street map replace those of the world.
-    const ring = [
-      [minLon, minLat],
-      [maxLon, minLat],
-      [maxLon, maxLat],
-      [minLon, maxLat],
-      [minLon, minLat],
-    ]
-    map.setFilter('towns', ['!', ['within', { type: 'Polygon', coordinates: [ring] }]])
-    return [minLon, minLat, maxLon, maxLat]
+    const box: Box = [minLon, minLat, maxLon, maxLat]
+    map.setFilter('towns', ['!', ['within', { type: 'Polygon', coordinates: [ringOf(box)] }]])
+    return box
   } catch {
     return undefined
   }
@@ -145,8 +129,5 @@ function plain(layer: LayerSpecification): LayerSpecification {
 }
 
 /** True if a position lies in the box of the streets. */
-export const hasStreets = (
-  streets: Streets | undefined,
-  { lng, lat }: { lng: number; lat: number },
-): boolean =>
+export const hasStreets = (streets: Box | undefined, { lng, lat }: { lng: number; lat: number }): boolean =>
   streets !== undefined && lng >= streets[0] && lat >= streets[1] && lng <= streets[2] && lat <= streets[3]

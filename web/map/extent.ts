@@ -1,4 +1,4 @@
-import type { Geometry, Position } from 'geojson'
+import type { Feature, Geometry, Position } from 'geojson'
 
 /** West, south, east, north in degrees; west > east crosses the antimeridian. */
 export type Box = readonly [number, number, number, number]
@@ -53,6 +53,28 @@ export const isAcross = (geometry: Geometry): boolean =>
       part.length > 1 &&
       part.some(([longitude = 0], i) => nearest(longitude, part[Math.max(0, i - 1)]![0]!) !== longitude),
   )
+
+/** Ring of a box, whose longitudes may be beyond 180 degrees. */
+export const ringOf = ([west, south, east, north]: Box): Position[] => [
+  [west, south],
+  [east, south],
+  [east, north],
+  [west, north],
+  [west, south],
+]
+
+export const featureOf = (geometry: Geometry): Feature => ({ type: 'Feature', properties: {}, geometry })
+
+/** Geometry with other positions, without other changes. */
+export function mapPositions(geometry: Geometry, change: (position: Position) => Position): Geometry {
+  const changed = (coordinates: unknown): unknown => {
+    if (!Array.isArray(coordinates)) return coordinates
+    return typeof coordinates[0] === 'number' ? change(coordinates) : coordinates.map(changed)
+  }
+  return JSON.parse(JSON.stringify(geometry), (key, value: unknown) =>
+    key === 'coordinates' ? changed(value) : value,
+  ) as Geometry
+}
 
 /** All positions of a geometry. */
 export const positionsOf = (geometry: Geometry): Position[] => partsOf(geometry).flat()

@@ -4,7 +4,6 @@ import type { Feature } from 'geojson'
 /** Features to bring into view on the map, once there is one. */
 const flight = signal<readonly Feature[]>()
 
-/** Brings features into view on the map. */
 export function flyTo(features: readonly Feature[]): void {
   flight.value = features
 }

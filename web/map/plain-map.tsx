@@ -3,51 +3,47 @@ import { useMemo } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import landUrl from 'virtual:basemap/land'
 import { say } from '../messages'
+import { partsOf } from './extent'
+import { keyText, type RecordKey } from './record-layers'
 import './plain-map.css'
 
 /** A record on the plain map: its title, position and colour. */
 export interface PlainPlace {
-  key: string
+  record: RecordKey
   name: string
   colour: string
   faded: boolean
   geometry: Geometry
 }
 
-/**
- * The world as a plain drawing of longitude and latitude, for browsers without WebGL. Straight lines connect
- * the vertices of lines and areas.
- */
-export function PlainMap({
-  places,
-  found,
-  selected,
-  onSelect,
-}: {
+interface PlainMapProps {
   places: readonly PlainPlace[]
   /** geometries that the user searched for, which are marked */
   found: readonly Geometry[]
-  selected: string | undefined
-  onSelect: (key: string) => void
-}) {
+  selected: RecordKey | undefined
+  onSelect: (record: RecordKey) => void
+}
+/** The world in longitude and latitude, with straight edges, for browsers without WebGL. */
+export function PlainMap({ places, found, selected, onSelect }: PlainMapProps) {
   const land = useLoaded(
     'land',
     async (signal) => (await (await fetch(landUrl, { signal })).json()) as MultiPolygon,
   )
-  const path = useMemo(() => land.data && areaPath(land.data), [land.data])
+  const path = useMemo(() => land.data && pathOf(land.data), [land.data])
+  const selectedKey = selected && keyText(selected)
   return (
     <svg class="plain-map" viewBox="-180 -90 360 180" role="img" aria-label={say.map.plainName}>
       {path && <path class="plain-land" d={path} />}
-      {places.map(({ key, name, colour, faded, geometry }) => (
+      {places.map(({ record, name, colour, faded, geometry }) => (
         <g
-          key={key}
+          key={keyText(record)}
           class={faded ? 'faded' : undefined}
           fill={colour}
           stroke={colour}
-          onClick={() => onSelect(key)}
+          onClick={() => onSelect(record)}
         >
           <title>{name}</title>
-          <PlainShape geometry={geometry} isSelected={key === selected} />
+          <PlainShape geometry={geometry} isSelected={keyText(record) === selectedKey} />
         </g>
       ))}
       <g class="plain-found">
@@ -60,44 +56,32 @@ export function PlainMap({
 }
 
 function PlainShape({ geometry, isSelected }: { geometry: Geometry; isSelected: boolean }) {
-  const radius = isSelected ? 3 : 1.6
-  switch (geometry.type) {
-    case 'Point':
-    case 'MultiPoint': {
-      const positions = geometry.type === 'Point' ? [geometry.coordinates] : geometry.coordinates
-      return (
-        <>
-          {positions.map(([x, y], i) => (
-            <circle key={i} cx={x} cy={-y!} r={radius} />
-          ))}
-        </>
-      )
-    }
-    case 'LineString':
-    case 'MultiLineString': {
-      const lines = geometry.type === 'LineString' ? [geometry.coordinates] : geometry.coordinates
-      return <path class="plain-line" d={lines.map(linePath).join('')} />
-    }
-    case 'Polygon':
-    case 'MultiPolygon': {
-      const coordinates = geometry.type === 'Polygon' ? [geometry.coordinates] : geometry.coordinates
-      return <path class="plain-area" d={areaPath({ type: 'MultiPolygon', coordinates })} />
-    }
-    case 'GeometryCollection':
-      return (
-        <>
-          {geometry.geometries.map((each, i) => (
-            <PlainShape key={i} geometry={each} isSelected={isSelected} />
-          ))}
-        </>
-      )
-  }
+  const { type } = geometry
+  if (type === 'GeometryCollection')
+    return (
+      <>
+        {geometry.geometries.map((each, i) => (
+          <PlainShape key={i} geometry={each} isSelected={isSelected} />
+        ))}
+      </>
+    )
+  if (type !== 'Point' && type !== 'MultiPoint')
+    return <path class={/Polygon$/.test(type) ? 'plain-area' : 'plain-line'} d={pathOf(geometry)} />
+  return (
+    <>
+      {partsOf(geometry).map(([position], i) => (
+        <circle key={i} cx={position![0]} cy={-position![1]!} r={isSelected ? 3 : 1.6} />
+      ))}
+    </>
+  )
 }
 
-const areaPath = ({ coordinates }: MultiPolygon) =>
-  coordinates.flatMap((rings) => rings.map((ring) => `${linePath(ring)}Z`)).join('')
+/** Path of lines, or of rings, which are closed. Starts a new path if an edge crosses the antimeridian. */
+const pathOf = (geometry: Geometry) =>
+  partsOf(geometry)
+    .map((part) => `${linePath(part)}${/Polygon$/.test(geometry.type) ? 'Z' : ''}`)
+    .join('')
 
-/** Starts a new path if an edge crosses the antimeridian. */
 const linePath = (line: readonly Position[]) =>
   line
     .map(([x, y], i) => `${i === 0 || Math.abs(x! - line[i - 1]![0]!) > 180 ? 'M' : 'L'}${x} ${-y!}`)

@@ -1,8 +1,6 @@
 import type { ExpressionSpecification, FilterSpecification } from 'maplibre-gl'
 import { chainColour, KINDS, OTHER_KIND, SLUGS } from '../chains'
 
-/** Layers of the records on a map, and their colours. */
-
 export interface RecordsLook {
   by: 'chain' | 'type'
   /** slugs of chains, or names of kinds, that are hidden */
@@ -114,7 +112,6 @@ const whenSelected = (yes: number, no: number): ExpressionSpecification => [
   no,
 ]
 
-/** Heat map of the density of records, below HEAT_ENDS. */
 function heatLayer(look: RecordsLook): RecordLayer {
   return {
     id: 'records-heat',

@@ -111,7 +111,6 @@ export function addRecords(
 }
 export type RecordsOnMap = ReturnType<typeof addRecords>
 
-/** Mark of the selected record. */
 function selectionOn(map: Map) {
   const marker = new Marker({ element: element('selected-place') })
   let selected: RecordKey | undefined
@@ -129,10 +128,7 @@ function selectionOn(map: Map) {
   }
 }
 
-/**
- * Shows a popup for the record under the pointer, and selects a record that is clicked. Returns a function
- * that ends this.
- */
+/** Shows a popup for the record under the pointer, and selects one that is clicked. The result ends this. */
 function followPointer(
   map: Map,
   look: () => RecordsLook,
@@ -205,10 +201,7 @@ function followPointer(
   }
 }
 
-/**
- * Names of the chains on which one attester has attested the same place as the first feature; empty if there
- * is only one.
- */
+/** Chains on which the attester of the first feature attested the same place; empty if there is only one. */
 function twinChains(found: readonly { properties: Record<string, unknown> }[]): string[] {
   const keyOf = ({ prover, location_type: type, memo }: Record<string, unknown>) =>
     JSON.stringify([prover, type, memo])

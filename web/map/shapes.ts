@@ -9,13 +9,9 @@ import { featureCollection, multiPolygon, polygon as turfPolygon } from '@turf/h
 import intersect from '@turf/intersect'
 import { rowOf, type OperationName } from '../../src/operations/table'
 import type { Feature, Geometry, LineString, MultiPolygon, Polygon, Position } from 'geojson'
-import { partsOf } from './extent'
+import { nearest, partsOf } from './extent'
 
-/**
- * Drawings of a request and its answer: vertices as the kernel reads them, and edges as geodesics. Longitudes
- * continue past 180 instead of jumping to -180, and rings around a pole are closed over it, as a flat map
- * requires.
- */
+/** Drawings for a flat map: longitudes continue past 180, and rings around a pole are closed over it. */
 
 /** Role of a feature: a geometry, or a measurement. */
 export type Role = 'a' | 'b' | 'measured' | 'end' | 'buffer' | 'overlap'
@@ -29,9 +25,7 @@ export type DrawingNote =
 
 /** Metres between drawn positions of a geodesic: a straight line between them is off by a pixel at most. */
 const STEP = 25_000
-/**
- * Maximum number of positions that the kernel tests for one drawing. It tests tens of thousands per second.
- */
+/** Maximum number of positions that the kernel tests for a drawing, at tens of thousands per second. */
 const MOST_PLACES = 4_000
 const NORTH = measurable({ type: 'Point', coordinates: [0, 90] })
 const point = (coordinates: Position) => measurable({ type: 'Point', coordinates })
@@ -58,14 +52,16 @@ export function drawMeasured(
     return { features: drawGeometry(a!, accepts.includes('Polygon') ? 'overlap' : 'measured'), notes: [] }
   const first = measurable(a!)
   const second = measurable(b)
-  if (radius !== undefined) return together(drawBuffer(b, second, radius), drawDistance(first, second))
+  if (radius !== undefined) {
+    const [buffer, distance] = [drawBuffer(b, second, radius), drawDistance(first, second)]
+    return {
+      features: [...buffer.features, ...distance.features],
+      notes: [...buffer.notes, ...distance.notes],
+    }
+  }
   return result === true ? drawOverlap(a!, b, first, second) : drawDistance(first, second)
 }
 
-const together = (...drawings: Drawing[]): Drawing => ({
-  features: drawings.flatMap(({ features }) => features),
-  notes: drawings.flatMap(({ notes }) => notes),
-})
 const feature = (role: Role, geometry: Geometry): Feature => ({
   type: 'Feature',
   properties: { role },
@@ -145,10 +141,7 @@ function circle(centre: Position, radius: number, step: number): Position[] {
   )
 }
 
-/**
- * Common part of two geometries: the overlap of areas, the parts of lines within the other geometry, and one
- * common position.
- */
+/** Overlap of areas, parts of lines within the other geometry, and one common position. */
 function drawOverlap(a: Geometry, b: Geometry, first: Measurable, second: Measurable): Drawing {
   const notes: DrawingNote[] = []
   const features: Feature[] = []
@@ -202,9 +195,8 @@ function inOther(geometry: Geometry, other: Measurable): Geometry[] {
         if (!to) return [from]
         const whole = geodesicPath(from, to, STEP)
         const step = whole.length > each ? Math.ceil(whole.length / each) * STEP : STEP
-        return whole.length > 8
-          ? geodesicPath(from, to, step).slice(0, -1)
-          : finer(from, to, Math.min(each, 16))
+        const finer = Math.max(0.01, lengthOf(from, to) / Math.min(each, 16))
+        return geodesicPath(from, to, whole.length > 8 ? step : finer).slice(0, -1)
       }),
     )
     return runsOf(places, (at) => isIn(at, other, 0)).map((coordinates) => ({
@@ -212,12 +204,6 @@ function inOther(geometry: Geometry, other: Measurable): Geometry[] {
       coordinates,
     }))
   })
-}
-
-/** `count` positions of an edge, without its end. */
-function finer(from: Position, to: Position, count: number): Position[] {
-  const length = lengthOf(from, to)
-  return geodesicPath(from, to, Math.max(0.01, length / count)).slice(0, -1)
 }
 
 /** Approximate distance of two positions in metres, precise enough to choose a step. */
@@ -289,7 +275,7 @@ function dense(positions: readonly Position[]): Position[] {
 function unrolled(positions: readonly Position[]): Position[] {
   let before = positions[0]?.[0] ?? 0
   return positions.map(([longitude = 0, latitude = 0]) => {
-    before = longitude + 360 * Math.round((before - longitude) / 360)
+    before = nearest(longitude, before)
     return [before, latitude]
   })
 }

@@ -4,10 +4,7 @@ import type { Change } from './live'
 /** Largest zoom of the service's tiles. */
 export const MAX_ZOOM = 22
 
-/**
- * Tiles that contain changed points; undefined if a change may be in any tile. Points beyond the map's edges
- * are in no tile.
- */
+/** Tiles that contain changed points, if within the map; undefined if a change may be in any tile. */
 export function touchedTiles(events: readonly Change[]): { x: number; y: number; z: number }[] | undefined {
   const touched = new Map<string, { x: number; y: number; z: number }>()
   for (const event of events) {

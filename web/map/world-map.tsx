@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import 'maplibre-gl/dist/maplibre-gl.css'
 import { say } from '../messages'
 import { units } from '../units'
-import { addStreets, basemapStyle, hasStreets, STREET_ZOOM, type Streets } from './basemap'
+import { addStreets, basemapStyle, hasStreets, STREET_ZOOM } from './basemap'
+import type { Box } from './extent'
 import { StreetNote } from './street-note'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
 
@@ -24,22 +25,14 @@ type State = 'busy' | 'idle'
 let lastView: View | undefined
 export const viewOr = (first: View): View => lastView ?? first
 
-/**
- * Map of the pages: the basemap, controls, and all that `onReady` adds. Scale and attribution are in a
- * separate strip below the map. `fallback` replaces it if the browser has no WebGL. The element has
- * `data-state="idle"` once everything is drawn.
- */
-export function WorldMap({
-  view,
-  onReady,
-  onView,
-  fallback,
-}: {
+interface WorldMapProps {
   view: View
   onReady: (map: Map) => void | (() => void)
   onView?: (view: View) => void
   fallback: () => preact.ComponentChildren
-}) {
+}
+/** Map of the pages; `fallback` replaces it without WebGL. `data-state="idle"`: everything is drawn. */
+export function WorldMap({ view, onReady, onView, fallback }: WorldMapProps) {
   const element = useRef<HTMLDivElement>(null)
   const foot = useRef<HTMLDivElement>(null)
   const [failed, setFailed] = useState(false)
@@ -66,7 +59,7 @@ export function WorldMap({
     performance.mark('map-made')
     const rest = followState(map, setState)
     const removeControls = addControls(map, foot.current)
-    let streets: Streets | undefined
+    let streets: Box | undefined
     const moved = () => {
       const center = map.getCenter().wrap()
       const next = { longitude: center.lng, latitude: center.lat, zoom: map.getZoom() }

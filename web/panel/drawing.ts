@@ -8,13 +8,16 @@ import {
   TerraDrawUndoRedoKeyboardShortcuts,
 } from 'terra-draw'
 import { TerraDrawMapLibreGLAdapter } from 'terra-draw-maplibre-gl-adapter'
-import type { Geometry, Position } from 'geojson'
+import type { Geometry, LineString, Point, Polygon, Position } from 'geojson'
 import { isField } from '../focus'
+import { mapPositions } from '../map/extent'
 import { Marker, type Map } from '../map/library'
 import { say } from '../messages'
 
 /** Kinds of geometries that can be drawn. */
 export type Shape = 'point' | 'linestring' | 'polygon'
+type Drawn = Point | LineString | Polygon
+const shapeModes = () => [new TerraDrawPointMode(), new TerraDrawLineStringMode(), new TerraDrawPolygonMode()]
 
 /** Maximum number of decimals of degrees that the drawing library accepts: a tenth of a millimetre. */
 const PRECISION = 9
@@ -33,7 +36,7 @@ export interface Drawing {
 export function draw(map: Map, shape: Shape, onDrawn: (geometry: Geometry) => void): Drawing {
   const terra = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map }),
-    modes: [new TerraDrawPointMode(), new TerraDrawLineStringMode(), new TerraDrawPolygonMode()],
+    modes: shapeModes(),
     undoRedo: {
       modeLevel: new TerraDrawModeUndoRedo(),
       keyboardShortcuts: new TerraDrawUndoRedoKeyboardShortcuts(),
@@ -94,9 +97,7 @@ export function edit(
   const terra = new TerraDraw({
     adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: PRECISION }),
     modes: [
-      new TerraDrawPointMode(),
-      new TerraDrawLineStringMode(),
-      new TerraDrawPolygonMode(),
+      ...shapeModes(),
       new TerraDrawSelectMode({
         flags: { point: { feature: { draggable: true } }, linestring: flags, polygon: flags },
         // Its Delete key would remove the whole geometry, and a click next to it would end the editing.
@@ -118,7 +119,9 @@ export function edit(
   terra.setMode('select')
   terra.selectFeature(id)
 
-  const vertices = () => verticesOf(terra.getSnapshotFeature(id)!.geometry)
+  const current = () => terra.getSnapshotFeature(id)!.geometry
+  const vertices = () => verticesOf(current())
+  const fewest = mode === 'polygon' ? 3 : 2
   const mark = new Marker({ element: markElement() })
   let selected: number | undefined
   const showVertices = () => {
@@ -127,14 +130,13 @@ export function edit(
     const position = selected === undefined ? undefined : all[selected]
     if (position) mark.setLngLat(position as [number, number]).addTo(map)
     else mark.remove()
-    const isRemovable = position !== undefined && all.length > (mode === 'polygon' ? 3 : 2)
+    const isRemovable = position !== undefined && all.length > fewest
     onVertices({ count: all.length, selected, position, isRemovable })
   }
   const select = (index: number | undefined) => {
     selected = index
     showVertices()
   }
-  const current = () => terra.getSnapshotFeature(id)!.geometry
   /** Geometries before each change. The library's own undo would end with the removal of the geometry. */
   const past: ReturnType<typeof current>[] = []
   let last = current()
@@ -146,7 +148,7 @@ export function edit(
   }
   const remove = () => {
     const all = vertices()
-    if (selected === undefined || all.length <= (mode === 'polygon' ? 3 : 2)) return
+    if (selected === undefined || all.length <= fewest) return
     all.splice(selected, 1)
     selected = Math.min(selected, all.length - 1)
     terra.updateFeatureGeometry(
@@ -213,27 +215,12 @@ function markElement(): HTMLElement {
 }
 
 /** Geometry without altitudes, and with as many decimals as the drawing library accepts. */
-const rounding = (geometry: Geometry): Geometry =>
-  JSON.parse(JSON.stringify(geometry), (_, value: unknown) =>
-    Array.isArray(value) && typeof value[0] === 'number'
-      ? (value as Position).slice(0, 2).map((each) => Number(each.toFixed(PRECISION)))
-      : value,
-  ) as Geometry
+const rounding = (geometry: Geometry) =>
+  mapPositions(geometry, (position) => position.slice(0, 2).map((each) => Number(each.toFixed(PRECISION))))
 
 /** Geometry with longitudes from -180 to 180, whichever copy of the world the user drew on. */
-function onOneWorld(geometry: Geometry): Geometry {
-  const at = ([longitude = 0, latitude = 0]: Position): Position => [
+const onOneWorld = ({ type, coordinates }: Drawn): Geometry =>
+  mapPositions({ type, coordinates } as Geometry, ([longitude = 0, latitude = 0]) => [
     rounded(longitude - 360 * Math.round(longitude / 360)),
     rounded(latitude),
-  ]
-  switch (geometry.type) {
-    case 'Point':
-      return { type: 'Point', coordinates: at(geometry.coordinates) }
-    case 'LineString':
-      return { type: 'LineString', coordinates: geometry.coordinates.map(at) }
-    case 'Polygon':
-      return { type: 'Polygon', coordinates: geometry.coordinates.map((ring) => ring.map(at)) }
-    default:
-      return geometry
-  }
-}
+  ])

@@ -1,5 +1,6 @@
 import type { Feature, FeatureCollection, Geometry } from 'geojson'
 import { axesOf } from '../../src/location/names'
+import { featureOf, mapPositions } from '../map/extent'
 import { locale, say } from '../messages'
 import { textsIn } from './archive'
 import { geometryIn, textOf } from './input'
@@ -53,7 +54,7 @@ function featuresIn(json: unknown, name: string): Feature[] {
   refuseCrs(crs, name)
   if (type === 'FeatureCollection')
     return Array.isArray(features) ? features.flatMap((each) => featuresIn(each, name)) : []
-  const feature = (type === 'Feature' ? json : { type: 'Feature', properties: {}, geometry: json }) as Feature
+  const feature = type === 'Feature' ? (json as Feature) : featureOf(json as Geometry)
   if (!geometryIn(feature.geometry)) return []
   refuseCrs((feature.geometry as { crs?: unknown }).crs, name)
   return [feature]
@@ -92,13 +93,7 @@ async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[
       return [{ type: 'FeatureCollection', features: layers.flatMap((each) => featuresIn(each, file.name)) }]
     }
     // Read as degrees: without its .prj file, a shapefile does not state its coordinate system.
-    const geometries = parseShp(bytes)
-    return [
-      {
-        type: 'FeatureCollection',
-        features: geometries.map((geometry) => ({ type: 'Feature', properties: {}, geometry })),
-      },
-    ]
+    return [{ type: 'FeatureCollection', features: parseShp(bytes).map(featureOf) }]
   } catch (error) {
     if (error instanceof CrsError) throw error
     throw new Error(say.sources.notShapefile(file.name), { cause: error })
@@ -125,21 +120,8 @@ function featuresOf(collections: readonly FeatureCollection[]): FilePlace[] {
       const own = [name, title, NAME, Name].find((each) => typeof each === 'string' && each.trim() !== '')
       return {
         name: ((own as string | undefined) ?? `${geometry.type} ${i + 1}`).slice(0, LONGEST_NAME),
-        text: textOf(flat(geometry)),
+        // Without altitudes, which no measurement uses: KML often has zeros, and each number costs gas.
+        text: textOf(mapPositions(geometry, (position) => position.slice(0, 2))),
       }
     })
-}
-
-/**
- * Geometry without altitudes, which no measurement uses: KML files often contain zeros, and on a chain each
- * number costs gas.
- */
-function flat(geometry: Geometry): Geometry {
-  const positions = (coordinates: unknown): unknown => {
-    if (!Array.isArray(coordinates)) return coordinates
-    return typeof coordinates[0] === 'number' ? coordinates.slice(0, 2) : coordinates.map(positions)
-  }
-  return JSON.parse(JSON.stringify(geometry), (key, value: unknown) =>
-    key === 'coordinates' ? positions(value) : value,
-  ) as Geometry
 }

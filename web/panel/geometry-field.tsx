@@ -19,10 +19,7 @@ export interface FieldState {
 
 const SHAPES: readonly Shape[] = ['point', 'linestring', 'polygon']
 
-/**
- * True if the vertices can be edited on the map: the drawing library reads an edge across the antimeridian as
- * the long way around.
- */
+/** The drawing library reads an edge across the antimeridian as the long way around. */
 const isEditable = (geometry: Geometry) =>
   /^(Point|LineString|Polygon)$/.test(geometry.type) && !isAcross(geometry)
 
@@ -45,9 +42,7 @@ interface Props {
   onActive?: () => void
 }
 
-/**
- * Field of one geometry: typed, pasted, drawn, or a record of the request's chain that is picked on the map.
- */
+/** Field of one geometry: typed, pasted, drawn, or a record that is picked on the map. */
 export function GeometryField({
   name,
   label,
@@ -96,10 +91,7 @@ export function GeometryField({
   )
 }
 
-/**
- * Presses of the pointer on the map, collected until `signal` is aborted. A move of the map clears them,
- * because they have positions on the screen.
- */
+/** Presses on the map until `signal` is aborted. A move of the map, under their pixels, clears them. */
 function pressesOn(map: Map, signal: AbortSignal): readonly PointerEvent[] {
   const events: PointerEvent[] = []
   const collect = (event: PointerEvent) => {
@@ -112,10 +104,7 @@ function pressesOn(map: Map, signal: AbortSignal): readonly PointerEvent[] {
   return events
 }
 
-/**
- * Drawing of one geometry on the map, or editing of its vertices. `onText` receives the result as text.
- * Editing ends when the text of the field is changed elsewhere.
- */
+/** Drawing or editing on the map. It ends when the text of the field is changed elsewhere. */
 function useDrawing(map: Map, text: string, onActive: () => void, onText: (text: string) => void) {
   const [drawing, setDrawing] = useState<Shape | 'edit'>()
   const [problem, setProblem] = useState('')

@@ -6,10 +6,7 @@ import type { Map } from '../map/library'
 /** Address parameters of the geometries of a form, which are also the roles of their drawings. */
 export const FIELDS = ['a', 'b'] as const
 
-/**
- * Draws the geometries of a form while its map is defined. They are brought into view when they change, if
- * `isFramed` is true.
- */
+/** Draws the geometries of a form, and brings changed ones into view if `isFramed` is true. */
 export function useGiven(
   map: Map | undefined,
   geometries: readonly (Geometry | undefined)[],

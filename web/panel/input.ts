@@ -16,10 +16,7 @@ export type Parsed =
 const PAIR = /^(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*[,;\s]\s*(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)$/i
 const TYPES = ['Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon']
 
-/**
- * Parses the text of a field: a position, GeoJSON, or a UID. The service and its kernel validate the
- * geometry.
- */
+/** Parses a position, GeoJSON or a UID. The service and its kernel validate the geometry. */
 export function parseInput(text: string): Parsed {
   const trimmed = text.trim()
   if (trimmed === '') return { kind: 'nothing' }
@@ -99,10 +96,7 @@ export interface Found {
   geometry: Geometry | null
 }
 
-/**
- * Record with this UID, preferably of this chain; undefined if no chain has one. Throws if the service does
- * not respond.
- */
+/** Record with this UID, preferably of this chain; undefined if there is none. Throws without a response. */
 export async function recordOf(uid: string, chain?: string): Promise<Found | undefined> {
   const query = new URLSearchParams({ format: 'geojson', ...(chain !== undefined && { chain }) })
   const response = await fetch(addressOf(`api/v0/location-records/${uid}?${query}`))

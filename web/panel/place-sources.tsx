@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { locale, say } from '../messages'
 import { ACCEPTED, type FilePlace } from './files'
-import { fileOf, handed } from './handed'
+import { handed, useDroppedFile } from './handed'
 import { PlaceChoice } from './place-choice'
 
 /** Number of decimals of the device's position in degrees: about ten centimetres. */
@@ -56,8 +56,7 @@ export function PlaceSources({
       { enableHighAccuracy: true, timeout: LOCATE_MS },
     )
   }
-  const open = async (file: File | undefined) => {
-    if (!file) return
+  const open = async (file: File) => {
     setChoices([])
     const isCurrent = read()
     try {
@@ -70,7 +69,10 @@ export function PlaceSources({
       if (isCurrent()) setNote((error as Error).message)
     }
   }
-  const zone = useDroppedFiles(open)
+  const zone = useRef<HTMLDivElement>(null)
+  useDroppedFile((file, target) => {
+    if (zone.current && fieldFor(target)?.contains(zone.current)) void open(file)
+  })
   /** The attest page locks its form while it attests the place. */
   const isLocked = () => zone.current?.matches('fieldset:disabled *') === true
   useLayoutEffect(() => {
@@ -105,7 +107,8 @@ export function PlaceSources({
             accept={ACCEPTED}
             aria-label={sources.openAs(label)}
             onChange={({ currentTarget }) => {
-              void open(currentTarget.files?.[0])
+              const [file] = currentTarget.files ?? []
+              if (file) void open(file)
               currentTarget.value = ''
             }}
           />
@@ -119,26 +122,6 @@ export function PlaceSources({
       <PlaceChoice places={choices} onChoose={(index) => onText(choices[index]!.text)} />
     </div>
   )
-}
-
-/**
- * Opens a file that is dropped anywhere on the page, in the field that `fieldFor` returns. The result is the
- * ref of the element of this field.
- */
-function useDroppedFiles(open: (file: File | undefined) => Promise<void>) {
-  const zone = useRef<HTMLDivElement>(null)
-  const handler = useRef(open)
-  handler.current = open
-  useEffect(() => {
-    const drop = (event: DragEvent) => {
-      const file = fileOf(event)
-      if (file && zone.current && fieldFor(event.target as Node)?.contains(zone.current))
-        void handler.current(file)
-    }
-    addEventListener('drop', drop)
-    return () => removeEventListener('drop', drop)
-  }, [])
-  return zone
 }
 
 /** Field that receives a dropped place: the one that contains `target`, the first empty or the last one. */

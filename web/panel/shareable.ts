@@ -1,6 +1,6 @@
 /**
- * True if an address may contain the text of a place field. It must not contain a salt, because addresses are
- * stored in many places. The text itself is searched, because while it is edited it may not be valid JSON.
+ * False for a text with a salt, because addresses are stored in many places. The text itself is searched:
+ * while it is edited it may not be valid JSON.
  */
 export function isShareable(text: string): boolean {
   const unescaped = text.replace(/\\u([0-9a-f]{4})/gi, (_, code: string) =>

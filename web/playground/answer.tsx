@@ -9,21 +9,11 @@ import { Dissent, isOfQuorum, signersOf } from './quorum'
 import { curlOf, typescriptOf } from './snippets'
 import { solidityOf } from './solidity'
 import { UnitsField } from '../units-field'
-import { checkResult, checkSignature, type Check } from './verify'
+import type { Check } from '../sheet/verify'
+import { checkResult, checkSignature } from './verify'
 import { sentenceOf } from './words'
 
-/**
- * Shows an answer as a sentence, its verification in this page, its signed fields, programs that ask the same
- * question, and the steps that land it on chain.
- */
-export function AnswerView({
-  question,
-  answer,
-  chain,
-  drawing,
-  names,
-  apart,
-}: {
+interface AnswerViewProps {
   question: Question
   answer: Answer | QuorumAnswer
   chain: Chain
@@ -33,7 +23,12 @@ export function AnswerView({
   names: readonly string[]
   /** distance of the two places in metres, for the operation `within` */
   apart: number | undefined
-}) {
+}
+/**
+ * Shows an answer as a sentence, its verification in this page, its signed fields, programs that ask the same
+ * question, and the steps that land it on chain.
+ */
+export function AnswerView({ question, answer, chain, drawing, names, apart }: AnswerViewProps) {
   const { checks, retry } = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
   useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
@@ -144,39 +139,29 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer) {
 
 function Fields({ answer }: { answer: Answer }) {
   const { attestation, delegatedAttestation: delegation } = answer
-  const meanings = say.answer.fields
+  const { resultIn, inputRef, ...meanings } = say.answer.fields
   const seconds = (value: number) =>
     `${new Date(value * 1000).toISOString().replace('.000Z', 'Z')} (${value})`
+  const { schema, attester, recipient, refUID, revocable, expirationTime, data, signature } = attestation
+  const values: Partial<Record<keyof typeof meanings, string>> = {
+    ...{ schema, attester, recipient, refUID, revocable: String(revocable) },
+    expirationTime: expirationTime === 0 ? '0' : seconds(expirationTime),
+    submission: delegation.submission,
+    ...(delegation.nonce !== undefined && { nonce: String(delegation.nonce) }),
+    ...{ deadline: seconds(delegation.deadline), data, signature },
+  }
   const rows: [name: string, value: string, meaning: string][] = [
     ['operation', answer.operation, meanings.operation],
     [
       'result',
       String(answer.result),
-      'units' in answer ? meanings.resultIn(answer.units.replace('_', ' ')) : meanings.result,
+      'units' in answer ? resultIn(answer.units.replace('_', ' ')) : meanings.result,
     ],
-    ...answer.inputRefs.map((ref, i): [string, string, string] => [
-      `inputRefs[${i}]`,
-      ref,
-      meanings.inputRef,
-    ]),
+    ...answer.inputRefs.map((ref, i) => [`inputRefs[${i}]`, ref, inputRef] as [string, string, string]),
     ['timestamp', seconds(answer.timestamp), meanings.timestamp],
-    ['schema', attestation.schema, meanings.schema],
-    ['attester', attestation.attester, meanings.attester],
-    ['recipient', attestation.recipient, meanings.recipient],
-    ['refUID', attestation.refUID, meanings.refUID],
-    ['revocable', String(attestation.revocable), meanings.revocable],
-    [
-      'expirationTime',
-      attestation.expirationTime === 0 ? '0' : seconds(attestation.expirationTime),
-      meanings.expirationTime,
-    ],
-    ['submission', delegation.submission, meanings.submission],
-    ...(delegation.nonce === undefined
-      ? []
-      : [['nonce', String(delegation.nonce), meanings.nonce] as [string, string, string]]),
-    ['deadline', seconds(delegation.deadline), meanings.deadline],
-    ['data', attestation.data, meanings.data],
-    ['signature', attestation.signature, meanings.signature],
+    ...Object.entries(values).map(
+      ([name, value]) => [name, value, meanings[name as keyof typeof meanings]] as [string, string, string],
+    ),
   ]
   return (
     <dl class="fields">

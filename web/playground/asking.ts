@@ -8,7 +8,6 @@ import { reasonOf, say } from '../messages'
 import { ask, type Question } from './question'
 import { namedQuorum } from './quorum'
 
-/** Drawing of the measured parts of an answer, and notes about the drawing for the user. */
 export interface Drawn {
   features: Feature[]
   notes: string[]

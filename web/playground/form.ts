@@ -10,10 +10,7 @@ import { isShareable } from '../panel/shareable'
 import type { Question } from './question'
 import type { Problem } from './words'
 
-/**
- * Maximum number of encoded characters of the geometries in the page's address. Some servers reject much
- * longer addresses.
- */
+/** Maximum number of encoded characters of geometries in an address. Some servers reject much longer ones. */
 const LONGEST_PARAMETERS = 6_000
 /** Default value of a number that the page's address does not contain. */
 const USUAL_NUMBER = '1000'

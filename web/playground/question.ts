@@ -12,10 +12,7 @@ export interface Question {
   chainId: number
 }
 
-/**
- * Names and values of the inputs, then of the numbers, in the order of the operation's row
- * (src/operations/table.ts).
- */
+/** Names and values of the inputs, then of the numbers, in the order of the operation's row. */
 function namedOf({ operation, inputs, numbers }: Question): [name: string, value: unknown][] {
   const { inputs: places, parameters = [] } = rowOf(operation)
   return [

@@ -36,24 +36,20 @@ export function signersOf({ signers }: QuorumAnswer): number[] {
   return bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
 }
 
-/**
- * Fields for the operators of a quorum. The Content-Security-Policy of the page allows requests to the
- * operators that its address names, so requests to other operators are possible only after the page has been
- * loaded again.
- */
-export function QuorumField({
-  isInAddress,
-  disclosure,
-  onUse,
-  onLeave,
-}: {
+interface QuorumFieldProps {
   /** false if the form has a place that is not in the address, and would be lost */
   isInAddress: boolean
   disclosure: ReturnType<typeof useDisclosure>
   /** called before the page is loaded again */
   onUse: () => void
   onLeave: () => void
-}) {
+}
+/**
+ * Fields for the operators of a quorum. The Content-Security-Policy of the page allows requests to the
+ * operators that its address names, so requests to other operators are possible only after the page has been
+ * loaded again.
+ */
+export function QuorumField({ isInAddress, disclosure, onUse, onLeave }: QuorumFieldProps) {
   const named = namedQuorum()
   const [operators, setOperators] = useState(named?.operators.join('\n') ?? '')
   const [k, setK] = useState(String(named?.k ?? 2))

@@ -1,10 +1,7 @@
 import type { Answer } from '@geospatial-attestation/client'
 import { rowOf, TEXTS, UNITS, type OperationName } from '../../src/operations/table'
 
-/**
- * A contract that accepts exactly this answer, by a function of the Solidity kit; undefined if the kit has no
- * function for the operation.
- */
+/** A contract that accepts exactly this answer; undefined if the Solidity kit has no function for it. */
 export function solidityOf(
   { operation }: { operation: OperationName },
   answer: Answer,

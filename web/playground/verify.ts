@@ -11,16 +11,7 @@ import { reasonOf, say } from '../messages'
 import { geo, geoOnce } from '../service'
 import type { AttestedEvent } from '../sheet/full'
 import { CONTENT, contentOf } from '../sheet/record'
-
-/** Result of a check that the page itself performs. */
-export interface Check {
-  /**
-   * `claimed` if the check relies on keys that the operators of a quorum name themselves, which only the
-   * contract can confirm; `unknown` if the check could not be performed
-   */
-  state: 'good' | 'claimed' | 'bad' | 'unknown'
-  sentence: string
-}
+import type { Check } from '../sheet/verify'
 
 /** Checks that the attester signed the answer. The page itself recovers the signer from the signature. */
 export async function checkSignature(answer: Answer): Promise<Check> {
@@ -37,9 +28,8 @@ export async function checkSignature(answer: Answer): Promise<Check> {
 }
 
 /**
- * Checks that the kernel computes the same answer in this page. The page reads attestations from the
- * service's event log and checks that their content hashes to their UID, so that the service cannot falsify
- * them.
+ * Checks that the kernel computes the same answer in this page. Attestations are read from the event log, and
+ * hash to their UID, so the service cannot falsify them.
  */
 export async function checkResult(answer: Answer | QuorumAnswer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(inputOf))

@@ -5,6 +5,8 @@ import { lineText } from '../explorer/words'
 import { locale, say } from '../messages'
 import { geoOnce, LONGEST_MEMO } from '../service'
 import { chainName } from '../chains'
+import { featureOf } from '../map/extent'
+import { keyText, type RecordKey } from '../map/record-layers'
 import { positionsIn } from './coordinates'
 import { plainOf, similarity } from './similar'
 import { townsNamed } from './towns'
@@ -15,7 +17,7 @@ export interface Hit {
   kind: 'position' | 'town' | 'place' | 'attester'
   title: string
   detail: string
-  record?: { chain: string; uid: string }
+  record?: RecordKey
   /** address of the attester whose places are shown */
   attester?: string
   /** loads the features that the map brings into view; empty if the hit has no geometry */
@@ -70,9 +72,7 @@ function townHit(town: Awaited<ReturnType<typeof townsNamed>>[number]): Hit {
   }
 }
 
-/**
- * Finds places whose memo contains the words of the text (of its beginning, if it is long), or similar words.
- */
+/** Places whose memo contains the words of the text (of its beginning, if it is long), or similar words. */
 async function placesNamed(wanted: string, signal: AbortSignal): Promise<Hit[]> {
   const text =
     wanted.length > LONGEST_MEMO
@@ -98,7 +98,7 @@ function placeHit(
 ): Hit {
   const { chain, uid, memo, location_type: type, revoked, timestamp } = record
   return {
-    ...{ key: `${chain}-${uid}`, kind: 'place', record: { chain, uid } },
+    ...{ key: keyText(record), kind: 'place', record: { chain, uid } },
     title: lineText(memo) || lineText(type),
     detail: say.search.place(chainName(chain), timestamp.slice(0, 10), revoked),
     features: () => featuresOf({ chain, uid }),
@@ -108,11 +108,11 @@ function placeHit(
 const GEOMETRY = `query Geometry($chain: String!, $uid: String!) {
   locationRecordByChainAndUid(chain: $chain, uid: $uid) { geometry }
 }`
-async function featuresOf(record: { chain: string; uid: string }): Promise<Feature[]> {
+async function featuresOf(record: RecordKey): Promise<Feature[]> {
   const { locationRecordByChainAndUid: found } = await geoOnce.graphql<{
     locationRecordByChainAndUid: { geometry: Geometry | null } | null
-  }>(GEOMETRY, record)
-  return found?.geometry ? [{ type: 'Feature', properties: {}, geometry: found.geometry }] : []
+  }>(GEOMETRY, { ...record })
+  return found?.geometry ? [featureOf(found.geometry)] : []
 }
 
 type Attested = Pick<LocationRecord, 'chain' | 'uid' | 'memo' | 'revoked' | 'timestamp'> & {
@@ -152,8 +152,5 @@ async function byAddress(address: string, signal: AbortSignal): Promise<Hit[]> {
   ]
 }
 
-const pointOf = (longitude: number, latitude: number): Feature => ({
-  type: 'Feature',
-  properties: {},
-  geometry: { type: 'Point', coordinates: [longitude, latitude] },
-})
+const pointOf = (longitude: number, latitude: number) =>
+  featureOf({ type: 'Point', coordinates: [longitude, latitude] })

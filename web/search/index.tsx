@@ -3,6 +3,7 @@ import { isField } from '../focus'
 import { goTo, hrefOf, setParameters, shownPage } from '../location'
 import { failureOf } from '../loading'
 import { flyTo } from '../map/flight'
+import { keyText } from '../map/record-layers'
 import { say } from '../messages'
 import type { Hit } from './find'
 import './search.css'
@@ -93,18 +94,14 @@ export function Search() {
   )
 }
 
-/** The list of the combobox. A press keeps the focus in the field, whose loss would close the list. */
-function Hits({
-  id,
-  hits,
-  active,
-  onChoose,
-}: {
+interface HitsProps {
   id: string
   hits: readonly Hit[]
   active: number
   onChoose: (hit: Hit) => void
-}) {
+}
+/** The list of the combobox. A press keeps the focus in the field, whose loss would close the list. */
+function Hits({ id, hits, active, onChoose }: HitsProps) {
   return (
     <ul
       id={`${id}-hits`}
@@ -184,7 +181,7 @@ async function show(hit: Hit): Promise<void> {
   setParameters(
     'explorer',
     {
-      ...(record && { record: `${record.chain}-${record.uid}` }),
+      ...(record && { record: keyText(record) }),
       ...(attester !== undefined && { prover: attester }),
     },
     page === 'explorer',

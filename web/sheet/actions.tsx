@@ -1,9 +1,10 @@
 import type { Chain } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { copyText } from '../copy-button'
 import { titleText } from '../explorer/words'
+import { useLoaded } from '../loading'
 import { goTo } from '../location'
 import { say } from '../messages'
 import { handed } from '../panel/handed'
@@ -19,20 +20,15 @@ import type { Full } from './full'
 const LONGEST_GEOMETRY = 4_000
 const COPIED_MS = 2_000
 
-/** Buttons and links for actions with a place. */
-export function Actions({
-  record,
-  details,
-  onShow,
-  onWatch,
-  onChanged,
-}: Full & {
+interface ActionsProps extends Full {
   /** moves the map to the place; undefined if there is no map */
   onShow: ((geometry: Geometry) => void) | undefined
   onWatch: () => void
   /** called when the record was revoked */
   onChanged: () => void
-}) {
+}
+/** Buttons and links for actions with a place. */
+export function Actions({ record, details, onShow, onWatch, onChanged }: ActionsProps) {
   const { chain, uid } = record
   const { actions } = say
   const ask = (parameters: Record<string, string>) =>
@@ -90,10 +86,7 @@ function AttestHere({ record, geometry }: Pick<Full, 'record'> & { geometry: Geo
   )
 }
 
-/**
- * Button that shares the URL of the place through the device's dialog, or copies it if there is no dialog. If
- * the browser refuses to copy, the URL is shown.
- */
+/** Shares the URL of the place by the device's dialog, copies it, or shows it if copying is refused. */
 function Share({ record }: Pick<Full, 'record'>) {
   const [isCopied, setCopied] = useState<boolean>()
   const url = addressOf(`r/${record.chain}/${record.uid}`)
@@ -121,15 +114,10 @@ function Share({ record }: Pick<Full, 'record'>) {
   )
 }
 
-/** Button that revokes the record, if a wallet of this browser has the attester's account. */
 function Revoke({ record, onRevoked }: Pick<Full, 'record'> & { onRevoked: () => void }) {
-  const [chain, setChain] = useState<Chain>()
   const [isDone, setDone] = useState(false)
-  useEffect(() => {
-    let left = false
-    void ownChain(record.chain, record.prover).then((found) => left || setChain(found))
-    return () => void (left = true)
-  }, [record.chain, record.prover, wallets.value])
+  const key = ['owner', record.chain, record.prover, ...wallets.value.map(({ id }) => id)].join(' ')
+  const { data: chain } = useLoaded(key, () => ownChain(record.chain, record.prover))
   if (isDone) return <p role="status">{say.actions.revokedNow}</p>
   if (!chain) return null
   return (

@@ -37,11 +37,7 @@ async function runChecks(full: Full, show: (name: Name, check: Check) => void): 
   })
   try {
     const { checkChain, checkContent, checkStanding, readChain } = await import('./verify')
-    try {
-      show('content', await checkContent(full))
-    } catch (error) {
-      show('content', failed(error))
-    }
+    show('content', await checkContent(full).catch(failed))
     try {
       const reading = await readChain(full.record)
       show('chain', checkChain(full.record.uid, reading))

@@ -1,6 +1,6 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { lacksGeometry } from '../../src/location/event-time'
 import { Card } from '../card'
 import { chainName } from '../chains'
@@ -8,6 +8,7 @@ import { FailureNotice } from '../explorer/notice'
 import { timeText, titleText } from '../explorer/words'
 import { useLoaded, type Loaded } from '../loading'
 import { placeTitle } from '../location'
+import { keyText, type RecordKey } from '../map/record-layers'
 import { say } from '../messages'
 import { areaText, lengthText } from '../units'
 import { UnitsField } from '../units-field'
@@ -15,24 +16,21 @@ import { Actions } from './actions'
 import { Attester } from './attester'
 import { Checks } from './checks'
 import { Media } from './media'
-import { RawData, SHOWN } from './raw'
+import { Field, RawData, SHOWN } from './raw'
 import type { Full } from './full'
-import { isOf, type Chosen, type LoadedRecord } from './record'
+import { isOf, type LoadedRecord } from './record'
 import { twinsOf } from './twins'
 
 export interface SheetProps {
-  chosen: Chosen
+  chosen: RecordKey
   loaded: Loaded<LoadedRecord | undefined>
-  /** element that had the focus when the record was selected */
   opener: Element | null
   /** moves the map to the record; undefined if there is no map */
   onShow: ((geometry: Geometry) => void) | undefined
   onClose: () => void
-  onSelect: (record: { chain: string; uid: string }) => void
-  /** shows the places of an attester */
+  onSelect: (record: RecordKey) => void
   onAttester: (attester: string) => void
   onWatch: (record: LocationRecord) => void
-  /** reloads the record */
   onChanged: () => void
 }
 
@@ -69,7 +67,7 @@ export function Sheet(props: SheetProps) {
     >
       {failure && <FailureNotice failure={failure} retry={retry} />}
       {full ? (
-        <SheetBody key={`${full.record.chain}-${full.record.uid}`} {...props} full={full} />
+        <SheetBody key={keyText(full.record)} {...props} full={full} />
       ) : (
         !failure &&
         !isLoading && (
@@ -121,7 +119,6 @@ function Problem({ problem }: { problem: string }) {
   )
 }
 
-/** Times, position, chains and size of a place. */
 function Facts({
   full: { record, details },
   onSelect,
@@ -141,12 +138,7 @@ function Facts({
       {twins.length > 0 && (
         <Fact name={sheet.alsoOn}>
           {twins.map((twin) => (
-            <button
-              key={`${twin.chain}-${twin.uid}`}
-              type="button"
-              class="twin"
-              onClick={() => onSelect(twin)}
-            >
+            <button key={keyText(twin)} type="button" class="twin" onClick={() => onSelect(twin)}>
               {chainName(twin.chain)}
             </button>
           ))}
@@ -166,33 +158,22 @@ function Facts({
 const isObserved = ({ event_timestamp: observed, timestamp }: LocationRecord) =>
   observed !== timestamp && Date.parse(observed) !== 0
 
-function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <bdi>{children}</bdi>
-      </dd>
-    </div>
-  )
-}
+const Fact = ({ name, children }: { name: string; children: preact.ComponentChildren }) => (
+  <Field name={name}>
+    <bdi>{children}</bdi>
+  </Field>
+)
 
 /** Area or length as computed by the kernel, in the chosen units. */
 function Size({ details }: Pick<Full, 'details'>) {
   const geometry = details?.geometry
-  /** Size of the geometry; null if it has none, undefined until it is measured. */
-  const [size, setSize] = useState<{ operation: 'area' | 'length'; value: number } | null>()
-  useEffect(() => {
-    let left = false
-    if (!geometry || !/LineString|Polygon/.test(geometry.type)) return setSize(null)
-    void import('./verify')
-      .then(({ sizeOf }) => sizeOf(geometry) ?? null)
-      .catch(() => null)
-      .then((found) => left || setSize(found))
-    return () => void (left = true)
-  }, [geometry && JSON.stringify(geometry)])
-  if (size === null) return null
-  const name = /Polygon/.test(geometry?.type ?? '') ? say.sheet.area : say.sheet.length
+  const key = geometry && /LineString|Polygon/.test(geometry.type) ? JSON.stringify(geometry) : undefined
+  /** Size of the geometry; null if it cannot be measured, undefined until it is measured. */
+  const { data: size } = useLoaded(key, () =>
+    import('./verify').then(({ sizeOf }) => sizeOf(geometry!) ?? null).catch(() => null),
+  )
+  if (key === undefined || size === null) return null
+  const name = /Polygon/.test(geometry!.type) ? say.sheet.area : say.sheet.length
   return (
     <Fact name={name}>
       {size === undefined ? (

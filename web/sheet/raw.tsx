@@ -4,7 +4,7 @@ import { CopyButton } from '../copy-button'
 import { shortHex, timeText } from '../explorer/words'
 import { locale, say } from '../messages'
 import { addressOf } from '../service'
-import type { Full } from './full'
+import type { Event, Full } from './full'
 
 const NO_UID = `0x${'0'.repeat(64)}`
 /** Maximum number of shown characters of a payload. Copying includes all of it. */
@@ -37,47 +37,43 @@ export function RawData({ record, details }: Full) {
 
 type Pages = ReturnType<typeof usePages>
 
-/** Fields of the attestation and of its record. */
 function RecordFields({ record, details, pages }: Full & { pages: Pages }) {
+  const { prover, subject, location, attributes, longitude, latitude } = record
+  const hex = (name: 'uid' | 'attester' | 'recipient' | 'schema', value: string, href?: string) => (
+    <Field name={say.raw[name]}>
+      <Hex value={value} what={say.raw.copied[name]} href={href} />
+    </Field>
+  )
+  const long = (name: 'location' | 'attributes', text: string, whole = text) => (
+    <Field name={say.raw[name]}>
+      <span class="attested" tabIndex={0} role="group" aria-label={say.raw[name]}>
+        <bdi>{text.slice(0, SHOWN)}</bdi>
+        {text.length > SHOWN && '…'}
+      </span>
+      <CopyButton text={whole} what={say.raw.copied[name]} />
+    </Field>
+  )
+  const shortened = (name: 'type' | 'srs', text: string) => (
+    <Field name={say.raw[name]}>
+      <bdi>{text.slice(0, SHOWN)}</bdi>
+    </Field>
+  )
   return (
     <dl class="fields">
       <Field name={say.raw.attested}>{timeText(record.timestamp)}</Field>
       <Field name={say.raw.eventTime}>{timeText(record.event_timestamp)}</Field>
       <Field name={say.raw.chain}>{chainName(record.chain)}</Field>
-      <Field name={say.raw.uid}>
-        <Hex value={record.uid} what={say.raw.copied.uid} href={pages?.attestation(record.uid)} />
-      </Field>
-      <Field name={say.raw.attester}>
-        <Hex value={record.prover} what={say.raw.copied.attester} href={pages?.address(record.prover)} />
-      </Field>
-      <Field name={say.raw.recipient}>
-        <Hex value={record.subject} what={say.raw.copied.recipient} href={pages?.address(record.subject)} />
-      </Field>
-      <Field name={say.raw.type}>
-        <bdi>{record.location_type.slice(0, SHOWN)}</bdi>
-      </Field>
-      <Field name={say.raw.location}>
-        <span class="attested" tabIndex={0} role="group" aria-label={say.raw.location}>
-          <bdi>{record.location.slice(0, SHOWN)}</bdi>
-          {record.location.length > SHOWN && '…'}
-        </span>
-        <CopyButton text={record.location} what={say.raw.copied.location} />
-      </Field>
-      <Field name={say.raw.srs}>
-        <bdi>{record.srs.slice(0, SHOWN)}</bdi>
-      </Field>
-      {record.attributes && (
-        <Field name={say.raw.attributes}>
-          <span class="attested" tabIndex={0} role="group" aria-label={say.raw.attributes}>
-            <bdi>{JSON.stringify(record.attributes, null, 1).slice(0, SHOWN)}</bdi>
-          </span>
-          <CopyButton text={JSON.stringify(record.attributes)} what={say.raw.copied.attributes} />
-        </Field>
-      )}
-      {record.longitude !== null && record.latitude !== null && (
+      {hex('uid', record.uid, pages?.attestation(record.uid))}
+      {hex('attester', prover, pages?.address(prover))}
+      {hex('recipient', subject, pages?.address(subject))}
+      {shortened('type', record.location_type)}
+      {long('location', location)}
+      {shortened('srs', record.srs)}
+      {attributes && long('attributes', JSON.stringify(attributes, null, 1), JSON.stringify(attributes))}
+      {longitude !== null && latitude !== null && (
         <Field name={say.raw.position}>
-          {record.longitude}, {record.latitude}
-          <CopyButton text={`${record.longitude}, ${record.latitude}`} what={say.raw.copied.position} />
+          {longitude}, {latitude}
+          <CopyButton text={`${longitude}, ${latitude}`} what={say.raw.copied.position} />
         </Field>
       )}
       {record.recipe_types.length > 0 && (
@@ -88,9 +84,7 @@ function RecordFields({ record, details, pages }: Full & { pages: Pages }) {
       )}
       {details && (
         <>
-          <Field name={say.raw.schema}>
-            <Hex value={details.schemaUid} what={say.raw.copied.schema} />
-          </Field>
+          {hex('schema', details.schemaUid)}
           {details.refUid !== NO_UID && (
             <Field name={say.raw.refersTo}>
               <Hex
@@ -111,13 +105,7 @@ function RecordFields({ record, details, pages }: Full & { pages: Pages }) {
   )
 }
 
-function History({
-  events,
-  pages,
-}: {
-  events: NonNullable<Full['details']>['events']['nodes']
-  pages: Pages
-}) {
+function History({ events, pages }: { events: readonly Event[]; pages: Pages }) {
   return (
     <>
       <h3>{say.raw.history}</h3>
@@ -140,7 +128,6 @@ function History({
   )
 }
 
-/** Links to the record in other formats. */
 function Exports({ chain, uid }: { chain: string; uid: string }) {
   const rest = `api/v0/location-records/${uid}?chain=${chain}`
   return (
@@ -157,7 +144,7 @@ function Exports({ chain, uid }: { chain: string; uid: string }) {
 const graphqlOf = (chain: string, uid: string) =>
   `{ locationRecordByChainAndUid(chain: "${chain}", uid: "${uid}") { memo geometry revoked events { nodes { kind blockTimestamp } } } }`
 
-function Field({ name, children }: { name: string; children: ComponentChildren }) {
+export function Field({ name, children }: { name: string; children: ComponentChildren }) {
   return (
     <div>
       <dt>{name}</dt>

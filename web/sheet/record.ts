@@ -1,5 +1,6 @@
 import { AttestationNotFoundError } from '@geospatial-attestation/client'
 import type { AttestationContent } from '@geospatial-attestation/client/kernel'
+import type { RecordKey } from '../map/record-layers'
 import { geoOnce } from '../service'
 import type { AttestedEvent, Details, Full } from './full'
 
@@ -16,22 +17,17 @@ const DETAILS = `query Record($chain: String!, $uid: String!) {
     } }
   }
 }`
-/** Key of a record in the address. The chain may be named by its id or an alias. */
-export interface Chosen {
-  chain: string
-  uid: string
-}
 export interface LoadedRecord extends Full {
-  /** key with which it was loaded */
-  chosen: Chosen
+  /** key with which it was loaded; that of an address may name the chain by its id or an alias */
+  chosen: RecordKey
 }
 
 /** True if the record was loaded with this key. Several chains may have its UID. */
-export const isOf = (loaded: LoadedRecord, { chain, uid }: Chosen): boolean =>
+export const isOf = (loaded: LoadedRecord, { chain, uid }: RecordKey): boolean =>
   loaded.chosen.chain === chain && loaded.chosen.uid === uid
 
 /** Loads a record; undefined if it does not exist. */
-export async function loadRecord(chosen: Chosen, signal: AbortSignal): Promise<LoadedRecord | undefined> {
+export async function loadRecord(chosen: RecordKey, signal: AbortSignal): Promise<LoadedRecord | undefined> {
   const { chain, uid } = chosen
   try {
     const [record, { locationRecordByChainAndUid: details }] = await Promise.all([

@@ -16,13 +16,14 @@ import { contentOf } from './record'
 import { shows } from './shows'
 import { timeText } from '../explorer/words'
 
-/**
- * Checks of an attestation that this page performs itself, and the place's size as computed by the kernel.
- */
+/** Checks that this page performs itself, and the place's size as computed by the kernel. */
 
 export interface Check {
-  /** `unknown` if the check could not be performed */
-  state: 'good' | 'bad' | 'unknown'
+  /**
+   * `unknown` if the check could not be performed; `claimed` if it relies on keys that the operators of a
+   * quorum name themselves, which only the contract can confirm
+   */
+  state: 'good' | 'bad' | 'unknown' | 'claimed'
   sentence: string
 }
 
@@ -98,9 +99,7 @@ export function checkChain(uid: string, { by, attestation }: Reading): Check {
     : { state: 'bad', sentence: say.checks.chainDiffers(by) }
 }
 
-/**
- * Checks that the attestation is not revoked on the chain, and has not expired by the clock of this device.
- */
+/** Checks that it is not revoked on the chain, and has not expired by the clock of this device. */
 export function checkStanding({ attestation }: Reading, now: number): Check {
   if (!attestation) return { state: 'unknown', sentence: say.checks.unknownStanding }
   const [revoked, expires] = [Number(attestation.revocationTime), Number(attestation.expirationTime)]
@@ -113,9 +112,7 @@ export function checkStanding({ attestation }: Reading, now: number): Check {
   }
 }
 
-/**
- * Formats a time in Unix seconds. A time beyond the range of JavaScript dates is formatted as that number.
- */
+/** Unix seconds as text; as a number if they are beyond the range of JavaScript dates. */
 const secondsText = (seconds: number) =>
   seconds < 8.64e12 ? timeText(new Date(seconds * 1000).toISOString()) : `${seconds} s`
 

@@ -1,5 +1,6 @@
 import { GeoError, type Chain, type Signer } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
+import { useLoaded } from '../loading'
 import { reasonOf, say } from '../messages'
 import { goToChain, stateOf, type WalletState } from './chain'
 import { codeOf } from './codes'
@@ -30,15 +31,10 @@ export function WithSigner({
   /** called when the action starts and ends */
   onBusy?: (busy: boolean) => void
 }) {
-  const [node, setNode] = useState<string>()
+  const node = useLoaded(`nodes ${chain.id}`, localNodes).data?.[chain.id]
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState('')
-  useEffect(() => {
-    let left = false
-    setProblem('')
-    void localNodes().then((nodes) => left || setNode(nodes[chain.id]))
-    return () => void (left = true)
-  }, [chain.id])
+  useEffect(() => setProblem(''), [chain.id])
   const run = async (signerOnChain: () => Promise<Signer>) => {
     setBusy(true)
     onBusy(true)
@@ -145,10 +141,15 @@ function WalletButton({
 
 /** Message of a wallet's error. */
 function walletWords(error: unknown): string {
-  const said = ((error as { shortMessage?: string })?.shortMessage ?? (error as Error)?.message ?? '').split(
-    '\n',
-  )[0]
-  switch (codeOf(error) ?? ((error as { code?: unknown })?.code === 'ACTION_REJECTED' ? 4001 : undefined)) {
+  const {
+    message = '',
+    shortMessage = message,
+    code,
+  } = (error ?? {}) as Partial<Error> & {
+    shortMessage?: string
+    code?: unknown
+  }
+  switch (codeOf(error) ?? (code === 'ACTION_REJECTED' ? 4001 : undefined)) {
     case 4001:
       return say.wallet.rejected
     case 4100:
@@ -160,5 +161,5 @@ function walletWords(error: unknown): string {
       return say.wallet.pending
   }
   if (error instanceof GeoError) return reasonOf(error)
-  return say.wallet.failed(said || String(error))
+  return say.wallet.failed(shortMessage.split('\n')[0] || String(error))
 }

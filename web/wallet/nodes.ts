@@ -1,9 +1,7 @@
 import type { Eip1193Provider } from '@geospatial-attestation/client'
 import { addressOf } from '../service'
 
-/**
- * RPC URLs of nodes on this machine by chain id, if the deployment is local; otherwise none. Requested once.
- */
+/** RPC URLs of nodes on this machine by chain id; none if the deployment is not local. Requested once. */
 export const localNodes = (): Promise<Readonly<Record<number, string>>> => (asked ??= ask())
 let asked: Promise<Record<number, string>> | undefined
 

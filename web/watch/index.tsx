@@ -1,30 +1,18 @@
 import { Card } from '../card'
+import type { RecordKey } from '../map/record-layers'
 import { CopyButton } from '../copy-button'
 import { say } from '../messages'
 import { BASE } from '../service'
+import type { Watched } from './place-watch'
 import { linesOf, noticed, stopWatching, watch, WATCHED, watching, type WatchFilters } from './watching'
 import './watch.css'
 
-/**
- * Panel that watches filters or an area: it shows notifications while the page is open, and lists commands
- * that watch without the page.
- */
-export function Watch({
-  filters,
-  text,
-  opener,
-  onClose,
-  onSelect,
-}: {
-  /** filters by name, with the names of the address parameters */
-  filters: Readonly<Record<string, string>>
-  /** description of the filters for the user; empty for all places */
-  text: string
-  /** element that had the focus when the panel was opened */
-  opener: Element | null
+interface WatchProps extends Watched {
   onClose: () => void
-  onSelect: (record: { chain: string; uid: string }) => void
-}) {
+  onSelect: (record: RecordKey) => void
+}
+/** Panel of a watch: notifications while the page is open, and commands that watch without the page. */
+export function Watch({ filters, text, opener, onClose, onSelect }: WatchProps) {
   const known = Object.entries(filters).filter(([name]) => WATCHED.some((each) => each === name))
   const ignored = Object.keys(filters).filter((name) => !WATCHED.some((each) => each === name))
   const watched = Object.fromEntries(known) as WatchFilters
@@ -33,8 +21,7 @@ export function Watch({
   const isRunning = JSON.stringify(running?.filters) === JSON.stringify(watched)
   const labels = say.chips.labels as Readonly<Record<string, string>>
   const start = () => {
-    // The permission is requested during the click, because browsers show the permission dialog at no other
-    // time.
+    // Browsers show the permission dialog during a click only.
     if ('Notification' in globalThis && Notification.permission === 'default')
       void Notification.requestPermission()
     watch(watched, text || say.watch.everything)
@@ -74,7 +61,7 @@ export function Watch({
 }
 
 /** State of the running watch, and the changes that it reported. */
-function Changes({ onSelect }: { onSelect: (record: { chain: string; uid: string }) => void }) {
+function Changes({ onSelect }: { onSelect: (record: RecordKey) => void }) {
   const { state, hasGap } = watching.value ?? {}
   const isDenied = 'Notification' in globalThis && Notification.permission === 'denied'
   return (

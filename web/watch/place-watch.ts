@@ -6,7 +6,9 @@ import { extentOf, wrapped, type Box } from '../map/extent'
 
 /** Subject of the watch panel. */
 export interface Watched {
+  /** by the names of the address parameters */
   filters: Readonly<Record<string, string>>
+  /** description of the filters for the user; empty for all places */
   text: string
   /** element that had the focus when the watch was chosen */
   opener: Element | null

@@ -1,8 +1,9 @@
-import type { RecordEvent } from '@geospatial-attestation/client'
 import { signal } from '@preact/signals'
 import { select } from '../explorer/state'
 import { titleText } from '../explorer/words'
 import { goTo, hrefOf, shownPage } from '../location'
+import type { Change } from '../map/live'
+import { keyText, type RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { geo } from '../service'
 
@@ -10,12 +11,11 @@ import { geo } from '../service'
 export const WATCHED = ['chain', 'prover', 'subject', 'schema', 'location_type', 'bbox'] as const
 export type WatchFilters = Partial<Record<(typeof WATCHED)[number], string>>
 
-/** A change that a watch reported. */
 export interface Noticed {
   id: string
-  kind: Exclude<RecordEvent['kind'], 'reset'>
+  kind: Change['kind']
   title: string
-  record: { chain: string; uid: string }
+  record: RecordKey
 }
 /** Watch that runs in this page, while the page is open. */
 export interface Watching {
@@ -60,21 +60,20 @@ export function stopWatching(): void {
   watching.value = undefined
 }
 
-function notice(event: Exclude<RecordEvent, { kind: 'reset' }>): void {
+function notice(event: Change): void {
   const record = 'record' in event ? event.record : event.gone
   const title = 'record' in event ? titleText(event.record) : record.uid
   noticed.value = [{ id: event.id, kind: event.kind, title, record }, ...noticed.value].slice(0, MOST)
   if (!('Notification' in globalThis) || Notification.permission !== 'granted') return
   try {
-    const about = { body: title, tag: `${record.chain}-${record.uid}` }
+    const about = { body: title, tag: keyText(record) }
     new Notification(say.watch.kinds[event.kind], about).onclick = () => open(record)
   } catch {
     // Chromium on Android has no notifications of pages. The change is in the panel.
   }
 }
 
-/** Shows this page, and the sheet of a record. */
-function open(record: Noticed['record']): void {
+function open(record: RecordKey): void {
   window.focus()
   select(record)
   if (shownPage.peek() !== 'explorer') goTo(hrefOf('explorer'))
@@ -83,10 +82,7 @@ function open(record: Noticed['record']): void {
 const shellWord = (text: string) => (/^[\w.,:/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 /** Commands that watch the same filters: of the command-line tool, a stream and a webhook. */
-export function linesOf(
-  filters: WatchFilters,
-  base: string,
-): { cli: string; stream: string; webhook: string } {
+export function linesOf(filters: WatchFilters, base: string) {
   const set = Object.entries(filters).filter(([, value]) => value)
   const options = set.map(([name, value]) => ` --${name.replaceAll('_', '-')} ${shellWord(value)}`).join('')
   const query = new URLSearchParams(set).toString()
