@@ -16,9 +16,9 @@ export interface OpenPage extends AsyncDisposable {
   readonly complaints: readonly string[]
   /** URL of every request that the page sent */
   readonly requested: readonly string[]
-  /** serious or critical findings of axe-core, as `rule: element` */
-  barriers(): Promise<string[]>
-  /** saves a screenshot under this name */
+  /** serious or critical findings of axe-core, as `rule: element`; with `rules`, of these rules only */
+  barriers(rules?: readonly string[]): Promise<string[]>
+  /** saves a screenshot under this name if PICTURES is set */
   picture(name: string): Promise<void>
 }
 export interface PageOptions extends Pick<
@@ -55,13 +55,20 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
     page,
     complaints,
     requested,
-    barriers: async () => {
-      const { violations } = await page.evaluate<AxeResults>(`${axe}; axe.run()`)
+    barriers: async (rules) => {
+      // The other results list each element of the page.
+      const options = {
+        resultTypes: ['violations'],
+        ...(rules && { runOnly: { type: 'rule', values: rules } }),
+      }
+      if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe)
+      const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`)
       return violations
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')
         .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
     },
     picture: async (name) => {
+      if (!process.env.PICTURES) return
       await mkdir(SCREENSHOTS, { recursive: true })
       await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) })
     },
@@ -78,6 +85,9 @@ export const LAYOUTS: [string, PageOptions][] = [
   ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
   ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
 ]
+
+/** Rules of axe-core whose result depends on colours. */
+export const COLOURS = ['color-contrast', 'link-in-text-block']
 
 /** Resolves when the map of a page is drawn. */
 export const idle = (page: Page): Promise<void> => page.locator('.map[data-state=idle]').waitFor()
@@ -103,5 +113,13 @@ async function browserWith(webgl: boolean): Promise<Browser> {
   browsers.set(webgl, started)
   return started
 }
+
+/**
+ * Opens an address of the pages as a link within them does, without loading them again: a form or the
+ * explorer with other parameters is reset.
+ */
+export const follow = (page: Page, address: string): Promise<unknown> =>
+  page.evaluate(`history.pushState(null, '', ${JSON.stringify(address)})
+    dispatchEvent(new PopStateEvent('popstate'))`)
 
 export { CHROMIUM }

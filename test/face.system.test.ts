@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, PHONE, WITHOUT_MAP } from './browser'
+import { CHROMIUM, COLOURS, openPage, PHONE, WITHOUT_MAP } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
@@ -50,44 +50,64 @@ const opened = async (page: Page, path: string) => {
   await drawn(page)
 }
 
+/** Header of a page: its size, its font, and the text and box of each link. */
+const HEADER = `{
+  const box = (element) => {
+    const { x, y, width, height } = element.getBoundingClientRect()
+    return [element.textContent, ...[x, y, width, height].map(Math.round)].join()
+  }
+  const link = document.querySelector('.site nav > a:not([aria-current])')
+  const { width, height } = document.querySelector('header.site').getBoundingClientRect();
+  [width, height, getComputedStyle(link).font, ...[...document.querySelectorAll('.site .brand, .site nav > a')].map(box)]
+}`
+
 describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
-  test.each(['light', 'dark'] as const)(
-    'have no serious accessibility violation, console error or horizontal scrolling at three sizes, %s',
-    // 17 pages, each in three layouts.
+  test(
+    'have one header, and no serious accessibility violation, console error or horizontal scrolling at three sizes',
+    // 17 pages, each in three layouts and two colour schemes.
     { timeout: 600_000 },
-    async (colorScheme) => {
-      await using browser = await openPage({ colorScheme })
+    async () => {
+      await using browser = await openPage()
       const { page, complaints } = browser
       const found: string[] = []
+      const headers: Record<string, unknown> = {}
       for (const [name, path] of Object.entries(pages)) {
         const reported = complaints.length
+        await page.setViewportSize(SIZES[0]!)
         await opened(page, path)
+        headers[name] = await page.evaluate(HEADER)
         for (const size of SIZES) {
           await page.setViewportSize(size)
           await drawn(page)
           const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
           if (wide > size.width) found.push(`${name} at ${size.width}: ${wide} pixels wide`)
-          for (const barrier of await browser.barriers()) found.push(`${name} at ${size.width}: ${barrier}`)
-          await browser.picture(`face-${name}-${size.width}-${colorScheme}`)
+          // The next page is loaded in the last one.
+          for (const colorScheme of ['dark', 'light'] as const) {
+            await page.emulateMedia({ colorScheme })
+            const barriers = await browser.barriers(colorScheme === 'dark' ? COLOURS : undefined)
+            for (const barrier of barriers) found.push(`${name} at ${size.width}, ${colorScheme}: ${barrier}`)
+            await browser.picture(`face-${name}-${size.width}-${colorScheme}`)
+          }
         }
         // The browser reports the status of a page that does not exist.
         for (const complaint of complaints.slice(reported))
           if (name !== 'missing' || !complaint.includes('status of 400')) found.push(`${name}: ${complaint}`)
       }
       expect(found).toEqual([])
+      for (const [name, header] of Object.entries(headers)) expect(header, name).toEqual(headers.explorer)
     },
   )
 
   /** Pages whose texts are messages (web/messages). */
   const TRANSLATED = ['explorer', 'record', 'playground', 'attest', 'log']
   test.each([
-    ['longer words', 'en-XA', 'ltr'],
-    ['words from right to left', 'ar-XB', 'rtl'],
+    ['longer words', 'en-XA', 'ltr', {}],
+    ['words from right to left', 'ar-XB', 'rtl', WITHOUT_MAP],
   ])(
     'have room for %s at three sizes, and the language of the browser',
     { timeout: 240_000 },
-    async (_, locale, direction) => {
-      await using browser = await openPage({ locale })
+    async (_, locale, direction, options) => {
+      await using browser = await openPage({ locale, ...options })
       const { page } = browser
       const found: string[] = []
       for (const name of TRANSLATED) {
@@ -124,25 +144,6 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('have the same header at the same place', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    const places: Record<string, unknown> = {}
-    for (const [name, path] of Object.entries(pages)) {
-      await opened(page, path)
-      places[name] = await page.evaluate(`{
-        const box = (element) => {
-          const { x, y, width, height } = element.getBoundingClientRect()
-          return [element.textContent, ...[x, y, width, height].map(Math.round)].join()
-        }
-        const link = document.querySelector('.site nav > a:not([aria-current])')
-        const { width, height } = document.querySelector('header.site').getBoundingClientRect();
-        [width, height, getComputedStyle(link).font, ...[...document.querySelectorAll('.site .brand, .site nav > a')].map(box)]
-      }`)
-    }
-    for (const [name, place] of Object.entries(places)) expect(place, name).toEqual(places.explorer)
-  })
-
   test('show a menu with the pages for which the header of a phone has no room', async () => {
     await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width: 320, height: 600 } })
     const { page } = browser
@@ -163,22 +164,23 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the map', () => {
-  test.each([
-    ['light', 'none'],
-    ['dark', 'none'],
-    ['light', 'active'],
-    ['dark', 'active'],
-  ] as const)('has legible buttons, %s, forced colours: %s', async (colorScheme, forcedColors) => {
-    await using browser = await openPage({ colorScheme })
+  test('has legible buttons in light, in dark and with forced colours', async () => {
+    await using browser = await openPage()
     const { page } = browser
-    await page.emulateMedia({ colorScheme, forcedColors })
-    for (const path of ['/', '/playground', '/attest']) {
-      await opened(page, path)
-      for (const button of await page.locator('.map .maplibregl-ctrl-group button').all()) {
-        const { width, height } = (await button.boundingBox())!
-        expect(Math.min(width, height)).toBeGreaterThanOrEqual(29)
-        expect(await contrastIn(page, await button.screenshot())).toBeGreaterThan(4.5)
-      }
+    await opened(page, '/')
+    for (const name of ['Explore', 'Ask', 'Attest']) {
+      await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
+      await drawn(page)
+      for (const colorScheme of ['light', 'dark'] as const)
+        for (const forcedColors of ['none', 'active'] as const) {
+          await page.emulateMedia({ colorScheme, forcedColors })
+          for (const button of await page.locator('.map .maplibregl-ctrl-group button').all()) {
+            const { width, height } = (await button.boundingBox())!
+            expect(Math.min(width, height)).toBeGreaterThanOrEqual(29)
+            const contrast = await contrastIn(page, await button.screenshot())
+            expect(contrast, `${name}, ${colorScheme}, ${forcedColors}`).toBeGreaterThan(4.5)
+          }
+        }
     }
   })
 
@@ -244,20 +246,21 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the list of records', () => {
-  test.each([1280, 820, 390, 320])('shows all formats of its downloads at %i pixels', async (width) => {
-    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width, height: 800 } })
-    const { page } = browser
-    await opened(page, '/')
+test.skipIf(!CHROMIUM)('the list of records shows all formats of its downloads at each width', async () => {
+  await using browser = await openPage(WITHOUT_MAP)
+  const { page } = browser
+  await opened(page, '/')
+  for (const width of [1280, 820, 390, 320]) {
+    await page.setViewportSize({ width, height: 800 })
     const cut = await page.evaluate(`{
       const side = document.querySelector('.exports').closest('.side, .stage, main')
       const { right } = side.getBoundingClientRect()
       ;[...document.querySelectorAll('.exports a')].filter((link) => link.getBoundingClientRect().right > right)
         .map(({ textContent }) => textContent).concat(side.scrollWidth > side.clientWidth ? ['scrolls'] : [])
     }`)
-    expect(cut).toEqual([])
-    expect(await page.locator('.exports a').count()).toBe(6)
-  })
+    expect(cut, String(width)).toEqual([])
+  }
+  expect(await page.locator('.exports a').count()).toBe(6)
 })
 
 test.skipIf(!CHROMIUM)('the header marks the current page if the user forces colours', async () => {
