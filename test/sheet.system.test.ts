@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions, LAYOUTS } from './browser'
+import { CHROMIUM, COLOURS, LAYOUTS, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
@@ -54,14 +54,9 @@ async function opened(uid: string, options?: PageOptions): Promise<OpenPage> {
   await sheet(browser.page).locator('.facts').waitFor()
   return browser
 }
-/** Layouts in which the test checks each page. */
-const ALL_LAYOUTS: typeof LAYOUTS = [
-  ...LAYOUTS,
-  ['desktop-light', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
-]
 
 describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
-  test.each(ALL_LAYOUTS)('opens at its own address on a %s, with three checks', async (name, options) => {
+  test.each(LAYOUTS)('opens at its own address on a %s, with three checks', async (name, options) => {
     await using browser = await opened(uids.tower, options)
     const { page } = browser
     await sheet(page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()
@@ -71,6 +66,8 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await browser.picture(`sheet-${name}`)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(options.viewport!.width)
     expect(await browser.barriers()).toEqual([])
+    await page.emulateMedia({ colorScheme: options.colorScheme === 'dark' ? 'light' : 'dark' })
+    expect(await browser.barriers(COLOURS)).toEqual([])
     expect(browser.complaints).toEqual([])
   })
 
