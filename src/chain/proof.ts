@@ -100,7 +100,7 @@ export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | u
 }
 
 /** Returns a test that is true if a log passes one of the filters. */
-export function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
+function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
   const wanted = filters.map((filter) =>
     placesOf(filter).map((values) => (values?.length ? new Set(values) : undefined)),
   )
