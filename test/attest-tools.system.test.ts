@@ -1,7 +1,7 @@
 import type { Geometry, LineString, Polygon } from 'geojson'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, openPage, PHONE, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Tests of the aids for attesting on a phone, in a real browser: position, files, photos, drawing. */
@@ -173,7 +173,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     ['a.zip', zip('places.shp', shapefile(7, 51)), '7, 51'],
   ]
   test('opens files with places, and lets the user choose among several places', async () => {
-    await using browser = await open()
+    await using browser = await open({}, WITHOUT_MAP)
     const { page, complaints } = browser
     for (const [name, content, expected] of FILES) {
       await openFile(page, name, content)
@@ -225,22 +225,25 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(complaints.filter((each) => !each.startsWith('Applying inline style'))).toEqual([])
   })
 
-  test.each([
-    [`48°51'30"N 2°17'40.2"E`, [2.2945, 48.858333333]],
-    ['2,2945; 48,8584', [2.2945, 48.8584]],
-    ['[2.2945, 48.8584]', [2.2945, 48.8584]],
-    ['POINT (2.2945 48.8584)', [2.2945, 48.8584]],
-    ['−2.5, −48', [-2.5, -48]],
-    ['8FW4V75V+8Q', [2.2944375, 48.8583125]],
-  ])('attests a place that is written as %s', async (text, expected) => {
+  test('attests a place that is written as people write positions', async () => {
     await using browser = await open({}, WITHOUT_MAP)
     const { page } = browser
-    await place(page).fill(text)
-    await page.getByRole('button', { name: /^Attest place with a test account/ }).click()
-    await page.locator('[data-indexed=true]').waitFor()
-    const uid = await page.locator('[data-uid]').innerText()
-    const { body } = await world.get(`/api/v0/location-records/${uid}?format=geojson`)
-    expect(body.geometry.coordinates).toEqual(expected.map((each) => expect.closeTo(each, 6)))
+    for (const [text, expected] of [
+      [`48°51'30"N 2°17'40.2"E`, [2.2945, 48.858333333]],
+      ['2,2945; 48,8584', [2.2945, 48.8584]],
+      ['[2.2945, 48.8584]', [2.2945, 48.8584]],
+      ['POINT (2.2945 48.8584)', [2.2945, 48.8584]],
+      ['−2.5, −48', [-2.5, -48]],
+      ['8FW4V75V+8Q', [2.2944375, 48.8583125]],
+    ] as const) {
+      await place(page).fill(text)
+      await page.getByRole('button', { name: /^Attest place with a test account/ }).click()
+      await page.locator('[data-indexed=true]').waitFor()
+      const uid = await page.locator('[data-uid]').innerText()
+      const { body } = await world.get(`/api/v0/location-records/${uid}?format=geojson`)
+      expect(body.geometry.coordinates, text).toEqual(expected.map((each) => expect.closeTo(each, 6)))
+      await page.getByRole('button', { name: 'Attest another place' }).click()
+    }
   })
 
   test('publishes a saved private place only after a confirmation', async () => {
@@ -260,7 +263,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   ] as [string, PageOptions][])(
     'reduces a photo without its EXIF data, and offers its position and time on a %s',
     async (name, options) => {
-      await using browser = await open({}, { timezoneId: 'Europe/Berlin', ...options })
+      await using browser = await open({}, { timezoneId: 'Europe/Berlin', ...WITHOUT_MAP, ...options })
       const { page, complaints } = browser
       const jpeg = withExif(Buffer.from(await page.evaluate<string>(PHOTO), 'base64'))
       await page
@@ -336,10 +339,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('focuses the field of a problem, which is scrolled out of view on a phone', async () => {
-    await using browser = await open(
-      {},
-      { viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true },
-    )
+    await using browser = await open({}, { ...WITHOUT_MAP, ...PHONE })
     const { page } = browser
     await place(page).fill('2, 95')
     await page.getByRole('button', { name: /^Attest place with a test account/ }).tap()
@@ -434,10 +434,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(browser.complaints).toEqual([])
   })
   test('removes a corner by touch', async () => {
-    await using browser = await open(
-      {},
-      { viewport: { width: 375, height: 812 }, hasTouch: true, isMobile: true },
-    )
+    await using browser = await open({}, PHONE)
     const { page } = browser
     const { x, y } = await squareOnMap(page)
     await edit(page).tap()

@@ -6,7 +6,7 @@ import { Pages } from '../api/web'
 import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
 import { parseSignerKey } from '../src/tlog'
 import { startApi, type TestApi } from './api'
-import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
+import { CHROMIUM, COLOURS, openPage, WITHOUT_MAP } from './browser'
 import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -53,48 +53,48 @@ afterAll(async () => {
 })
 
 describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
-  test.each(['light', 'dark'] as const)(
-    'shows an answer with verified signatures, which lands (%s)',
-    async (colorScheme) => {
-      await using browser = await openPage({ colorScheme, reducedMotion: 'reduce' })
-      const { page, complaints } = browser
-      const question = { op: 'within', a: '2.2945, 48.8584', b: '2.3499, 48.853', chain: LOCAL_CHAIN.slug }
-      await page.goto(`${operators[0]!.url}/playground?${new URLSearchParams(question).toString()}`)
-      await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
-      await page.getByLabel('Radius, metres').fill('5000')
-      await page.getByText('Ask several operators').click()
-      await page.getByLabel('Operators').fill(operators.map(({ url }) => url).join('\n'))
-      await page.getByLabel('Signatures needed').fill('4')
-      await page.getByRole('button', { name: 'Use these operators' }).click()
-      await page.getByRole('alert').filter({ hasText: 'from 1 to their number' }).waitFor()
-      await page.getByLabel('Signatures needed').fill('2')
-      await page.getByRole('button', { name: 'Use these operators' }).click()
-      await page.getByText('Asks 3 operators: 2 must sign the same answer').waitFor()
-      await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
-      await page.getByRole('button', { name: 'Ask', exact: true }).click()
-      await page.locator('.result', { hasText: /^Yes\. .*: within 5 km\.$/ }).waitFor()
-      await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
-      const claims = await page.locator('.checks [data-check=claimed]').allInnerTexts()
-      expect(claims.filter((text) => /operator [012] of epoch 1/.test(text))).toHaveLength(2)
-      expect(await page.locator('.checks [data-check=good]').allInnerTexts()).toEqual([
-        expect.stringMatching(/^Recomputed in your browser: within 5000 m is true/),
-      ])
-      await page.getByText(contract).first().waitFor()
-      for (const size of SIZES) {
-        await page.setViewportSize(size)
-        const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-        expect(wide).toBeLessThanOrEqual(size.width)
-        expect(await browser.barriers()).toEqual([])
+  test('shows an answer with verified signatures, which lands', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page, complaints } = browser
+    const question = { op: 'within', a: '2.2945, 48.8584', b: '2.3499, 48.853', chain: LOCAL_CHAIN.slug }
+    await page.goto(`${operators[0]!.url}/playground?${new URLSearchParams(question).toString()}`)
+    await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+    await page.getByLabel('Radius, metres').fill('5000')
+    await page.getByText('Ask several operators').click()
+    await page.getByLabel('Operators').fill(operators.map(({ url }) => url).join('\n'))
+    await page.getByLabel('Signatures needed').fill('4')
+    await page.getByRole('button', { name: 'Use these operators' }).click()
+    await page.getByRole('alert').filter({ hasText: 'from 1 to their number' }).waitFor()
+    await page.getByLabel('Signatures needed').fill('2')
+    await page.getByRole('button', { name: 'Use these operators' }).click()
+    await page.getByText('Asks 3 operators: 2 must sign the same answer').waitFor()
+    await page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Ask', exact: true }).click()
+    await page.locator('.result', { hasText: /^Yes\. .*: within 5 km\.$/ }).waitFor()
+    await page.locator('.checks:not(:has([data-check=waiting]))').waitFor()
+    const claims = await page.locator('.checks [data-check=claimed]').allInnerTexts()
+    expect(claims.filter((text) => /operator [012] of epoch 1/.test(text))).toHaveLength(2)
+    expect(await page.locator('.checks [data-check=good]').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Recomputed in your browser: within 5000 m is true/),
+    ])
+    await page.getByText(contract).first().waitFor()
+    for (const size of SIZES) {
+      await page.setViewportSize(size)
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+      expect(wide).toBeLessThanOrEqual(size.width)
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme })
+        expect(await browser.barriers(colorScheme === 'dark' ? COLOURS : undefined)).toEqual([])
         await browser.picture(`quorum-${size.width}-${colorScheme}`)
       }
-      await page.getByRole('button', { name: 'Publish with a test account' }).click()
-      await page.locator('[data-checked=true]').waitFor()
-      expect(complaints).toEqual([])
-      // From here, the service alone answers.
-      await page.getByRole('button', { name: 'Ask this service only' }).click()
-      expect(new URL(page.url()).searchParams.has('operators')).toBe(false)
-    },
-  )
+    }
+    await page.getByRole('button', { name: 'Publish with a test account' }).click()
+    await page.locator('[data-checked=true]').waitFor()
+    expect(complaints).toEqual([])
+    // From here, the service alone answers.
+    await page.getByRole('button', { name: 'Ask this service only' }).click()
+    expect(new URL(page.url()).searchParams.has('operators')).toBe(false)
+  })
 
   test('shows no answer with too few signatures, and names the operators that did not sign', async () => {
     const urls = [operators[0]!.url, operators[1]!.url, 'http://127.0.0.1:9']

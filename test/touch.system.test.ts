@@ -1,6 +1,6 @@
 import type { CDPSession, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage, type OpenPage, idle, middle, PHONE } from './browser'
+import { CHROMIUM, idle, middle, openPage, PHONE, WITHOUT_MAP, type OpenPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** The main tasks by touch on a phone, in a real browser (needs chromium). */
@@ -58,7 +58,7 @@ describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
   })
 
   test('finds a place, opens it from the list and closes it', async () => {
-    await using browser = await openPage(PHONE)
+    await using browser = await openPage({ ...WITHOUT_MAP, ...PHONE })
     const { page } = await opened(browser, '/')
     await page.getByRole('combobox', { name: 'Search' }).tap()
     await page.getByRole('combobox', { name: 'Search' }).fill('champ de mars')
