@@ -61,7 +61,9 @@ class JsonReader {
     const at = here(path)
     if (depth > MAX_DEPTH) throw new Cql2Error(at, `expected at most ${MAX_DEPTH} levels of nested operators`)
     if (typeof value === 'boolean') return this.build.literal(at, value)
-    const { op, args } = operationOf(value, at)
+    const { op, args } = (value ?? {}) as { op?: unknown; args?: unknown }
+    if (!isObject(value, 'op', 'args') || typeof op !== 'string' || !Array.isArray(args))
+      throw new Cql2Error(at, 'expected {"op": ..., "args": [...]}, true or false')
     const inner = (i: number) => this.expression(args[i], `${path}/args/${i}`, depth + 1)
     const operand = (i: number) => this.operand(args[i], `${path}/args/${i}`)
     const need = (fits: boolean, what: string) => {
@@ -87,7 +89,7 @@ class JsonReader {
         need(args.length === 3, 'a property and two values')
         return this.build.between(at, operand(0), operand(1), operand(2))
       case 'in': {
-        const list = args[1]
+        const list: unknown = args[1]
         need(args.length === 2 && Array.isArray(list) && list.length > 0, 'a property and a list of values')
         const values = (list as unknown[]).map((each, i) => this.operand(each, `${path}/args/1/${i}`))
         return this.build.in(at, operand(0), values)
@@ -104,13 +106,6 @@ class JsonReader {
         throw new Cql2Error(at, unsupported(JSON.stringify(op.slice(0, 40))))
     }
   }
-}
-
-function operationOf(value: unknown, at: string): { op: string; args: unknown[] } {
-  const { op, args } = (value ?? {}) as { op?: unknown; args?: unknown }
-  if (!isObject(value, 'op', 'args') || typeof op !== 'string' || !Array.isArray(args))
-    throw new Cql2Error(at, 'expected {"op": ..., "args": [...]}, true or false')
-  return { op, args }
 }
 
 function operandOf(value: unknown, path: string): Operand {
