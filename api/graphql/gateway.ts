@@ -178,14 +178,11 @@ function publicError(error: GraphQLError, request: FastifyRequest): object {
   return { ...formatError(error), message: 'The query failed because of an error in the service.' }
 }
 
-const DEFAULT_TYPE = 'application/json; charset=utf-8'
 const GRAPHQL_TYPE = 'application/graphql-response+json'
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: object): FastifyReply {
-  const type = namesType(request.headers.accept, GRAPHQL_TYPE)
-    ? `${GRAPHQL_TYPE}; charset=utf-8`
-    : DEFAULT_TYPE
-  return reply.header('vary', 'accept').type(type).send(JSON.stringify(answer))
+  const type = namesType(request.headers.accept, GRAPHQL_TYPE) ? GRAPHQL_TYPE : 'application/json'
+  return reply.header('vary', 'accept').type(`${type}; charset=utf-8`).send(JSON.stringify(answer))
 }
 
 function errorHandler(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -193,11 +190,7 @@ function errorHandler(error: FastifyError, request: FastifyRequest, reply: Fasti
   return send(request, reply.status(status), { errors })
 }
 
-function asErrors(
-  error: Error,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): [status: number, errors: readonly object[]] {
+function asErrors(error: Error, request: FastifyRequest, reply: FastifyReply): [number, object[]] {
   if (error instanceof InvalidQueryError) return [400, error.errors.map(formatError)]
   if (error instanceof GraphQLError) return [400, [formatError(error)]]
   if (error instanceof QueryError) return [400, [{ message: error.message }]]

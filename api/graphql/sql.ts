@@ -8,8 +8,6 @@ import { cancelStatement, DatabaseServers, type DatabaseError, isOutage, isTimeo
 export const PUBLISHED_SCHEMA = 'published'
 const READER_ROLE = 'published_reader'
 
-/** Connections of one process. */
-const READS_AT_ONCE = 4
 /** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 3_000
 /** Time limit in milliseconds of all statements of one request together. */
@@ -20,7 +18,7 @@ const ANSWER_BYTES = 16 * 1_048_576
 const INTROSPECTION_TIMEOUT_MS = 30_000
 
 const READS: PoolConfig = {
-  max: READS_AT_ONCE,
+  max: 4,
   connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
   statement_timeout: STATEMENT_TIMEOUT_MS,
   query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
