@@ -35,10 +35,8 @@ function normal(high: number, low: number): Wide {
 }
 
 export function add(a: Wide, b: Wide): Wide {
-  const [p, q] = [a[0], b[0]]
-  const high = p + q
-  const part = high - p
-  return normal(high, p - (high - part) + (q - part) + a[1] + b[1])
+  const [high, low] = sum(a[0], b[0])
+  return normal(high, low + a[1] + b[1])
 }
 
 export function subtract(a: Wide, b: Wide): Wide {
@@ -46,14 +44,8 @@ export function subtract(a: Wide, b: Wide): Wide {
 }
 
 export function multiply(a: Wide, b: Wide): Wide {
-  const [p, q] = [a[0], b[0]]
-  const high = p * q
-  // The upper 26 bits of each factor (see `upper`, inlined here).
-  const [pShifted, qShifted] = [134_217_729 * p, 134_217_729 * q]
-  const [pHigh, qHigh] = [pShifted - (pShifted - p), qShifted - (qShifted - q)]
-  const [pLow, qLow] = [p - pHigh, q - qHigh]
-  const low = pHigh * qHigh - high + pHigh * qLow + pLow * qHigh + pLow * qLow
-  return normal(high, low + (p * b[1] + a[1] * q))
+  const [high, low] = product(a[0], b[0])
+  return normal(high, low + (a[0] * b[1] + a[1] * b[0]))
 }
 
 export function divide(a: Wide, b: Wide): Wide {
