@@ -22,6 +22,7 @@ export const box = (west: number, south: number, east: number, north: number): P
     [west, north],
   ])
 
+export const point = (coordinates: Position): Geometry => ({ type: 'Point', coordinates })
 export const line = (...coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
 export const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoint', coordinates })
 export const polygon = (...coordinates: Position[][]): Polygon => ({ type: 'Polygon', coordinates })
