@@ -6,6 +6,8 @@ import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke, testAccount } from '../dev/chain'
 import { schemaUid } from '../src/eas'
+import { restoreSnapshot } from '../src/indexer/snapshot'
+import { Database } from '../src/indexer/store'
 import { startApi } from './api'
 import {
   ANSWERER,
@@ -20,6 +22,7 @@ import {
 } from './behind'
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
 import { expectInvariants } from './invariants'
+import { SILENT } from './rpc-proxy'
 import { mine } from './world'
 
 /** Tests `npm run snapshot` and `npm run restore`: the restored database must equal an index of the chain. */
@@ -78,7 +81,6 @@ afterEach(async () => {
 })
 afterAll(() => world?.stop())
 
-/** The world with an empty, migrated database. */
 /** Returns `count` events like the first of a place, in the block before it. */
 function copiesOf(lines: readonly string[], count: number): string[] {
   const place = lines.find((line) => line.includes('"kind":"ATTESTED"'))!
@@ -92,6 +94,7 @@ function copiesOf(lines: readonly string[], count: number): string[] {
       .replace(/"uid":"0x\w{6}/, `"uid":"0x${index}`)
   })
 }
+/** The world with an empty, migrated database. */
 async function emptied(): Promise<FaultyWorld> {
   const database = await createMigratedDatabase()
   databases.push(database)
@@ -245,6 +248,18 @@ test('a restored service withholds a record that the database refuses, and keeps
   expect(stored).toEqual({ events: 1_500, withheld: 1, others: 500 })
 })
 
+/** Restores a snapshot like the command, whose process needs longer. */
+async function restoreHere({ databaseUrl }: FaultyWorld, from: string): Promise<void> {
+  const database = new Database(databaseUrl, () => {})
+  try {
+    await restoreSnapshot(database, [LOCAL_CHAIN], from, SILENT, () => {})
+  } finally {
+    await database.close()
+  }
+}
+
+const NOT_LINES = /has a line that is neither an event nor a schema/
+
 describe('npm run restore rejects a snapshot', () => {
   const nothingWritten = async (of: FaultyWorld) => {
     for (const table of ['attestation_event', 'location_record', 'location_schema', 'chain_status'])
@@ -320,25 +335,24 @@ describe('npm run restore rejects a snapshot', () => {
     [
       'with lines that are not events, even with valid checksums',
       (at) => rewrite(at, 'events', () => ['{"id":', 'x']),
-      /has a line that is neither an event nor a schema/,
+      NOT_LINES,
     ],
   ])('%s', async (name, damage, message) => {
     const damaged = copyOf(name.replaceAll(/\W/g, '-'))
     damage(damaged)
     const other = await emptied()
-    const { code, output } = await offline(other.environment, 'restore', damaged)
-    expect([code, output]).toEqual([2, expect.stringMatching(message)])
+    await expect(restoreHere(other, damaged)).rejects.toMatchObject({
+      ...{ name: 'SnapshotError', message: expect.stringMatching(message) },
+    })
     await nothingWritten(other)
   })
   test('after it has read some parts, and leaves none of them in the database', async () => {
     const damaged = copyOf('late')
     rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
     const other = await emptied()
-    const { code, output } = await offline(other.environment, 'restore', damaged)
-    expect([code, output]).toEqual([
-      2,
-      expect.stringContaining('has a line that is neither an event nor a schema'),
-    ])
+    await expect(restoreHere(other, damaged)).rejects.toMatchObject({
+      ...{ name: 'SnapshotError', message: expect.stringMatching(NOT_LINES) },
+    })
     await nothingWritten(other)
   })
   test('if the database is not empty, or its indexer runs', async () => {
