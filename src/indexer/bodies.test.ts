@@ -68,9 +68,9 @@ test('the codec of bodies rejects a result that is truncated, or has offsets bey
   }
   for (const text of ['', '0x', '0x00', `0x${'f'.repeat(64)}`, 'nonsense'])
     expect(() => multicallAnswers(text, 1)).toThrow(RangeError)
-  // The response claims a million results at the same offset. It is rejected before any result is read.
-  const many = `0x${[32, 1_000_000].map((each) => each.toString(16).padStart(64, '0')).join('')}`
-  expect(() => multicallAnswers(many + '0'.repeat(64 * 1_000_000), 100)).toThrow(FalseBodyError)
+  // The response claims many results at the same offset. It is rejected before any result is read.
+  const many = `0x${[32, 100_000].map((each) => each.toString(16).padStart(64, '0')).join('')}`
+  expect(() => multicallAnswers(many + '0'.repeat(64 * 100_000), 100)).toThrow(FalseBodyError)
 })
 
 /** Reads a body from endpoints that return these results, and reports which of them were queried. */
