@@ -113,7 +113,7 @@ export function requireJson(response: Response, url: string): Response {
   throw notTheService(url)
 }
 
-/** Creates the function that sends requests to paths of the service and parses their JSON, if there is any. */
+/** Creates the function that requests paths of the service and parses their JSON, if there is any. */
 export function jsonAt(base: string, send: Send) {
   return async <T>(path: string, { body, ...sending }: Sending & { body?: object } = {}) => {
     const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) }
