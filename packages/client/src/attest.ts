@@ -125,9 +125,8 @@ export async function attestPlaces(
   const contents = places.map((place, i) =>
     contentOf(place, schema, options.refUID ?? NO_REFERENCE, paths[i]!),
   )
-  const made = options.offchain
-    ? await signAll(context, wallet, chain, schema, contents, paths, options)
-    : await sendAll(context, { signer, wallet, chain, schema }, contents, paths, options)
+  const attesting = { context, signer, wallet, chain, schema, contents, paths, options }
+  const made = await (options.offchain ? signAll(attesting) : sendAll(attesting))
   return several ? made : made[0]!
 }
 
@@ -148,45 +147,46 @@ async function schemaOf(name: SchemaName, chain: Chain, wallet: Wallet): Promise
 }
 
 interface Attesting {
+  context: Context
   signer: Signer
   wallet: Wallet
   chain: Chain
   schema: Schema
+  contents: readonly AttestationData[]
+  paths: readonly PlacePath[]
+  options: AttestOptions
 }
 
-async function sendAll(
-  context: Context,
-  attesting: Attesting,
-  contents: readonly AttestationData[],
-  paths: readonly PlacePath[],
-  options: AttestOptions,
-): Promise<Attested[]> {
-  const { wallet, chain, schema } = attesting
-  const { unchecked = false, registerSchema = false, signal, onStep = () => {} } = options
+async function check({ context, chain, schema, contents, paths, options }: Attesting): Promise<void> {
+  if (!options.unchecked) await checkReadable(context, chain, schema.uid, contents, paths, options.signal)
+  options.onStep?.({ step: 'checked' })
+}
+
+async function sendAll(attesting: Attesting): Promise<Attested[]> {
+  const { wallet, chain, schema, contents, options } = attesting
   const reader = wallet.reader()
   await sameChain(reader, chain, 'The place is')
   const registered = await getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
     throw unreachable(chain.slug, error)
   })
-  if (!registered && !registerSchema)
+  if (!registered && !options.registerSchema)
     throw new LandingError(
       `The schema ${schema.uid} is not registered on ${chain.slug}. Anyone may register it: { ` +
         'registerSchema: true } registers it first. Nothing was sent.',
       'InvalidSchema',
     )
-  if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
-  onStep({ step: 'checked' })
-  const registration = registered ? undefined : await register(attesting, signal, onStep)
+  await check(attesting)
+  const registration = registered ? undefined : await register(attesting)
 
   const done: Attested[] = []
   for (const batch of batchesOf(contents)) {
     let transactionHash: string | undefined
     const onSent = (hash: string) => {
       transactionHash = hash
-      onStep({ step: 'sent', transactionHash: hash, places: batch.length })
+      options.onStep?.({ step: 'sent', transactionHash: hash, places: batch.length })
     }
     try {
-      done.push(...(await send(context, attesting, batch, signal, onSent)))
+      done.push(...(await send(attesting, batch, onSent)))
     } catch (error) {
       const { message } = error as Error
       // This transaction was not sent, but earlier ones were.
@@ -207,16 +207,13 @@ async function sendAll(
 }
 
 /** Registers a schema. Returns a sentence that names the transaction, if one was sent. */
-async function register(
-  { signer, wallet, chain, schema }: Attesting,
-  signal: AbortSignal | undefined,
-  onStep: (step: AttestStep) => void,
-): Promise<string | undefined> {
+async function register(attesting: Attesting): Promise<string | undefined> {
+  const { signer, wallet, chain, schema, options } = attesting
   const call = { to: chain.schemaRegistry, data: registerCall(schema) }
   const outcome = await inTurn(signer, () =>
     transact(wallet, chain, call, {
-      signal,
-      onSent: (transactionHash) => onStep({ step: 'registering', transactionHash }),
+      signal: options.signal,
+      onSent: (transactionHash) => options.onStep?.({ step: 'registering', transactionHash }),
     }),
   )
   // AlreadyExists: another account has registered the schema in the meantime.
@@ -229,12 +226,9 @@ async function register(
   )
 }
 
-/** Attests places in one transaction. */
 async function send(
-  { records }: Context,
-  { signer, wallet, chain, schema }: Attesting,
+  { context, signer, wallet, chain, schema, options: { signal } }: Attesting,
   contents: readonly AttestationData[],
-  signal: AbortSignal | undefined,
   onSent: (transactionHash: string) => void,
 ): Promise<Attested[]> {
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
@@ -268,7 +262,7 @@ async function send(
         )
       return {
         ...{ uid, chainId: chain.id, transactionHash, blockNumber, attestation },
-        indexed: (waiting) => recordOf(records, uid, chain, waiting),
+        indexed: (waiting) => recordOf(context.records, uid, chain, waiting),
       }
     }),
   )
@@ -280,25 +274,17 @@ function batchesOf(contents: readonly AttestationData[]): AttestationData[][] {
   return split(contents, (batch) => batch.reduce((sum, content) => sum + gas(content), 0) <= BATCH_GAS)
 }
 
-async function signAll(
-  context: Context,
-  wallet: Wallet,
-  chain: Chain,
-  schema: Schema,
-  contents: readonly AttestationData[],
-  paths: readonly PlacePath[],
-  { unchecked = false, signal, onStep = () => {} }: AttestOptions,
-): Promise<AttestedOffchain[]> {
+async function signAll(attesting: Attesting): Promise<AttestedOffchain[]> {
+  const { wallet, chain, schema, contents, options } = attesting
   if (!chain.domain)
     throw new GeoError(
       `The service does not know the version of EAS on ${chain.slug} at the ` +
         `moment${chain.reason ? ` (${chain.reason})` : ''}. Retry later. Nothing was signed.`,
     )
-  if (!unchecked) await checkReadable(context, chain, schema.uid, contents, paths, signal)
-  onStep({ step: 'checked' })
+  await check(attesting)
   const signed: AttestedOffchain[] = []
   for (const content of contents) {
-    signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     const time = Math.floor(Date.now() / 1000)
     const one = await signOffchain(wallet, chain, chain.domain.version, {
       ...{ ...content, schema: schema.uid, time },
@@ -308,7 +294,6 @@ async function signAll(
   return signed
 }
 
-/** Waits until the service returns the record of an attestation. */
 async function recordOf(
   records: Context['records'],
   uid: string,
