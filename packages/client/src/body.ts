@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import type { Attested, AttestedOffchain } from './attest'
 import { invalidInput, messageOf } from './errors'
 import { positionAsPoint } from './position'
 
@@ -19,7 +18,7 @@ export function withPoints(question: object): object {
 export function plain<T>(value: T): T {
   const shown = (_: string, each: unknown) =>
     typeof each === 'bigint'
-      ? each <= BigInt(Number.MAX_SAFE_INTEGER)
+      ? Number.isSafeInteger(Number(each))
         ? Number(each)
         : String(each)
       : asInput(each)
@@ -34,7 +33,7 @@ export function plain<T>(value: T): T {
 
 function asInput(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  const { uid, chainId, attestation } = value as Partial<Attested | AttestedOffchain>
+  const { uid, chainId, attestation } = value as { uid?: unknown; chainId?: unknown; attestation?: object }
   if (uid === undefined || chainId === undefined || attestation === undefined) return value
   return 'sig' in attestation ? { attestation } : { uid }
 }

@@ -147,14 +147,11 @@ export function logProblems(operators: readonly OperatorLogged[]): string[] {
   })
 }
 
-const unnamed = (timestamp: number, reason: string): Logged => ({
-  ...{ state: 'missing', by: timestamp + INCLUSION_SECONDS, reason },
-})
+const missing = (by: number, reason: string): Logged => ({ state: 'missing', by, reason })
+/** State of an entry that an answer of this time does not name. */
+const unnamed = (timestamp: number, reason: string) => missing(timestamp + INCLUSION_SECONDS, reason)
 
-/**
- * Leaf of an entry, or the reason why it differs from the leaf that the answer names. With both, the reason
- * why the entry cannot be pending.
- */
+/** Leaf of an entry, or the reason why it is not the one that is named; with both, why it is not pending. */
 type Leaf = [leaf: Uint8Array, problem?: string] | [leaf: undefined, problem: string]
 
 /** Returns the state of an entry in the log of a service. */
@@ -176,16 +173,12 @@ async function stateOf(
   }
   const { by } = log
   const [leaf, problem] = await read(log)
-  if (!leaf) return { state: 'missing', by, reason: problem }
+  if (!leaf) return missing(by, problem)
   const policy = await policyOf(connection, given)
-  if (!policy) return { state: 'missing', by, reason: `The service at ${connection.url} has no log.` }
+  if (!policy) return missing(by, `The service at ${connection.url} has no log.`)
   const logs = policy.logs.filter(({ key }) => key.name === log.origin)
   if (logs.length === 0)
-    return {
-      state: 'missing',
-      by,
-      reason: `The answer names the log ${log.origin}, which the policy does not have.`,
-    }
+    return missing(by, `The answer names the log ${log.origin}, which the policy does not have.`)
   const response = await fromLog(
     connection,
     `proof/${log.leaf}`,
@@ -196,19 +189,18 @@ async function stateOf(
   const now = secondsOf(response)
   try {
     const found = await inclusionOf({ leaf, by, proof }, { ...policy, logs }, now)
-    if (found === 'pending' && problem !== undefined) return { state: 'missing', by, reason: problem }
+    if (found === 'pending' && problem !== undefined) return missing(by, problem)
     // A service that promises a later time could omit the entry until then.
     if (found === 'pending' && by > now + INCLUSION_SECONDS + SKEW_SECONDS)
-      return {
-        state: 'missing',
+      return missing(
         by,
-        reason: `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature, unless the clock of this computer is behind.`,
-      }
+        `The log includes it by ${timeOf(by)}, but must do so ${INCLUSION_SECONDS} s after the signature, unless the clock of this computer is behind.`,
+      )
     if (found === 'pending') return { state: 'pending', by, reason: `The log includes it by ${timeOf(by)}.` }
     const { index, checkpoint, cosigned } = found
     return { state: 'included', by, index, size: checkpoint.size, witnesses: [...cosigned.keys()] }
   } catch (error) {
-    if (error instanceof LogFault) return { state: 'missing', by, reason: error.message }
+    if (error instanceof LogFault) return missing(by, error.message)
     throw error
   }
 }
@@ -246,10 +238,7 @@ function secondsOf({ headers }: Response): number {
   return Math.min(Math.max(sent, now - CLOCK_SECONDS), now + CLOCK_SECONDS)
 }
 
-/**
- * Returns the policy of the log; undefined if none is set and the service has no log. Throws an
- * InvalidInputError for an invalid policy text.
- */
+/** Returns the policy; undefined if the service has no log. Throws an InvalidInputError for another text. */
 async function policyOf(
   connection: Connection,
   { policy: given, signal }: LoggedOptions,
@@ -330,10 +319,7 @@ function leafOf(
   if (!kind) return [undefined, 'The leaf that the answer names is not that of its entry.']
   // The signatures of the oldest layout have no deadline.
   const last = kind === 'resigned' ? content.deadline || Infinity : timestamp + SIGNING_SECONDS
-  return time <= last
-    ? [fromHex('leaf', leaf)]
-    : [
-        fromHex('leaf', leaf),
-        `It must have been signed by ${timeOf(last)}, but names an entry of ${timeOf(time)}.`,
-      ]
+  const entry = fromHex('leaf', leaf)
+  if (time <= last) return [entry]
+  return [entry, `It must have been signed by ${timeOf(last)}, but names an entry of ${timeOf(time)}.`]
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-import { hashTypedData, recoverAddress } from 'viem'
+import { hashTypedData, recoverAddress, toHex } from 'viem'
 import { DOMAIN_NAME, FIELDS, expandSignature, offchainUid } from '../../../src/eas/portable'
+import { plain } from './body'
 import { ZERO_HASH, keccakDigits, type AttestationData } from './eas'
 import { same, ZERO_ADDRESS } from './says'
 import { invalidInput, SignerError, messageOf } from './errors'
@@ -18,10 +19,7 @@ export type OffchainSource = string | { sig: object; signer: string } | { messag
 /** The file format of EAS's explorer. */
 export type OffchainFile = Extract<OffchainAttestation, { sig: object }>
 
-/**
- * Maximum characters of the text in a link: the service reads up to 262,144 bytes of data, which are twice as
- * many hex characters.
- */
+/** Maximum characters of the text in a link, whose 262,144 bytes of data are twice as many hex digits. */
 const MAX_LINKED = 600_000
 
 /**
@@ -33,7 +31,7 @@ export async function offchainInput(
   source: OffchainSource,
   signer?: string,
 ): Promise<{ attestation: OffchainAttestation }> {
-  const given = withoutBigints(await opened(source))
+  const given = plainly(await opened(source))
   const sig = (given.sig ?? given) as Partial<Signed>
   if (!sig.message || !sig.domain || !sig.types || sig.signature === undefined)
     throw invalidInput(
@@ -78,24 +76,12 @@ function bytesOf(signature: Exclude<Signed['signature'], { v: unknown }>): strin
   return expandSignature(`${signature.r}${compact.slice(2)}`)
 }
 
-/**
- * Converts an offchain attestation to plain JSON: integers become numbers or, above 2^53 - 1, decimal
- * strings.
- */
-function withoutBigints(source: OffchainSource): Record<string, unknown> {
+/** Converts an offchain attestation to plain JSON. */
+function plainly(source: OffchainSource): Record<string, unknown> {
   try {
-    const text =
-      typeof source === 'string'
-        ? source
-        : JSON.stringify(source, (_, value: unknown) =>
-            typeof value !== 'bigint'
-              ? value
-              : Number.isSafeInteger(Number(value))
-                ? Number(value)
-                : String(value),
-          )
-    const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''))
-    if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>
+    const given: unknown =
+      typeof source === 'string' ? JSON.parse(source.replace(/^\ufeff/, '')) : plain(source)
+    if (typeof given === 'object' && given !== null) return given as Record<string, unknown>
   } catch {
     // The statement after this block throws the error.
   }
@@ -168,7 +154,7 @@ export async function signOffchain(
   { schema, time, ...content }: AttestationData & { schema: Hex; time: number },
 ): Promise<{ uid: Hex; attestation: OffchainFile }> {
   const signer = await wallet.address()
-  const salt = `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+  const salt = toHex(crypto.getRandomValues(new Uint8Array(32)))
   const { recipient, expirationTime, revocable, refUID, data } = content
   const fields = { recipient, time: BigInt(time), expirationTime, revocable, refUID, data }
   const domain = { name: DOMAIN_NAME, version: easVersion, chainId: id, verifyingContract: eas }

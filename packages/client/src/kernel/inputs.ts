@@ -26,7 +26,7 @@ import {
 } from '../../../../src/location/payload'
 import { keccakDigits, schemaUid, type Schema } from '../eas'
 import { ZERO_ADDRESS } from '../says'
-import { InvalidInputError, messageOf } from '../errors'
+import { invalidInput, messageOf } from '../errors'
 import { positionAsPoint, type GeoJson, type Position } from '../position'
 import type { PrivatePlace } from '../private'
 import type { Hex } from '../reader'
@@ -96,9 +96,7 @@ export interface WrongInput {
   problem: string
 }
 
-/**
- * An input that hashes to its reference: its geometry, or the reason why the service cannot read one from it.
- */
+/** An input that hashes to its reference: its geometry, or the reason why the service cannot read one. */
 export type ReadInput = { proven: ProvenInput; reading: Reading } | { refused: string }
 
 /** Reads an input. Throws an InvalidInputError for a value that has no form of an input. */
@@ -242,9 +240,7 @@ class InputReader {
 const EXPECTED =
   'expected GeoJSON, { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, [longitude, latitude], or a UID'
 
-export function invalid(place: string, problem: string): InvalidInputError {
-  return new InvalidInputError({ status: 400, title: 'Invalid Input', detail: `${place}: ${problem}.` })
-}
+export const invalid = (place: string, problem: string) => invalidInput(`${place}: ${problem}.`)
 
 function readOrThrow(json: unknown, place: string): Reading {
   try {
@@ -258,20 +254,17 @@ function readOrThrow(json: unknown, place: string): Reading {
 /** Returns the bytes that the UID of an attestation hashes, with room for the bump. */
 function packedOf(attested: AttestationContent, place: string): Uint8Array {
   try {
-    const { time, expirationTime } = attested
+    // Reads the fields by name: a spread would miss the fields of ethers' results.
+    const { schema, recipient, attester, revocable, refUID, data } = attested
+    const times = { time: BigInt(attested.time), expirationTime: BigInt(attested.expirationTime) }
     return hexToBytes(
-      `0x${packUid({ ...pick(attested), time: BigInt(time), expirationTime: BigInt(expirationTime) })}00000000`,
+      `0x${packUid({ schema, recipient, attester, revocable, refUID, data, ...times })}00000000`,
     )
   } catch (error) {
     if (error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError)
       throw invalid(place, `expected the content of an attestation: ${error.message}`)
     throw error
   }
-}
-
-/** Reads the fields by name: a spread would miss the fields of ethers' results. */
-function pick({ schema, recipient, attester, revocable, refUID, data }: AttestationContent) {
-  return { schema, recipient, attester, revocable, refUID, data }
 }
 
 function withBump(packed: Uint8Array, bump: number): Uint8Array {
