@@ -80,10 +80,7 @@ async function packages() {
   return { ...client, ...mcp }
 }
 
-/**
- * Converts a request for the SDK. Responses are JSON whatever the client accepts, so that clients without
- * support for streams are served too.
- */
+/** Converts a request for the SDK, with JSON as the response: some clients do not support streams. */
 function webRequest({ headers }: FastifyRequest, signal: AbortSignal): Request {
   const passed = Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith('mcp-') && typeof value === 'string' ? [[name, value] as [string, string]] : [],

@@ -87,10 +87,7 @@ function memberOfMath({ type, object, property, computed }) {
     : undefined
 }
 
-/**
- * True if the node is Math itself, by an identifier that is not a property's name, or through the global
- * object.
- */
+/** True for Math itself: an identifier that does not name a property, or a member of the global object. */
 function isMath(node, parent) {
   if (node.type === 'MemberExpression')
     return (

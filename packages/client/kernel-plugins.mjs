@@ -14,9 +14,7 @@ const exact = exactMath({
     return /[\\/]h3-js[\\/]/.test(file) ? 'hand on' : 'replace'
   },
 })
-/**
- * Makes geographiclib-geodesic a module: as CommonJS, rolldown would wrap all of its imports in functions.
- */
+/** Makes geographiclib-geodesic a module: rolldown would wrap the imports of CommonJS in functions. */
 const geographiclib = {
   name: 'geographiclib-as-module',
   transform(code, file) {

@@ -6,7 +6,6 @@ import type { Answer, BatchAnswer } from './types'
 
 /** Batches of more than BATCH_SIZE questions. The module is loaded when such a batch is asked or lands. */
 
-/** Splits a list into parts of up to BATCH_SIZE items. */
 export function partsOf<T>(items: readonly T[]): T[][] {
   const parts: T[][] = []
   for (let start = 0; start < items.length; start += BATCH_SIZE)
@@ -24,7 +23,6 @@ export function answersInParts({ chainId, results }: BatchAnswer): BatchAnswer[]
   )
 }
 
-/** Joins parts into one batch, which expires at the earliest deadline. */
 function joined(parts: readonly BatchAnswer[]): BatchAnswer {
   return {
     chainId: parts[0]!.chainId,
@@ -52,9 +50,7 @@ export async function requestAll<T>(
   return joined(answers)
 }
 
-/**
- * Lands the parts of a batch one after the other. A step reports the whole batch with its current signatures.
- */
+/** Lands the parts of a batch in turn. A step reports the whole batch with its current signatures. */
 export async function landParts(
   answer: BatchAnswer,
   { onStep = () => {}, ...options }: LandOptions,

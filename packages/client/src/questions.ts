@@ -4,9 +4,7 @@ import { OPERATION_ROWS, rowOf, type OperationName } from '../../../src/operatio
 import { same, ZERO_ADDRESS } from './says'
 import type { Answer, Claims } from './types'
 
-/**
- * Builds a method for each operation. Its arguments are the inputs and numbers in order, then the options.
- */
+/** Builds a method for each operation. Its arguments are the inputs and numbers, then the options. */
 export function methodsOf<Methods>(
   ask: (name: OperationName, question: object, options: object | undefined, given: unknown[]) => unknown,
 ): Methods {

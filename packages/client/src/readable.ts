@@ -16,10 +16,7 @@ import type { Answer, BatchAnswer, Chain } from './types'
 const AT_ONCE = { questions: 20, bytes: 2_000_000 }
 /** A domain version that every service accepts. It is not compared with the contract's version. */
 const DOMAIN_VERSION = '1.0.0'
-/**
- * Matches the service's error about an offchain attestation that it rejects, or about the geometry of an
- * attestation, which the error names by its UID.
- */
+/** Matches errors about a rejected offchain attestation, or about the geometry of one, named by its UID. */
 const PROBLEM =
   /^(?:operations\[(\d+)\][:.] ?)?(?:from: offchain attestation refused: ([^]*)|(?:from: )?attestation 0x\w{64}(\S*): ([^]*))/
 const ATTESTATION = /attestation 0x\w{64}/g
@@ -81,9 +78,7 @@ export async function checkReadable(
     }
 }
 
-/**
- * Splits items into lists of neighbours that fit. An item that does not fit alone becomes a list of its own.
- */
+/** Splits items into lists of neighbours that fit. An item that does not fit alone has its own list. */
 export function split<T>(items: readonly T[], fits: (list: readonly T[]) => boolean): T[][] {
   const lists: T[][] = []
   for (const item of items) {

@@ -78,9 +78,7 @@ async function connect(chain: Chain, node: Provider | undefined): Promise<ChainR
   return reader
 }
 
-/**
- * Reads the claims of an attested answer from the bytes to which its UID commits, and its attester in EAS.
- */
+/** Reads the claims of an attested answer from the bytes to which its UID commits, and its attester. */
 async function attestedAnswer(
   uid: string,
   attestation: (uid: string) => Promise<OnchainAttestation | undefined>,

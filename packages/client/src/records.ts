@@ -96,10 +96,7 @@ export interface Records {
 const PATH = '/api/v0/location-records'
 /** Maximum number of items on one page. */
 const PAGE = 1000
-/**
- * Silence in milliseconds after which a connection is considered dead. The service sends a comment every 15
- * seconds.
- */
+/** Milliseconds without data after which a connection is dead. The service sends a comment every 15 s. */
 const SILENCE_MS = 40_000
 /** First and longest delay before a stream reconnects, in milliseconds. */
 const RECONNECT_MS = 1_000
@@ -123,7 +120,6 @@ interface Lists<Page extends Paged, Asked extends Options> {
   get: (uid: string, options?: { chain?: string; signal?: AbortSignal }) => Promise<Page['data'][number]>
 }
 
-/** Creates the functions that read the list at this path of the service. */
 export function listOf<Page extends Paged, Asked extends Options>(
   base: string,
   at: string,
@@ -178,7 +174,6 @@ export function listOf<Page extends Paged, Asked extends Options>(
   }
 }
 
-/** Creates the function that reads groups at this path of the service. */
 export function groupsAt<Groups, Filters extends object>(
   json: <T>(path: string, query: object, signal?: AbortSignal) => Promise<T>,
   path: string,

@@ -20,10 +20,7 @@ export function sentenceOf({ result, units, operation, timestamp, inputRefs }: C
   return `${claim}, computed at ${timeOf(timestamp)}.`
 }
 
-/**
- * True if an answer of this operation has such a result, inputs and numbers. Anyone can attest claims that
- * are not of this form.
- */
+/** True if claims have the form of an operation's answer. Anyone can attest claims that do not. */
 function isClaim(
   name: string,
   result: Claims['result'],
@@ -40,10 +37,7 @@ function isClaim(
   )
 }
 
-/**
- * Formats a number. A result is a whole number of payload units, so it shows exactly their decimal places,
- * such as centimetres for a distance.
- */
+/** Formats a number. A result is a whole number of payload units, which determine its decimal places. */
 function numberText(value: number, units?: UnitName): string {
   if (!units) return value.toLocaleString('en')
   const digits = Math.log10(UNITS[units].perAnswerUnit)

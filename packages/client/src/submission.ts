@@ -8,7 +8,6 @@ import type { Answer, BatchAnswer, Chain } from './types'
 
 /** Builds the transaction that lands answers. */
 
-/** A transaction that lands answers, ready to be sent. */
 export interface Submission {
   call: Call
   answers: readonly Answer[]

@@ -95,10 +95,7 @@ function wholeOf(result: number, perUnit: number): bigint | undefined {
   return BigInt(floor) * BigInt(perUnit) + BigInt(Math.round((result - floor) * perUnit))
 }
 
-/**
- * Returns the difference between an answer with this result and its signed payload; undefined if they agree,
- * or if the claim has no signed content.
- */
+/** Describes how a signed payload differs from an answer with this result; undefined if it does not. */
 export function otherThanSigned(
   { attestation, answer, timestamp }: Claim,
   { label, name, refs }: ReadClaim,

@@ -10,10 +10,7 @@ import {
 } from '../../../../src/geodesy'
 import { OPERATIONS, UNITS } from '../../../../src/operations'
 
-/**
- * The parts of the kernel that a drawing of an answer needs: the positions between which a distance is
- * measured, and exact geodesics.
- */
+/** Parts of the kernel that draw an answer: the positions that a distance connects, and exact geodesics. */
 export { azimuthTo, geodesicPath, positionFrom } from '../../../../src/geodesy'
 
 /** A prepared geometry, which can be compared with others. */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/**
- * Replaces h3-js in the module that reads locations (rolldown.config.mjs), so that its 200 kB are loaded only
- * for a location that is an H3 cell.
- */
+/** Replaces h3-js (rolldown.config.mjs), whose 200 kB are loaded only for a location that is an H3 cell. */
 let h3: typeof import('h3-js') | undefined
 
 export async function loadH3(): Promise<void> {

@@ -334,10 +334,7 @@ const B1 = -1.88497979543377169875
 const B2 = 1.62142972010535446614
 const B3 = -0.758397934778766047437
 const B4 = 0.145996192886612446982
-/**
- * Offsets of the high word of a cube root from a third of the number's high word, without and with scaling by
- * 2^54.
- */
+/** Offsets of the high word of a cube root from a third of the number's, without and with 2^54 as factor. */
 const THIRDS = 715_094_163
 const THIRDS_SCALED = 696_219_795
 const SMALLEST_NORMAL = ofHighWord(0x0010_0000)

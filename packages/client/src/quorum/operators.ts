@@ -74,7 +74,6 @@ export interface Listed {
   epochs: Epoch[]
 }
 
-/** Service of one operator. */
 export class Operator {
   /** the same for all spellings of a URL: two operators with the same URL count as one */
   readonly url: string
@@ -248,7 +247,6 @@ function reasonOf(error: ApiError): Dissent['reason'] {
 /** Maximum length of an operator's reason in a message. The dissent has all of it. */
 const MAX_DETAIL = 500
 
-/** Describes the operators without a signature in one paragraph. */
 export function summaryOf(dissent: readonly Dissent[]): string {
   return dissent
     .map(
