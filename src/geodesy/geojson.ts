@@ -303,6 +303,7 @@ export function describe(value: unknown): string {
   if (isObject(value)) return 'an object'
   // JSON.parse reads 1e999 as Infinity.
   if (value === Infinity || value === -Infinity) return 'a number beyond 1.8e308'
-  const text = JSON.stringify(value)
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return `${value}`
+  const text = typeof value === 'string' ? JSON.stringify(value) : `a ${typeof value}`
   return text.length > 40 ? `${text.slice(0, 40)}...` : text
 }

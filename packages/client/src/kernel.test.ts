@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { encodeBooleanResult, encodeNumericResult } from '../../../src/eas'
 import { ZERO_HASH } from './eas'
-import { recompute, type Claim, type Computed, type WrongInputs } from './kernel'
+import { measurable, recompute, type Claim, type Computed, type WrongInputs } from './kernel'
 import type { Position } from './position'
 
 const POINTS: Position[] = [
@@ -44,4 +44,9 @@ test.each([
   const other = { data } as { data: string }
   expect(await verdict({ attestation: other })).toEqual(['differs'])
   expect(await verdict({ attestation: { data: dataOf(whole) }, answer: other })).toEqual(['differs'])
+})
+
+test('a coordinate that JSON cannot represent is rejected by its type', () => {
+  const place = { type: 'Point', coordinates: [1n, 2] }
+  expect(() => measurable(place as never)).toThrow('got a bigint')
 })

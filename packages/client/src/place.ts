@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { encodeAbiParameters, isAddress, isHex, toHex } from 'viem'
+import { describe } from '../../../src/geodesy'
 import { locationTypeOf } from '../../../src/location/names'
 import { ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
 import { ZERO_ADDRESS } from './says'
-import { describe, geometryOf, invalidPlace } from './geojson'
+import { geometryOf, invalidPlace } from './geojson'
 import type { GeoJson, Position } from './position'
 import type { Hex } from './reader'
 
@@ -62,10 +63,7 @@ export function knownSchema(name: SchemaName): Schema | undefined {
   return text.includes(' ') ? ofText(text) : undefined
 }
 
-/**
- * Fields of location schemas by their names in v0.1: the Solidity type, and the member of PlaceDetails that
- * fills the field.
- */
+/** Fields by their names in v0.1: the Solidity type, and the member of PlaceDetails that fills the field. */
 const FIELDS: Readonly<Record<string, { type: RegExp; detail?: keyof PlaceDetails }>> = {
   lpVersion: { type: /^(string|uint\d*)$/ },
   srs: { type: /^string$/ },
@@ -85,10 +83,7 @@ const DETAILS: readonly string[] = [
   ...['location', 'locationType', 'memo', 'time', 'media', 'recipes'],
   ...['recipient', 'expiration', 'revocable'],
 ]
-/**
- * Maximum bytes of data that the service reads from an offchain attestation. On chain, this size would cost
- * 180 million gas.
- */
+/** Maximum bytes of data that the service reads offchain. On chain, they would cost 180 million gas. */
 const MAX_DATA_BYTES = 262_144
 /** The end of the year 9999. A larger time is probably in milliseconds. */
 const MAX_SECONDS = 253_402_300_799
@@ -102,10 +97,7 @@ export function pathOf(place: Place, path: string): PlacePath {
   return { path, location: isDetails(place) ? `${path}.location` : path }
 }
 
-/**
- * Builds the attestation request of a place. Throws an InvalidInputError that names the field, starting with
- * `path`.
- */
+/** Builds the request of a place. Throws an InvalidInputError whose path starts with `path`. */
 export function contentOf(place: Place, schema: Schema, refUID: string, at: PlacePath): AttestationData {
   const { path } = at
   const details = detailsOf(place, path)
@@ -237,10 +229,7 @@ function secondsOf(time: Date | number, path: string): number {
   return seconds
 }
 
-/**
- * Returns a string that can be stored and read unchanged. Throws for a NUL, which databases reject, and for
- * half of a surrogate pair.
- */
+/** Returns a string. Throws for a NUL, which databases reject, and for half of a surrogate pair. */
 function text(value: unknown, path: string): string {
   if (typeof value !== 'string') throw invalidPlace(path, `expected a string, got ${describe(value)}`)
   if (value.includes('\0')) throw invalidPlace(path, 'the character NUL cannot be stored')
