@@ -6,10 +6,7 @@ import { ToolInputError } from './errors'
 /** Maximum number of answers that a server remembers, at 3.4 kB each. It forgets the oldest first. */
 const KEPT = 500
 
-/**
- * Stores answers under short ids. A signed answer has 3.4 kB, which a model copies slowly and not always
- * correctly.
- */
+/** Stores answers under short ids: a model copies 3.4 kB slowly, and not always correctly. */
 export class KeptAnswers {
   private readonly answers = new Map<string, Answer | QuorumAnswer>()
   private last = 0

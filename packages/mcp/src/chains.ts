@@ -16,7 +16,6 @@ const listed = z.object({
   ),
 })
 
-/** Adds the tool list_chains. */
 export function chainTools(tools: Tools): void {
   addTool(
     tools,
@@ -30,10 +29,9 @@ export function chainTools(tools: Tools): void {
     },
     async (_, signal) => {
       const information = await tools.geo.info({ fresh: true, signal })
-      const chains = information.chains.map(({ slug, id, ready, reason, attester, eas, proxy }) => ({
-        ...{ slug, id, ready, ...(reason !== undefined && { reason }), attester, eas },
-        proxy: proxy?.address ?? null,
-      }))
+      const { chains } = listed.parse({
+        chains: information.chains.map((each) => ({ ...each, proxy: each.proxy?.address ?? null })),
+      })
       const lines = chains.map(
         ({ slug, id, ready, reason, attester }) =>
           `- ${slug} (${id}): ${ready ? `signed for by ${attester}` : `cannot be signed for now${reason === undefined ? '' : `: ${reason}`}`}`,

@@ -29,7 +29,6 @@ const count = {
   }),
 }
 
-/** Adds the tool count_records. */
 export function countTools(tools: Tools): void {
   addTool(tools, count, async ({ by, sum, sort, top, filters = {} }, signal) => {
     const read = z.strictObject(FILTERS).safeParse(filters)

@@ -147,10 +147,7 @@ async function verifyOfQuorum(
   }
 }
 
-/**
- * Returns the signer of a chain. Errors of the function that provides it become SignerErrors, whose message
- * reaches the model.
- */
+/** Returns the signer of a chain. Errors of the given function become SignerErrors, which the model sees. */
 async function signerOf(land: Payer, chain: () => Promise<Chain>): Promise<Signer> {
   if (typeof land !== 'function') return land
   const on = await chain()

@@ -3,10 +3,7 @@ import type { Geo, Input } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'
 
-/**
- * Input schemas. They describe what a model has to write, and leave checks to the service if its error
- * messages are better.
- */
+/** Input schemas: what a model has to write. Checks are left to the service if its messages are better. */
 
 const PLACE = 'UID of an attested place, [longitude, latitude], or GeoJSON'
 /** A list of exactly `count` numbers; `form` names them. */
@@ -46,10 +43,7 @@ export const chain = (description: string) => {
 
 export type Place = z.output<ReturnType<typeof place>>
 
-/**
- * Converts a place to an input of the client. Throws a ToolInputError for text that starts like JSON but is
- * not.
- */
+/** Converts a place to an input. Throws a ToolInputError for text that starts like JSON but is not. */
 export function placeOf(value: Place): Input {
   const given = typeof value === 'string' ? fromText(value) : value
   return Array.isArray(given) ? { type: 'Point', coordinates: given as number[] } : (given as Input)

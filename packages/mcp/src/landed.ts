@@ -2,7 +2,7 @@
 import { sentenceOf, type AnswerPageOptions, type Claims } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { chain, pageSize } from './inputs'
-import { addTool, READS, type Tools } from './tool'
+import { addTool, pageText, READS, type Tools } from './tool'
 
 const answer = z.object({
   uid: z.string().describe('Attestation that contains it'),
@@ -35,23 +35,15 @@ const search = {
   output: z.object({ answers: z.array(answer), next_cursor: z.string().nullable() }),
 }
 
-/** Adds the tool search_answers. */
 export function landedTools(tools: Tools): void {
   addTool(tools, search, async (input, signal) => {
     const options = { ...input, signal } satisfies AnswerPageOptions
     const { data, next_cursor } = await tools.geo.answers.page(options)
     const answers = data.map((each) => answer.parse(each))
-    const lines = answers.map(
-      ({ uid, chain, input_refs, computed_at, result, units, operation, revoked }) => {
-        const claims = {
-          ...{ operation, inputRefs: input_refs, result, units },
-          timestamp: Date.parse(computed_at) / 1000,
-        }
-        return `- ${uid} on ${chain}: ${sentenceOf(claims as unknown as Claims)}${revoked ? ' REVOKED since.' : ''}`
-      },
-    )
-    const more = next_cursor === null ? '' : ` There are more: pass cursor ${next_cursor}`
-    const count = `${answers.length} ${answers.length === 1 ? 'answer' : 'answers'}${answers.length ? '' : ': none matches'}.`
-    return { structured: { answers, next_cursor }, texts: [[`${count}${more}`, ...lines].join('\n')] }
+    const lines = answers.map(({ uid, chain, input_refs: inputRefs, computed_at, revoked, ...rest }) => {
+      const claims = { ...rest, inputRefs, timestamp: Date.parse(computed_at) / 1000 }
+      return `- ${uid} on ${chain}: ${sentenceOf(claims as unknown as Claims)}${revoked ? ' REVOKED since.' : ''}`
+    })
+    return { structured: { answers, next_cursor }, texts: [pageText('answer', lines, next_cursor)] }
   })
 }

@@ -73,11 +73,9 @@ function definitionOf(name: OperationName, { inputs, parameters = [], units }: O
     ...ASKED,
   }
   return {
-    ...{
-      name,
-      title: name[0]!.toUpperCase() + name.slice(1),
-      description: `${TEXTS[name].summary}. ${TEXTS[name].about}`,
-    },
+    name,
+    title: name[0]!.toUpperCase() + name.slice(1),
+    description: `${TEXTS[name].summary}. ${TEXTS[name].about}`,
     annotations: READS,
     input: z.object(input) as unknown as z.ZodObject<Shape>,
     output: z.object({ ...result, ...TOLD }) as z.ZodObject<typeof TOLD>,
@@ -103,16 +101,8 @@ export function operationTools(tools: Tools): void {
       const id = kept?.keep(answer)
       return {
         structured: {
-          ...{
-            result,
-            ...(units && { units }),
-            sentence,
-            chain: slug,
-            timestamp,
-            inputRefs,
-            attester,
-            deadline,
-          },
+          ...{ result, ...(units && { units }), sentence, chain: slug, timestamp, inputRefs },
+          ...{ attester, deadline },
           ...ofQuorum,
           ...(hidden.length && { salts }),
           ...(id !== undefined && { answer_id: id }),
@@ -132,10 +122,7 @@ export function operationTools(tools: Tools): void {
     })
 }
 
-/**
- * Returns the attester of an answer and the time until which it can land; for an answer of a quorum, also its
- * signers.
- */
+/** Returns the attester of an answer and its deadline; for an answer of a quorum, also its signers. */
 function signingOf(answer: Answer | QuorumAnswer) {
   if (!('quorum' in answer)) {
     const { attester, deadline } = answer.delegatedAttestation
@@ -146,10 +133,7 @@ function signingOf(answer: Answer | QuorumAnswer) {
   return { attester, deadline: answer.answer.deadline, signers, dissent: named }
 }
 
-/**
- * Adds fresh salts to the places of these names, and returns the salts. Throws a ToolInputError for a place
- * that cannot have a salt.
- */
+/** Adds fresh salts to these inputs, and returns them. Throws a ToolInputError if one cannot have a salt. */
 function saltAll(inputs: Record<string, Input>, names: readonly string[]): Record<string, string> {
   const salts: Record<string, string> = {}
   for (const name of new Set(names)) {

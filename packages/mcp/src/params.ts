@@ -15,10 +15,7 @@ export function jsonRpcError<Id extends string | number | null = null>(
 /** Error codes of JSON-RPC 2.0, 5.1. */
 export const INVALID_REQUEST = -32_600
 const INVALID_PARAMS = -32_602
-/**
- * Parameters that requests must have, and the error message if they are missing. The SDK would return its
- * validator's output instead.
- */
+/** Parameters that requests must have, and the error without them: the SDK's would be validator output. */
 const NEEDED: Readonly<Record<string, { params: z.ZodObject; words: string }>> = {
   initialize: {
     params: z.looseObject({

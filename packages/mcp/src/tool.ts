@@ -19,19 +19,13 @@ export interface Tools {
 /** Annotations of a tool that only reads, and whose data comes from outside the service. */
 export const READS: ToolAnnotations = { readOnlyHint: true, openWorldHint: true }
 
-/**
- * Result of a tool: structured by the output schema for programs, and as text for hosts that show a model
- * only the text.
- */
+/** Result of a tool: structured for programs, and as text for hosts that show a model only the text. */
 export interface Told<Output> {
   structured: Output
   texts: string[]
 }
 
-/**
- * Registers a tool. `run` receives checked input. Errors of the client reach the model as a message that
- * states what to do next.
- */
+/** Registers a tool. `run` receives checked input. Its errors reach the model with advice (errors.ts). */
 export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   { server, onError }: Tools,
   definition: {
@@ -63,6 +57,13 @@ export function addTool<Input extends z.ZodObject, Output extends z.ZodObject>(
       return { isError: true, content: [{ type: 'text', text }] }
     }
   })
+}
+
+/** Text of a page of a list: the number of its lines, `about` them, and how to get the next page. */
+export function pageText(noun: string, lines: readonly string[], next: string | null, about = ''): string {
+  const count = `${lines.length} ${lines.length === 1 ? noun : `${noun}s`}${lines.length ? about : ': none matches'}.`
+  const more = next === null ? '' : ` There are more: pass cursor ${next}`
+  return [`${count}${more}`, ...lines].join('\n')
 }
 
 /** Rejects unknown arguments: a misspelt filter would otherwise be ignored. */

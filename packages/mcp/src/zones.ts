@@ -28,9 +28,9 @@ const find = {
   }),
 }
 
-/** Adds the tool find_zones. */
-export function zoneTools({ geo, kept, ...tools }: Tools): void {
-  addTool({ geo, kept, ...tools }, find, async ({ geometry, uids, prover, zone_schema, chain }, signal) => {
+export function zoneTools(tools: Tools): void {
+  const { geo, kept } = tools
+  addTool(tools, find, async ({ geometry, uids, prover, zone_schema, chain }, signal) => {
     if ((uids === undefined) === (prover === undefined && zone_schema === undefined))
       throw new ToolInputError('Expected uids, or prover, zone_schema or both.')
     const set: ZoneSet = uids
