@@ -296,12 +296,10 @@ describe('in recompute, an attestation', () => {
     ['schema', { schema: LOCATION_PROTOCOL_SCHEMA.uid }],
     ['revocable', { revocable: false }],
   ])('that the endpoint returns with another %s has wrong inputs', async (_, changes) => {
-    const wrong = [{ index: 0, expected: uid, got: expect.stringMatching(/^0x[0-9a-f]{64}$/) }]
     expect(await judged(uid, { attestation: outdated(changes) })).toMatchObject({
       verdict: 'wrong inputs',
-      wrong,
+      wrong: [{ index: 0, expected: uid, got: expect.stringMatching(/^0x[0-9a-f]{64}$/) }],
     })
-    expect(await judged({ ...plain(await content(uid)), ...changes })).toMatchObject({ wrong })
   })
   test('has wrong inputs if it differs from its reference, or does not exist', async () => {
     const other = await attest(world.chain, locationRequest(TOWER), 4)
