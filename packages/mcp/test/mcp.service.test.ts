@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { createGeo } from '@geospatial-attestation/client'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, testAccount } from '../../../dev/chain'
 import { startApi } from '../../../test/api'
 import { rows, temporaryFolder } from '../../../test/database'
@@ -40,8 +40,8 @@ beforeAll(async () => {
 })
 
 const opened: Client[] = []
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close()
+afterAll(async () => {
+  for (const client of opened) await client.close()
 })
 type Era = 'legacy' | 'auto' | { pin: string }
 async function connect(
@@ -389,6 +389,10 @@ describe('the landing tool', () => {
 
 describe('error messages that state the next step', () => {
   const POINT = { from: TOWER, to: GATE }
+  let client: Client
+  beforeAll(async () => {
+    client = await overHttp()
+  })
   test.each<[string, Record<string, unknown>, RegExp]>([
     ['distance', POINT, /chain: expected the slug or id of a chain, such as base-sepolia or 84532$/],
     [
@@ -451,7 +455,7 @@ describe('error messages that state the next step', () => {
     ],
     ['verify_answer', { answer: 'answer-1' }, /^No answers are stored here\. Call .* with include_signature/],
   ])('are returned for %s %j', async (name, input, message) => {
-    expect(await refused(await overHttp(), name, input)).toMatch(message)
+    expect(await refused(client, name, input)).toMatch(message)
   })
   test('name a service that is unreachable', { tags: ['slow'] }, async () => {
     const client = await connect(
