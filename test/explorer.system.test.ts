@@ -168,22 +168,22 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       )
     await aged(10)
     try {
-      await using browser = await openPage()
+      await using browser = await openPage(WITHOUT_MAP)
       const page = await opened(browser)
-      await mapShows(page, 5)
+      // Without a map, the list has the places that no map can show.
+      await title(page, '6 places in view')
       await slider(page, 'To').press('Home')
-      await mapShows(page, 1)
       await title(page, '1 place in view')
       await item(page, uids.tower).waitFor()
       expect(page.url()).toMatch(/toTimestamp=\d{4}-\d\d-\d\dT00/)
       const bound = await page.locator('[data-time]').innerText()
       await page.reload()
-      await mapShows(page, 1)
+      await title(page, '1 place in view')
       expect(await page.locator('[data-time]').innerText()).toBe(bound)
       await slider(page, 'To').press('End')
-      await mapShows(page, 5)
+      await title(page, '6 places in view')
       await slider(page, 'From').press('ArrowRight')
-      await mapShows(page, 4)
+      await title(page, '5 places in view')
       expect(page.url()).toContain('fromTimestamp=')
       expect(browser.complaints).toEqual([])
     } finally {
@@ -191,8 +191,8 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
-  /** More records than a list counts, and as many as the embedded database writes in a minute. */
-  const MANY = 20_000
+  /** More records than a list counts, all of them in view. */
+  const MANY = 10_500
   test(
     `counts ${MANY} more places on the map and in the list, and still moves the map`,
     { timeout: 180_000 },
@@ -206,7 +206,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
           chain: 'base-sepolia',
           geometry: {
             type: 'Point',
-            coordinates: [((i * 0.75487766) % 1) * 360 - 180, ((i * 0.56984029) % 1) * 140 - 60],
+            coordinates: [((i * 0.75487766) % 1) * 200 - 90, ((i * 0.56984029) % 1) * 60 - 10],
           },
         })),
         1_000_000,
@@ -219,17 +219,12 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
           .poll(async () => Number(await page.locator('[data-places]').getAttribute('data-places')))
           .toBeGreaterThan(MANY / 2)
         await browser.picture('explorer-many')
-        const frames = page.evaluate<number>(`new Promise((resolve) => {
-        const start = performance.now()
-        let count = 0
-        const next = () => performance.now() - start > 3_000 ? resolve(count / 3) : (count++, requestAnimationFrame(next))
-        requestAnimationFrame(next)
-      })`)
+        const before = page.url()
         await page.mouse.move(500, 400)
         await page.mouse.down()
-        for (let step = 0; step < 60; step++) await page.mouse.move(500 + 5 * (step % 30), 400 + step)
+        await page.mouse.move(650, 460, { steps: 10 })
         await page.mouse.up()
-        console.log(`frames a second while the map is dragged: ${Math.round(await frames)}`)
+        await expect.poll(() => page.url()).not.toBe(before)
         await idle(page)
         expect(browser.complaints).toEqual([])
       } finally {
@@ -366,10 +361,10 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test.each([1200, 1024, 768, 390, 320])(
-    'shows the whole texts of header and selects at %i pixels, with scale and attribution below the map',
-    async (width) => {
-      await using browser = await openPage({ viewport: { width, height: 800 } })
+  test('shows the whole texts of header and selects at each width, with scale and attribution below the map', async () => {
+    await using browser = await openPage()
+    for (const width of [1200, 1024, 768, 390, 320]) {
+      await browser.page.setViewportSize({ width, height: 800 })
       const page = await opened(browser)
       if (!(await page.locator('.filters').isVisible()))
         await page.getByText('Filters', { exact: true }).click()
@@ -404,9 +399,9 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       const { x, width: across } = await boxOf(scale!)
       expect(x + across).toBeLessThanOrEqual((await boxOf(attribution!)).x)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
-      expect(browser.complaints).toEqual([])
-    },
-  )
+    }
+    expect(browser.complaints).toEqual([])
+  })
 
   test('shows a plain map and the list without WebGL', async () => {
     await using browser = await openPage({ webgl: false })
