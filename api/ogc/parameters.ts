@@ -8,16 +8,13 @@ import {
   choiceOf,
   choiceTag,
   CQL2_FILTER,
+  FILTERS,
   INCLUDE,
   CRS84,
   CRS84H,
   DEFAULT_LIMIT,
   MAX_LIMIT,
-  readAddress,
-  readChain,
   readCrs,
-  readLocationType,
-  readSchemaUid,
   readTimeSort,
   TIME_SORTS,
   uidReader,
@@ -28,7 +25,6 @@ import {
   parameter,
   pathOf,
   queryOf,
-  severalReader,
   wholeParameter,
   textParameter,
 } from '../http/parameters'
@@ -180,6 +176,14 @@ const PROFILE = textParameter(
   { enum: PROFILES, default: 'rfc7946' },
 )
 export const FEATURE_QUERY = queryOf({ include: INCLUDE, profile: PROFILE, ...FORMAT })
+/** Filters of the Records API by these properties. */
+function filtersBy<Name extends keyof typeof FILTERS>(texts: Record<Name, string>) {
+  const described = (Object.entries<string>(texts) as [Name, string][]).map(([name, text]) => [
+    name,
+    { ...FILTERS[name], description: `Only records ${text}. Several: separated by commas.` },
+  ])
+  return Object.fromEntries(described) as Pick<typeof FILTERS, Name>
+}
 /**
  * GDAL and others filter by parameters named like properties, and read them as equality. So `memo` and
  * `attributes` of the Records API, which select more, are not among them.
@@ -217,28 +221,13 @@ export const ITEMS_QUERY = queryOf({
     readDatetime,
     { examples: ['2026-01-01T00:00:00Z/..'] },
   ),
-  chain: textParameter(
-    `Only records of this chain: ${ACTIVE_SLUGS.join(', ')}, or its ID. Several: separated by commas.`,
-    severalReader(readChain),
-    { examples: [ACTIVE_SLUGS[0]] },
-  ),
-  prover: textParameter(
-    'Only records attested by this address, in any letter case. Several: separated by commas.',
-    severalReader(readAddress),
-  ),
-  subject: textParameter(
-    'Only records with this recipient, in any letter case. Several: separated by commas.',
-    severalReader(readAddress),
-  ),
-  schema: textParameter(
-    'Only records of the location schema with this UID. Several: separated by commas.',
-    severalReader(readSchemaUid),
-  ),
-  location_type: textParameter(
-    'Only records of this location type, in any letter case. Several: separated by commas.',
-    severalReader(readLocationType),
-    { minLength: 1, examples: ['geojson-point'] },
-  ),
+  ...filtersBy({
+    chain: `of this chain: ${ACTIVE_SLUGS.join(', ')}, or its ID`,
+    prover: 'attested by this address, in any letter case',
+    subject: 'with this recipient, in any letter case',
+    schema: 'of the location schema with this UID',
+    location_type: 'of this location type, in any letter case',
+  }),
   revoked: parameter(
     {
       description: 'true selects revoked records, false the others. (1 and 0 are accepted, too.)',

@@ -69,9 +69,8 @@ export const uidReader = (what: string) => (text: string, name: string) => {
   if (uid === undefined) throw invalid(name, `Expected ${what}: 0x and 64 hex digits`)
   return uid
 }
-export const readSchemaUid = uidReader('the UID of a schema')
 
-export function readLocationType(text: string, name: string): string {
+function readLocationType(text: string, name: string): string {
   // Postgres rejects NUL and unpaired surrogates. No type name contains another control character.
   if (text === '' || text.length > MAX_LOCATION_TYPE_LENGTH || /[\0-\x1f\x7f\p{Surrogate}]/u.test(text))
     throw invalid(
@@ -196,7 +195,7 @@ export const FILTERS = {
   ),
   schema: textParameter(
     'UID of the schema of the attestation, in any letter case. Several: separated by commas.',
-    severalReader(readSchemaUid),
+    severalReader(uidReader('the UID of a schema')),
   ),
   location_type: textParameter(
     'Format of `location`, in any letter case. Several: separated by commas.',
