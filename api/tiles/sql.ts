@@ -106,9 +106,7 @@ function isCounted({ chain: _, revoked: __, ...others }: RecordFilter, bits: num
 }
 
 /** Level whose cells are those of a grid of 2^bits by 2^bits, or parts of them. */
-function levelOf(bits: number): number {
-  return LEVELS.find((level) => level >= bits)!
-}
+const levelOf = (bits: number) => LEVELS.find((level) => level >= bits)!
 
 /** SQL condition for the cells of a tile, at the level of a grid of 2^bits. */
 function inCells({ chain, revoked }: RecordFilter, { z, x, y }: Tile, bits: number, value: Bind): string {
