@@ -736,7 +736,9 @@ test('the filter never becomes SQL, so that an injection matches only a record o
       const expected = stored.filter((record) => values.includes(valueOf(record, property) as string)).length
       expect([filter, (await idsOf({ filter })).length]).toEqual([filter, expected])
     }
-    for (const value of injections) await expectEqual([value], `${property} = ${quoted(value)}`)
+    // Other properties of the same type have the same SQL.
+    if (['memo', 'uid', 'chain'].includes(property))
+      for (const value of injections) await expectEqual([value], `${property} = ${quoted(value)}`)
     await expectEqual(injections, `${property} IN (${injections.map(quoted).join()})`)
   }
   expect((await rows(database.url, 'SELECT count(*)::int AS n FROM location_record'))[0]).toEqual({
