@@ -21,7 +21,6 @@ export function shortHex(hex: string): Html {
   return html`<code class="whole">${hex.slice(0, 8)}…${hex.slice(-4)}</code>`
 }
 
-/** Mark that follows the name of a revoked attestation. */
 export const REVOKED = html` <span class="revoked">revoked</span>`
 
 /** @param what noun for the attestation: `record` */
@@ -31,7 +30,6 @@ export function revokedNote(what: string): Html {
 
 type FormatNames = Readonly<Partial<Record<FormatName, string>>>
 
-/** Content of a page of a list. */
 export interface ListParts {
   title: string
   /** Range and total, such as `Records 1 to 10 of 26 that match`. */

@@ -243,12 +243,18 @@ function outlineOf(frame: Extent, view: View, scale: number): string {
     .join('')
 }
 
-function land({ west, south, width, height }: View, scale: number): string {
-  const rings = landIn([west, south, west + width, south + height], (ring) => roundPole(unwound(ring)))
-  const at = ([lng, lat]: Position): Position => [
-    round((lng - west) * scale),
+/** Returns the projection into the picture, in pixels. It shifts positions by `turn` degrees. */
+function pixels({ west, south, height }: View, scale: number, turn = 0) {
+  return ([lng, lat]: Position): Position => [
+    round((lng + turn - west) * scale),
     round((south + height - lat) * scale),
   ]
+}
+
+function land(view: View, scale: number): string {
+  const { west, south, width, height } = view
+  const rings = landIn([west, south, west + width, south + height], (ring) => roundPole(unwound(ring)))
+  const at = pixels(view, scale)
   return `<path class="land" d="${rings.map((ring) => pathOf(ring.map(at), true, LAND_DETAIL)).join('')}"/>\n`
 }
 
@@ -277,25 +283,14 @@ function grid({ west, south, width, height }: View, scale: number): string {
 }
 
 function mark({ kind, lines }: Shape, view: View, scale: number, pointRadius: number): string {
-  const { west, south, height } = view
-  const at = ([lng, lat]: Position, turn: number): Position => [
-    round((lng + turn - west) * scale),
-    round((south + height - lat) * scale),
-  ]
   return turnsOf(boxOf(lines.flat()), view)
     .map((turn) => {
+      const at = pixels(view, scale, turn)
       if (kind === 'point') {
-        const [x, y] = at(lines[0]![0]!, turn)
+        const [x, y] = at(lines[0]![0]!)
         return `<circle class="point" cx="${x}" cy="${y}" r="${pointRadius}"/>`
       }
-      return `<path class="${kind}" d="${lines
-        .map((line) =>
-          pathOf(
-            line.map((position) => at(position, turn)),
-            kind === 'area',
-          ),
-        )
-        .join('')}"/>`
+      return `<path class="${kind}" d="${lines.map((line) => pathOf(line.map(at), kind === 'area')).join('')}"/>`
     })
     .join('')
 }

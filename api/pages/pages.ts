@@ -113,20 +113,11 @@ export function headline({ memo }: Record<string, unknown>): string {
 }
 
 function tableRow(record: Record<string, unknown>, url: string, given: GivenQuery): Html {
-  const {
-    uid,
-    chain,
-    timestamp,
-    longitude,
-    latitude,
-    location_type: type,
-    prover,
-    revoked,
-  } = record as Record<string, string>
+  const { uid, chain, timestamp, longitude, latitude, prover, revoked } = record as Record<string, string>
   const none = lacksGeometry(record.problem as string | null) ? ', no geometry' : ''
   const where =
     longitude === null
-      ? html`<span class="note"><bdi>${shortened(type!, 40)}</bdi>${none}</span>`
+      ? html`<span class="note"><bdi>${shortened(record.location_type as string, 40)}</bdi>${none}</span>`
       : html`${longitude}, ${latitude}`
   const cells = [
     cell('', html`<bdi>${headline(record)}</bdi>${revoked ? REVOKED : ''}`),

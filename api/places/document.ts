@@ -1,22 +1,18 @@
 import { lacksGeometry } from '../../src/location'
-import { type Html, html } from '../http/html'
+import { html } from '../http/html'
 import { definitions } from '../http/pages'
 import { headline } from '../pages'
 import { PREVIEW_SIZE } from './preview'
-
-/** Parts of a place's HTML document that link previews, search engines and browsers without scripts read. */
-export interface PlaceDocument {
-  head: Html
-  /** Content for browsers without scripts. */
-  noscript: Html
-}
 
 /** Maximum number of characters of a value that is shown to browsers without scripts. */
 const LINE = 500
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 
-/** @param properties record, as in JSON @param address URL of the page, without a trailing slash */
-export function placeDocument(properties: Record<string, unknown>, address: string): PlaceDocument {
+/**
+ * Returns the parts of a place's document that previews, search engines and browsers without scripts read.
+ * @param properties record, as in JSON @param address URL of the page, without a trailing slash
+ */
+export function placeDocument(properties: Record<string, unknown>, address: string) {
   const title = titleOf(properties)
   const description = descriptionOf(properties)
   const image = `${address}/preview.png`
