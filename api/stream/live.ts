@@ -21,28 +21,20 @@ import { Turns } from '../http/turns'
 import type { Work } from '../http/work'
 import { FINALITIES, type Finality, type Store } from '../store'
 
-export interface LiveOptions {
+const LIVE = {
   /** Interval between reads of the changes while there are listeners, in milliseconds. */
-  pollMs: number
-  /** Interval between heartbeats, which keep proxies from closing quiet connections, in milliseconds. */
-  heartbeatMs: number
-  maxListeners: number
-  /** Number of buffered bytes above which a listener is sent no further data. */
-  maxPendingBytes: number
-  /** Milliseconds after which a listener whose buffer stays above `maxPendingBytes` is disconnected. */
-  patienceMs: number
-  /** Milliseconds that a position may be ahead of the database: a replica catches up, a backup does not. */
-  aheadMs: number
-}
-
-const LIVE: LiveOptions = {
   pollMs: 500,
+  /** Interval between heartbeats, which keep proxies from closing quiet connections, in milliseconds. */
   heartbeatMs: 15_000,
   maxListeners: 10_000,
+  /** Number of buffered bytes above which a listener is sent no further data. */
   maxPendingBytes: 1_048_576,
+  /** Milliseconds after which a listener whose buffer stays above `maxPendingBytes` is disconnected. */
   patienceMs: 10_000,
+  /** Milliseconds that a position may be ahead of the database: a replica catches up, a backup does not. */
   aheadMs: 10_000,
 }
+export type LiveOptions = typeof LIVE
 /** Delay in milliseconds after which a disconnected client reconnects, unless it chooses another one. */
 const RETRY_MS = 3_000
 /**

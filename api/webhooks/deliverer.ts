@@ -10,37 +10,29 @@ import { heldOf, type Held } from './held'
 import { Keeper } from './keeper'
 import { Lease } from './lease'
 import { pauseAfter } from './message'
-import { Posts, type Outcome, type PostOptions } from './posts'
+import { Posts, type Outcome } from './posts'
 import { ChangeReader } from './reader'
 import type { DeadLetter, HeldRow, WebhookStore } from './store'
 import { reasonOf } from './subscriptions'
 
-export interface DelivererOptions extends PostOptions {
+const DELIVERY = {
   /** Interval between reads of changes and checks for due messages, in milliseconds. */
-  pollMs: number
-  /** Time of a lease without renewal, and interval of renewals, in milliseconds. */
-  leaseMs: number
-  renewMs: number
-  /** Interval in milliseconds at which this process reads changes that others made to its subscriptions. */
-  syncMs: number
-  /** Milliseconds after the first failure. It triples after each further failure, up to six hours. */
-  firstPauseMs: number
-  /** Time for which a message is retried, in milliseconds. */
-  giveUpMs: number
-  /** Monotonic clock in milliseconds, by which attempts, failures and messages age; set in tests. */
-  elapsed: () => number
-}
-const DELIVERY: DelivererOptions = {
   pollMs: 500,
+  /** Time of a lease without renewal, and interval of renewals, in milliseconds. */
   leaseMs: 5_000,
   renewMs: 1_000,
+  /** Interval in milliseconds at which this process reads changes that others made to its subscriptions. */
   syncMs: 5_000,
   timeoutMs: 10_000,
+  /** Milliseconds after the first failure. It triples after each further failure, up to six hours. */
   firstPauseMs: 5_000,
+  /** Time for which a message is retried, in milliseconds. */
   giveUpMs: 3 * 86_400_000,
   atOnce: { working: { all: 256, each: 32 }, failing: { all: 64, each: 8 } },
+  /** Monotonic clock in milliseconds, by which attempts, failures and messages age; set in tests. */
   elapsed: MONOTONIC.now,
 }
+export type DelivererOptions = typeof DELIVERY
 const WANTED_AT_ONCE = 50
 const FORGET_EVERY_MS = 3_600_000
 /** Milliseconds that a stop waits for responses. Another process repeats a message without a response. */

@@ -8,7 +8,6 @@ import type { SafeSender } from '../outgoing'
 import type { GivenSubscription } from './store'
 import { SettingsError, parseSettingsList, schemaProblems } from '../../src/config'
 
-/** Maximum number of subscriptions. */
 export const MOST_SUBSCRIPTIONS = 10_000
 /** Pattern of a secret. Standard Webhooks requires 24 to 64 bytes. */
 const SECRET = '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$'
@@ -52,15 +51,8 @@ const ROW = Type.Object(
   { additionalProperties: false },
 )
 
-/** The content of WEBHOOKS_FILE. */
-export interface WebhooksFile {
-  subscriptions: GivenSubscription[]
-  /** Reason, and id of the subscription that stays unchanged, if valid. Postgres rejects texts with NUL. */
-  refused: { id: string | undefined; problem: string }[]
-}
-
 /** Reads WEBHOOKS_FILE; an invalid entry does not affect the others. Throws a SettingsError for no list. */
-export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile {
+export function readWebhooksFile(file: string, sender: SafeSender) {
   let entries: ReturnType<typeof parseSettingsList>
   try {
     entries = parseSettingsList(readFileSync(file, 'utf8'))
@@ -70,7 +62,8 @@ export function readWebhooksFile(file: string, sender: SafeSender): WebhooksFile
   if (!entries || entries.length > MOST_SUBSCRIPTIONS)
     throw wrong(file, `expected a list of at most ${MOST_SUBSCRIPTIONS} subscriptions`)
   const subscriptions = new Map<string, GivenSubscription>()
-  const refused: WebhooksFile['refused'] = []
+  // With the id of the subscription that stays unchanged, if valid. Postgres rejects texts with NUL.
+  const refused: { id: string | undefined; problem: string }[] = []
   for (const [i, { value: row, problem: ambiguity }] of entries.entries()) {
     const isRow = ambiguity === undefined && Value.Check(ROW, row)
     const problem = !isRow
