@@ -8,14 +8,9 @@ import { busyWith } from '../http/semaphore'
 import { Turns } from '../http/turns'
 import { beginWork, workOf } from '../http/work'
 import { manualSearch, pageAnchors, plainOf, type Found } from './manual-search'
-import type { ManualPage } from './manual'
+import { SECTIONS, type ManualPage } from './manual'
 
 const LABEL = 'Search the manual'
-const TITLES: Readonly<Record<ManualPage['section'], string>> = {
-  guide: 'Guides',
-  reference: 'Reference',
-  spec: 'Specification',
-}
 /** Searches take up to 20 ms of the main thread, uncounted; other work then has it for IDLE times as long. */
 const SEARCHES = { all: 1, each: { quick: 1, slow: 1 }, waiting: 64, waitingEach: 8, waitMs: 5_000 }
 const IDLE = 4
@@ -67,7 +62,7 @@ export function manualPageRoutes(
 }
 
 function contents(pages: readonly ManualPage[]): Html {
-  const sections = Object.entries(TITLES).map(([section, title]) => {
+  const sections = Object.entries(SECTIONS).map(([section, title]) => {
     const inSection = pages.filter((each) => each.section === section)
     return html`<h2>${title}</h2>${list(inSection.map((each) => anchor(linkTo(each), each.title)))}`
   })

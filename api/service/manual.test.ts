@@ -17,16 +17,18 @@ test('the manual has no dead link on any page', async () => {
     expect([address, statusCode]).toEqual([address, 200])
     texts.set(address, body.replace(/^( *)```[^]*?^\1```$/gm, ''))
   }
+  const anchorsOf = (text: string) =>
+    [...text.matchAll(/^#{1,6} (.+)$/gm)].map(
+      ([, heading]) => `#${anchorOf(heading!.replace(/[`*]/g, '').trim())}`,
+    )
+  const anchors = new Map([...texts].map(([address, text]) => [address, ['', ...anchorsOf(text)]]))
   let links = 0
   for (const [address, text] of texts)
     for (const [link, target] of text.matchAll(/\]\(([^)]*)\)/g)) {
       const { origin, pathname, hash } = new URL(target!, `http://service${address}`)
       if (origin !== 'http://service') continue
       links++
-      expect(texts.has(pathname), `${link} of ${address}`).toBe(true)
-      const headings = [...texts.get(pathname)!.matchAll(/^#{1,6} (.+)$/gm)]
-      const anchors = headings.map(([, heading]) => `#${anchorOf(heading!.replace(/[`*]/g, '').trim())}`)
-      expect(['', ...anchors], `${link} of ${address}`).toContain(decodeURIComponent(hash))
+      expect(anchors.get(pathname), `${link} of ${address}`).toContain(decodeURIComponent(hash))
     }
   expect(links).toBeGreaterThan(50)
 })
@@ -100,7 +102,8 @@ describe('the pages of the manual for browsers', () => {
 test('one client can use only a share of the searches of the manual', async () => {
   const app = Fastify()
   app.setErrorHandler(recordsErrorHandler('https://x.example'))
-  manualPageRoutes(app, pages, 600_000)
+  // After each search, the thread does other work for a time that grows with the pages.
+  manualPageRoutes(app, pages.slice(0, 2), 600_000)
   const order: string[] = []
   const ask = async (remoteAddress: string) => {
     const { statusCode } = await app.inject({ url: '/manual?q=a+b+c+d+e', remoteAddress })

@@ -2,12 +2,12 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 
-/** Folders of docs/ that the service shows. Their pages link each other. */
-const SECTIONS = ['guide', 'reference', 'spec'] as const
+/** Folders of docs/ that the service shows, with their titles. Their pages link each other. */
+export const SECTIONS = { guide: 'Guides', reference: 'Reference', spec: 'Specification' }
 
 /** A page of the documentation, in Markdown. */
 export interface ManualPage {
-  section: (typeof SECTIONS)[number]
+  section: keyof typeof SECTIONS
   /** Path on the service, such as `/manual/guide/client.md`. */
   address: string
   title: string
@@ -16,7 +16,7 @@ export interface ManualPage {
 
 /** Reads the pages in a folder of documentation; an empty list if this program was installed without it. */
 export function readManual(folder: string): ManualPage[] {
-  const pages = SECTIONS.flatMap((section) => {
+  const pages = (Object.keys(SECTIONS) as (keyof typeof SECTIONS)[]).flatMap((section) => {
     const directory = path.join(folder, section)
     if (!existsSync(directory)) return []
     const names = readdirSync(directory).filter((name) => name.endsWith('.md'))
