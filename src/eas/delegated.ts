@@ -110,27 +110,13 @@ export interface AttestTypedData {
   message: Record<string, string | boolean>
 }
 
-const DOMAIN_FIELDS: readonly TypedDataField[] = [
-  { name: 'name', type: 'string' },
-  { name: 'version', type: 'string' },
-  { name: 'chainId', type: 'uint256' },
-  { name: 'verifyingContract', type: 'address' },
-]
-
 /** Typed data of which `attestDigest` is the digest, for signers that compute the digest themselves. */
 export function attestTypedData(
   domain: AttestDomain,
   layout: AttestLayout,
   message: AttestMessage,
 ): AttestTypedData {
-  const fields = ATTEST_FIELDS[layout].map(({ name }) => {
-    const value = message[name as keyof AttestMessage]
-    return [name, typeof value === 'boolean' ? value : String(value)] as const
-  })
-  return {
-    types: { EIP712Domain: DOMAIN_FIELDS, Attest: ATTEST_FIELDS[layout] },
-    ...{ primaryType: 'Attest', domain, message: Object.fromEntries(fields) },
-  }
+  return TypedDataEncoder.getPayload(domain, { Attest: ATTEST_FIELDS[layout] }, message) as AttestTypedData
 }
 
 /** 0x1901, separator and struct hash, in one buffer for all calls, because no await comes in between. */
