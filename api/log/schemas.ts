@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
-import { fromHex, parseTilePath, TlogError } from '../../src/tlog'
+import { fromHex, parseTilePath } from '../../src/tlog'
 import { answer, RATE_HEADERS, RECORDS_ERRORS, recordsErrors } from '../http/openapi-components'
 import { invalid, parameter, pathOf } from '../http/parameters'
 import { components, namedObject, ref } from '../http/schema'
@@ -34,16 +34,12 @@ export const LOG_COMPONENTS = components(LogInformation)
 const LEAF = parameter(
   { type: 'string', description: '`log.leaf` of an answer: 32 bytes in hex.', pattern: '^[0-9a-f]{64}$' },
   (text) => {
-    try {
-      return fromHex('leaf', text)
-    } catch (error) {
-      throw error instanceof TlogError
-        ? invalid(
-            'leaf',
-            `expected 32 bytes in lower-case hex, such as log.leaf of an answer, got '${text.slice(0, 80)}'`,
-          )
-        : error
-    }
+    if (!/^[0-9a-f]{64}$/.test(text))
+      throw invalid(
+        'leaf',
+        `expected 32 bytes in lower-case hex, such as log.leaf of an answer, got '${text.slice(0, 80)}'`,
+      )
+    return fromHex('leaf', text)
   },
 )
 const TILE = parameter(

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type OperationRow, type UnitName, UNITS } from '../../../src/operations'
-import { address, constant, namedObject, objectOf, oneOfTexts, ref, uid } from '../../http/schema'
+import { address, components, constant, namedObject, objectOf, oneOfTexts, ref, uid } from '../../http/schema'
 import { LogClaim } from '../../log'
 import {
   DEADLINE,
@@ -31,7 +31,7 @@ export const Attestation = namedObject(
     expirationTime: EXPIRATION,
   },
 )
-export const DelegatedAttestation = namedObject(
+const DelegatedAttestation = namedObject(
   'DelegatedAttestation',
   'Further arguments of the delegated submission.',
   {
@@ -169,3 +169,8 @@ export const BatchResult = namedObject(
   },
 )
 export type BatchResult = Static<typeof BatchResult>
+
+export const ANSWER_COMPONENTS = {
+  ...components(Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
+  ...components(LogClaim, ComputeResult, BatchResult),
+}

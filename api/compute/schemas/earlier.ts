@@ -41,19 +41,15 @@ const RESIGN_TOKEN = withRules(Type.String({ description: 'As in the response. R
   missing: 'missing; expected the value in the earlier answer',
   type: 'expected a string',
 })
-export const EarlierDelegation = named(
+export const EarlierDelegation = namedObject(
   'EarlierDelegation',
-  Type.Object(
-    { ...DELEGATION, resignToken: Type.Optional(RESIGN_TOKEN) },
-    { description: '`delegatedAttestation` of an earlier answer.' },
-  ),
+  '`delegatedAttestation` of an earlier answer.',
+  { ...DELEGATION, resignToken: Type.Optional(RESIGN_TOKEN) },
 )
-export const ResignableDelegation = named(
+export const ResignableDelegation = namedObject(
   'ResignableDelegation',
-  Type.Object(
-    { ...DELEGATION, resignToken: RESIGN_TOKEN },
-    { description: '`delegatedAttestation` of an earlier answer to re-sign.' },
-  ),
+  '`delegatedAttestation` of an earlier answer to re-sign.',
+  { ...DELEGATION, resignToken: RESIGN_TOKEN },
 )
 const LEFT_IN = {
   result: Type.Optional(

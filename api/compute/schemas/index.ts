@@ -5,17 +5,8 @@ import { ERROR_PAGES } from '../../http/error-pages'
 import { answer, errorHeaders, RATE_HEADERS } from '../../http/openapi-components'
 import { components, namedObject, oneOf, oneOfTexts, ref, type Named } from '../../http/schema'
 import { withRules } from '../../http/validation'
-import { LogClaim } from '../../log'
 import { OFFCHAIN_COMPONENTS } from '../offchain-schemas'
-import {
-  Attestation,
-  BatchResult,
-  ComputeResult,
-  DelegatedAttestation,
-  DelegatedRequest,
-  resultOf,
-  Transaction,
-} from './answers'
+import { ANSWER_COMPONENTS, BatchResult, ComputeResult, resultOf } from './answers'
 import {
   EarlierAttestation,
   EarlierBatch,
@@ -59,9 +50,9 @@ export const Problem = namedObject('Problem', 'Problem details (RFC 7807).', {
 
 export const COMPUTE_COMPONENTS = {
   ...OFFCHAIN_COMPONENTS,
-  ...components(...INPUTS.values(), Attestation, DelegatedAttestation, DelegatedRequest, Transaction),
-  ...components(LogClaim, ComputeResult, BatchResult, ZonesResult),
-  ...components(EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
+  ...components(...INPUTS.values()),
+  ...ANSWER_COMPONENTS,
+  ...components(ZonesResult, EarlierAttestation, EarlierDelegation, ResignableDelegation, EarlierBatch),
   ...components(Verification, Problem),
 }
 
