@@ -140,10 +140,7 @@ export function multiAttestRequests(requests: readonly DelegatedRequest[]): Mult
   return multi
 }
 
-/**
- * Returns the transaction that submits an answer. Its value is a number, because viem's local accounts encode
- * a zero string incorrectly. Throws an UnavailableError.
- */
+/** Returns the transaction. Its value is a number: viem's local accounts encode '0' incorrectly. */
 export async function transactionOf(
   contract: VerifyingContract,
   request: DelegatedRequest | MultiDelegatedRequest[],
@@ -175,10 +172,7 @@ export function sourcesOf(attester: Attester, statement: Statement, token: strin
 export const WRONG_TOKEN =
   'delegatedAttestation.resignToken: expected the resignToken returned with this attestation'
 
-/**
- * Returns the claims of a payload, in the answer's units. Throws a ComputeError if no operation produces the
- * payload.
- */
+/** Returns the claims of a payload. Throws a ComputeError if no operation produces it. */
 export function claimsOf(data: string): Claims {
   const read = readAnswer(data)
   if (!read) throw invalidInput('attestation.data: expected the payload of a result')

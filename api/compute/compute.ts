@@ -256,11 +256,7 @@ export async function computeUnsigned(
   }
 }
 
-/**
- * Runs a step that may refuse an input. A cached geometry is named after its attestation, so its errors name
- * the attestation; this adds the field.
- * @param inputs by field, as far as they are known
- */
+/** Runs a step, and adds the field to errors of a cached geometry, which name only the attestation. */
 async function withField<T>(
   fields: readonly string[],
   work: () => Promise<T>,
@@ -301,19 +297,15 @@ function described(
 /** Returns a chain with a reader for this work. Throws a ComputeError if it cannot be signed for. */
 export async function servedChain(parts: ComputeParts, chainId: number, work: Work): Promise<RequestedChain> {
   const chosen = parts.attesters.get(chainId)
-  if (!chosen)
-    throw invalidInput(
-      `chainId: chain ${chainId} is not supported. Chains that can be signed for: ` +
-        `${await usableChainIds(parts)}.`,
-    )
+  const usable = async () => `Chains that can be signed for: ${await usableChainIds(parts)}.`
+  if (!chosen) throw invalidInput(`chainId: chain ${chainId} is not supported. ${await usable()}`)
   const refusal = await chosen.attester.direct.refusal()
   if (refusal && (await chosen.attester.direct.unreachable()))
     throw new UnavailableError(`The RPC endpoint of ${chosen.attester.chain.slug} does not respond.`)
   if (refusal)
     throw new ComputeError(
       'invalid-input',
-      `chainId: chain ${chainId} cannot be signed for: ${refusal}. Chains that can be signed for: ` +
-        `${await usableChainIds(parts)}.`,
+      `chainId: chain ${chainId} cannot be signed for: ${refusal}. ${await usable()}`,
       undefined,
       'failed',
     )

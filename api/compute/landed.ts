@@ -15,9 +15,8 @@ const SHORT_CHAIN = 100_000
 const MAX_CALLS = 40
 
 /**
- * Finds the attestation that holds an answer. A UID commits to the content and to the time of its block, so
- * an event is this attestation if and only if its UID is that of this content at its block's time. (Equal
- * content within one block gets further UIDs; the first of them has this one.)
+ * Finds the attestation that holds an answer: the event whose UID is that of this content at its block's
+ * time. (Equal content within one block gets further UIDs; the first of them has this one.)
  * @param timestamp of the answer's computation, Unix seconds: it cannot have landed before
  * @param isDecisive false if an answer that is not found up to this head may have landed in a later block,
  *   because the endpoint lags behind another one; the status is then `unknown`

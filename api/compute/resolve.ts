@@ -100,10 +100,7 @@ export class Resolver {
     return { source: 'geojson', reading: readGeometry(input, path) }
   }
 
-  /**
-   * Throws unless the attestation exists, is neither revoked nor expired, and has enough confirmations.
-   * Returns its geometry, or why it has none, if `withGeometry`.
-   */
+  /** Throws unless the attestation is valid and confirmed. Returns its geometry if `withGeometry`. */
   async checkValid(
     uid: string,
     path: string,
@@ -162,10 +159,7 @@ export class Resolver {
     return readPayload(attestation!, path)
   }
 
-  /**
-   * Throws an UnavailableError unless the index agrees with the chain and has the whole history of this
-   * schema, or of all schemas, so that it lacks no attestation.
-   */
+  /** Throws an UnavailableError unless the index is fresh and has all attestations of a schema, or all. */
   async requireFresh(reader: ChainReader, schema: string | undefined): Promise<void> {
     const { chain } = reader.connected
     const { store, indexMaxAgeSeconds, maxLagSeconds } = this.options

@@ -114,7 +114,6 @@ export async function computeZones(
 }
 
 /**
- * Computes whether a zone contains the geometry, and whether the geometry touches its boundary.
  * @param checkedAt value of performance.now() before the geometry was resolved
  * @param left milliseconds that are left; throws a TimeLimitError if none are
  */

@@ -187,10 +187,7 @@ export class ChainNode {
     }
   }
 
-  /**
-   * Throws if the head (Unix seconds) is older than this, or in the future, which makes its age unknown.
-   * Local chains are exempt.
-   */
+  /** Throws if the head (Unix seconds) is older than this or in the future. Local chains are exempt. */
   protected async requireFresh(headTime: number, maxAgeSeconds: number): Promise<void> {
     if (maxAgeSeconds === Infinity || (await this.isLocal())) return
     const age = Math.round(this.clock() / 1000 - headTime)

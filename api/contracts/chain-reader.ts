@@ -99,10 +99,7 @@ export class ChainReader extends ChainNode {
   /** Number of blocks whose logs the endpoint last returned in one response (landed.ts). */
   readonly logs = { span: Infinity }
 
-  /**
-   * Nonce of the next delegated attestation of an account: read after this call if `fresh`; otherwise at
-   * most CURRENT_SHARED_MS before it.
-   */
+  /** Nonce of the next delegated attestation: read after this call if `fresh`, or at most 250 ms before. */
   nonce(account: string, fresh = false): Promise<bigint> {
     return this.now(this.connected.chain.eas, EAS, 'getNonce', [account], BigInt, fresh)
   }

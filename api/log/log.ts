@@ -106,10 +106,7 @@ export class SignatureLog {
     }
   }
 
-  /**
-   * Returns the proof of a leaf in the published tree (c2sp.org/tlog-proof). Throws a RecordsError.
-   * @param store reads within the share of the client
-   */
+  /** Returns the proof of a published leaf (c2sp.org/tlog-proof), read by `store`. Throws a RecordsError. */
   async proof(leaf: Uint8Array, store: LogStore): Promise<string> {
     const place = this.existing(await store.find(leaf))
     const { published, publishedSize: size, known, position: index, hashes } = place

@@ -87,8 +87,7 @@ const STATE = `origin, key, size::float8 AS size, root, checkpoint, published, p
   stopped, stopped IS NULL AND open_until > now() AND opened_in = log_here() AS open, log_here() AS here`
 
 /**
- * SQL of the log, on the primary, with one connection each for signatures, the sequencer and reads of the
- * state. Clients read with other connections (`of`).
+ * SQL of the log, on the primary, with a connection each for signatures, sequencer and reads of the state.
  */
 export class LogStore {
   private readonly config = apiConnections(3, {})

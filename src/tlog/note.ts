@@ -89,10 +89,7 @@ async function isSignatureOf(text: string, { bytes }: NoteSignature, key: Verifi
   return verify(key.publicKey, cosigned(text, time), bytes.slice(TIME_SIZE))
 }
 
-/**
- * Returns the signature by a key; undefined if there is none. Throws a TlogError if one of this key is not
- * valid (c2sp.org/signed-note).
- */
+/** Returns the signature by a key; undefined if there is none. Throws a TlogError if it is not valid. */
 export async function signatureBy(note: Note, key: VerifierKey): Promise<NoteSignature | undefined> {
   const own = note.signatures.filter(({ name, id }) => name === key.name && id === key.id)
   for (const signature of own)

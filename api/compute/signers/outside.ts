@@ -43,11 +43,10 @@ const QUEUE = { waiting: 256, waitingEach: 64 }
 const TRY_AGAIN_MS = { ready: 60_000, failing: 5_000 }
 
 /**
- * A signer whose key is outside this process. It does not trust the device: it recovers the address of each
- * signature, and returns the signature only if it matches the digest and the address. It makes a limited
- * number of signatures at once, alternately for all clients. A limited number wait, and further ones are
- * refused immediately, with a ComputeError if the limit per client is reached. A signature that takes too
- * long times out. Every other failure is an UnavailableError.
+ * A signer whose key is outside this process. It does not trust the device: it returns a signature only if it
+ * recovers to the address. Signatures are limited, alternate between clients, and wait in limited queues,
+ * beyond which they are refused at once: with a ComputeError if the client's own queue is full. Every other
+ * failure, also a timeout, is an UnavailableError.
  */
 export class OutsideSigner implements Signer {
   private readonly slots: Semaphore

@@ -10,11 +10,7 @@ type Pkcs11Settings = Extract<SignerSettings, { kind: 'pkcs11' }>
 /** Number of digests sent to the worker at once, so that it need not wait for the next one. */
 const PARALLEL = 4
 
-/**
- * Creates a signer whose key is in a PKCS#11 token, found by its label or id. Throws a SettingsError if the
- * token cannot be opened with these settings, or has no such key.
- * @param workerFile compiled
- */
+/** Creates a signer with a key in a PKCS#11 token. Throws a SettingsError if it cannot be opened. */
 export async function pkcs11Signer(
   { readPin, module, token, key }: Pkcs11Settings,
   options: OutsideOptions,
