@@ -148,7 +148,7 @@ describe('the service with its log on, as by default,', () => {
 })
 
 describe('the service with LOG=off', () => {
-  test('signs without a log, which has no routes', async () => {
+  test('signs without a log, which has no routes', { tags: ['slow'] }, async () => {
     const key = Wallet.createRandom().privateKey
     const world = await startTestWorld({ LOG: 'off', SIGNER_PRIVATE_KEY: key })
     try {

@@ -487,12 +487,9 @@ describe('a request signed by a smart account', () => {
     }
   })
   test('is not admitted while the RPC endpoint is unreachable', async () => {
-    const away = await startLocalChain({ port: await freePort(), startsAt: seconds() - 3600 })
-    const lonely = await serve({ rpcUrl: away.url })
+    const lonely = await serve({ rpcUrl: 'http://127.0.0.1:1' })
     try {
-      const headers = await request(factory, newKey())
-      await away.stop()
-      expect(await send(headers, lonely)).toMatchObject({
+      expect(await send(await request(factory, newKey()), lonely)).toMatchObject({
         status: 500,
         body: { type: 'https://x.example/errors/computation-error' },
       })

@@ -18,7 +18,7 @@ const [HANGS, DIES, OF_ANOTHER_DIGEST] = ['01', '02', '03'].map((byte) => `0x${b
 ]
 const SCRIPT = `
 const { parentPort, workerData } = require('node:worker_threads')
-const { SigningKey } = require(${JSON.stringify(require.resolve('ethers'))})
+const { SigningKey } = require(${JSON.stringify(require.resolve('ethers/crypto'))})
 const key = new SigningKey('${KEY.privateKey}')
 const gate = new Int32Array(workerData.pin)
 parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'hex') })
