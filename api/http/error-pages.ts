@@ -9,7 +9,6 @@ export interface ErrorPage {
   remedies: readonly string[]
 }
 
-/** One page for every error of the Compute API. */
 export const ERROR_PAGES: Readonly<Record<ComputeErrorKind, ErrorPage>> = {
   'invalid-input': {
     meaning: 'The request is invalid, so nothing was computed or signed. The same request will fail again.',

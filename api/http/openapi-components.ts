@@ -6,16 +6,11 @@ import { RECORDS_ERRORS as ERROR_ROWS, type ErrorRow, type RecordsErrorKind } fr
 export type Schema = Record<string, unknown>
 
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
-export const text = (description: string, more: Schema = {}): Schema => ({
-  type: 'string',
-  description,
-  ...more,
-})
-export const integer = (description: string, more: Schema = {}): Schema => ({
-  type: 'integer',
-  description,
-  ...more,
-})
+const schemaOf =
+  (type: string) =>
+  (description: string, more: Schema = {}): Schema => ({ type, description, ...more })
+export const text = schemaOf('string')
+export const integer = schemaOf('integer')
 export const list = (items: Schema, description: string, more: Schema = {}): Schema => ({
   type: 'array',
   items,
@@ -160,7 +155,6 @@ export const answer = (
   content: { [more.type ?? 'application/json']: { schema } },
 })
 
-/** HTML response for browsers. */
 export const HTML: Schema = { type: 'string', description: 'HTML page, for browsers.' }
 /** Headers of an error that a retry may resolve. */
 export const errorHeaders = ({ status, retryable }: ErrorRow): Schema | undefined =>

@@ -50,8 +50,6 @@ export function listTag(choice: unknown): string {
   return createHash('sha256').update(JSON.stringify(choice)).digest('base64url').slice(0, 12)
 }
 
-// --- Addresses ---
-
 /**
  * Maximum length of the Link header (RFC 8288), which is left out beyond it: Node's client accepts 16 KiB of
  * headers, and each link repeats the query string, which may hold a geometry.

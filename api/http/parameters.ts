@@ -21,10 +21,7 @@ type More = Readonly<Record<string, unknown>>
 export type GivenQuery = Readonly<Record<string, string | undefined>>
 /** A parsed query string, with its original texts. */
 export type QueryOf<P extends Parameters> = { [Name in keyof P]?: Static<P[Name]> } & { given: GivenQuery }
-type QuerySchema<P extends Parameters> = TUnsafe<QueryOf<P>> & { properties: P }
-
 type PathOf<P extends Parameters> = { [Name in keyof P]: Static<P[Name]> }
-type PathSchema<P extends Parameters> = TUnsafe<PathOf<P>> & { properties: P }
 
 /** A query of texts with these parameters, for interfaces other than its route. */
 export interface TextQuery {
@@ -81,22 +78,23 @@ export function wholeParameter(
 }
 
 /** Schema of a query string with these parameters, all optional. Unknown and repeated names are errors. */
-export function queryOf<P extends Parameters>(parameters: P): QuerySchema<P> {
-  const schema = { ...Type.Unsafe<QueryOf<P>>({ type: 'object' }), properties: parameters }
-  return Object.assign(schema, {
-    [READ]: (query: Record<string, unknown>) => ({
-      ...readAll(parameters, knownTexts(query, Object.keys(parameters))),
-      given: query,
-    }),
-  })
+export function queryOf<P extends Parameters>(parameters: P) {
+  return schemaOf<QueryOf<P>, P>(parameters, (query) => ({
+    ...readAll(parameters, knownTexts(query, Object.keys(parameters))),
+    given: query,
+  }))
 }
 
 /** Schema of the parameters of a path. */
-export function pathOf<P extends Parameters>(parameters: P): PathSchema<P> {
-  const schema = { ...Type.Unsafe<PathOf<P>>({ type: 'object' }), properties: parameters }
-  return Object.assign(schema, {
-    [READ]: (texts: Record<string, string>) => readAll(parameters, texts),
-  })
+export function pathOf<P extends Parameters>(parameters: P) {
+  return schemaOf<PathOf<P>, P>(parameters, (texts) => readAll(parameters, texts as Record<string, string>))
+}
+
+function schemaOf<Value, P extends Parameters>(
+  properties: P,
+  read: (given: Record<string, unknown>) => object,
+): TUnsafe<Value> & { properties: P } {
+  return Object.assign({ ...Type.Unsafe<Value>({ type: 'object' }), properties }, { [READ]: read })
 }
 
 /** Makes Fastify parse queries and paths of queryOf and pathOf; other schemas only document. */
@@ -144,8 +142,6 @@ function knownTexts(query: Record<string, unknown>, names: readonly string[]): R
   }
   return query as Record<string, string>
 }
-
-// --- Readers ---
 
 /** Maximum number of values per filter. */
 const MAX_VALUES = 50

@@ -22,8 +22,6 @@ export function withTypes(scope: FastifyInstance) {
   return scope.withTypeProvider<TypeBoxTypeProvider>()
 }
 
-// --- Named schemas ---
-
 const NAME = Symbol('name in #/components/schemas')
 /** Key on a reference for the schema that it leads to. */
 export const TARGET = Symbol('target of a reference')
@@ -44,17 +42,13 @@ export function components(...schemas: readonly Named[]): Record<string, TSchema
   return Object.fromEntries(schemas.map((schema) => [schema[NAME], schema]))
 }
 
-// --- Common pieces ---
-
 /** Schema of 32 bytes in hex, in any letter case. */
 export const uid = (description: string, options: SchemaOptions = {}) =>
   Type.String({ description, pattern: UID_PATTERN, ...options })
 /** Schema of an address in any letter case. */
 export const address = (description: string) => Type.String({ description, pattern: ADDRESS_PATTERN })
-/** Schema of one of these texts. */
 export const oneOfTexts = <const T extends string>(texts: readonly T[], description: string) =>
   Type.Unsafe<T>({ enum: texts, description })
-/** Schema of exactly this value. */
 export const constant = <const T>(value: T, description?: string) =>
   Type.Unsafe<T>({ const: value, ...(description !== undefined && { description }) })
 export const orNull = <T extends TSchema>(schema: T) =>
@@ -64,6 +58,5 @@ export const objectOf = <P extends TProperties>(description: string, properties:
   Type.Object(properties, { description })
 export const namedObject = <P extends TProperties>(name: string, description: string, properties: P) =>
   named(name, objectOf(description, properties))
-/** Schema of one of several forms. */
 export const oneOf = <T extends TSchema[]>(forms: [...T], options: SchemaOptions = {}) =>
   Type.Unsafe<Static<T[number]>>({ oneOf: forms, ...options })

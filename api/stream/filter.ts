@@ -1,5 +1,5 @@
 import { choiceOf, FILTERS } from '../query'
-import { queryOf, readParameters } from '../http/parameters'
+import { queryOf, readQuery } from '../http/parameters'
 import { lowered } from '../store'
 import type { ChangeFilter } from './changes'
 
@@ -15,8 +15,5 @@ export function filterOf(query: typeof QUERY.static): ChangeFilter {
 
 /** Reads a filter from the query texts of the stream. Throws a RecordsError. */
 export function filterOfTexts(texts: Readonly<Record<string, string>>): ChangeFilter {
-  const read = readParameters({ schema: QUERY, method: '', url: '' })(texts) as
-    { value: typeof QUERY.static } | { error: Error }
-  if ('error' in read) throw read.error
-  return filterOf(read.value)
+  return filterOf(readQuery(QUERY, texts))
 }
