@@ -28,7 +28,6 @@ function preferredType(accept: string | undefined, offered: readonly string[]): 
   return acceptable.sort((a, b) => b.q - a.q || b.closeness - a.closeness || a.i - b.i)[0]?.type
 }
 
-/** True if the header names exactly this type. */
 export function namesType(accept: string | undefined, type: string): boolean {
   return mediaRanges(accept).some(({ range, q }) => range === type && q > 0)
 }

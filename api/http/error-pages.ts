@@ -2,7 +2,6 @@ import { html } from './html'
 import { anchor, list, type Page, page } from './pages'
 import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 
-/** Page that the `type` of an error links to: its meaning, its causes, and remedies. */
 export interface ErrorPage {
   meaning: string
   causes: readonly string[]
@@ -94,14 +93,12 @@ export function errorSlug(text: string): ComputeErrorKind | undefined {
   return Object.hasOwn(ERROR_PAGES, text) ? (text as ComputeErrorKind) : undefined
 }
 
-/** Returns the page as data. */
 export function errorPageJson(slug: ComputeErrorKind, publicBaseUrl: string) {
   const { status, title } = COMPUTE_ERRORS[slug]
   const { meaning, causes, remedies } = ERROR_PAGES[slug]
   return { type: `${publicBaseUrl}/errors/${slug}`, title, status, meaning, causes, remedies }
 }
 
-/** Returns the page as HTML for browsers. */
 export function errorPageHtml(slug: ComputeErrorKind, publicBaseUrl: string): Page {
   const { type, title, status, meaning, causes, remedies } = errorPageJson(slug, publicBaseUrl)
   return page(

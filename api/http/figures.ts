@@ -30,7 +30,6 @@ export function registerFigures(registry: Registry, figures: readonly Figure[]):
   }
 }
 
-/** Labels the values of an object by their keys. */
 export function labelled(label: string, values: Readonly<Record<string, number>>): Labelled[] {
   return Object.entries(values).map(([of, value]) => [{ [label]: of }, value])
 }

@@ -45,7 +45,6 @@ const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent
 /** Parses a body of more than LARGE_BODY bytes off the event loop. May transfer the memory of its pieces. */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
 
-/** Bytes of large bodies or responses in memory, by client. */
 class HeldBytes {
   private readonly bytesOf = new Map<string, number>()
   private readonly held = new WeakMap<FastifyRequest, number>()

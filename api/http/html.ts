@@ -15,7 +15,6 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   return new Html(strings.reduce((markup, text, i) => markup + markupOf(parts[i - 1]) + text))
 }
 
-/** Joins parts with this text between them. */
 export function joined(parts: readonly Part[], between: string): Html {
   return new Html(parts.map(markupOf).join(escapeHtml(between)))
 }

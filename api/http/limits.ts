@@ -236,7 +236,6 @@ class Bill implements Budget {
   }
 }
 
-/** Sets the headers of a count. */
 export function showCount(reply: FastifyReply, perHour: number, { current, ttl }: Count): void {
   reply
     .header('ratelimit-limit', perHour)

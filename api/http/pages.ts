@@ -45,10 +45,8 @@ details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cu
 const policy = (form: boolean) =>
   `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${form ? "'self'" : "'none'"}; frame-ancestors 'none'`
 
-/** The parent pages of a page, with their titles. */
 export type Trail = readonly { href: string; title: string }[]
 
-/** The parts of a page that differ between pages. */
 export interface Page {
   readonly title: string
   readonly trail: Trail
@@ -101,24 +99,20 @@ function currentOf(url: string): string | undefined {
   return SITE_PAGES.find(({ path }) => path !== '' && segments.slice(-depth).includes(path))?.path
 }
 
-/** A link to another page. */
 export function anchor(href: string, text: string): Html {
   return html`<a href="${href}">${text}</a>`
 }
 
-/** Maximum length of the text of a search. */
 const SEARCH_CHARACTERS = 200
 /** A form that searches by the parameter `q`. @param label what is searched */
 export function searchForm(action: string, label: string, text: string, focused = false): Html {
   return html`<form role="search" action="${action}"><label>${label} <input type="search" name="q" value="${text}" maxlength="${SEARCH_CHARACTERS}" accesskey="s"${focused && trusted(' autofocus')}></label> <button>Search</button></form>`
 }
 
-/** Reads the text of a search. */
 export function searchText({ q }: { q?: unknown }): string {
   return typeof q === 'string' ? q.slice(0, SEARCH_CHARACTERS) : ''
 }
 
-/** A list of items. */
 export function list(items: readonly (Html | string)[]): Html {
   return html`<ul>${items.map((item) => html`<li>${item}</li>`)}</ul>`
 }

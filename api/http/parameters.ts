@@ -45,7 +45,6 @@ export function parameter<Value>(schema: More, read: Reader<Value>): Parameter<V
   return { ...Type.Unsafe<Value>(schema), [READ]: read }
 }
 
-/** A parameter whose text is documented by a description only. */
 export function textParameter<Value>(
   description: string,
   read: Reader<Value>,
@@ -54,7 +53,6 @@ export function textParameter<Value>(
   return parameter({ type: 'string', description, ...more }, read)
 }
 
-/** A parameter whose text is one of several. */
 export function choiceParameter<const Choice extends string>(
   choices: readonly Choice[],
   description: string,
@@ -85,7 +83,6 @@ export function queryOf<P extends Parameters>(parameters: P) {
   }))
 }
 
-/** Schema of the parameters of a path. */
 export function pathOf<P extends Parameters>(parameters: P) {
   return schemaOf<PathOf<P>, P>(parameters, (texts) => readAll(parameters, texts as Record<string, string>))
 }
@@ -143,7 +140,6 @@ function knownTexts(query: Record<string, unknown>, names: readonly string[]): R
   return query as Record<string, string>
 }
 
-/** Maximum number of values per filter. */
 const MAX_VALUES = 50
 /** Reads one value, or several separated by commas. */
 export function severalReader(read: (text: string, name: string) => string) {

@@ -153,7 +153,6 @@ export class SlowRequestError extends RequestError {
   }
 }
 
-/** The query string cannot be read. */
 export class QueryStringError extends RequestError {}
 
 /** Problems of requests that Fastify refuses. */

@@ -37,7 +37,6 @@ export function ref<T extends TSchema>(schema: Named<T>): TUnsafe<Static<T>> {
   return Type.Unsafe<Static<T>>({ $ref: `#/components/schemas/${schema[NAME]}`, [TARGET]: schema })
 }
 
-/** Returns schemas by their names. */
 export function components(...schemas: readonly Named[]): Record<string, TSchema> {
   return Object.fromEntries(schemas.map((schema) => [schema[NAME], schema]))
 }

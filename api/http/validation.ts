@@ -166,7 +166,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Lists choices as text. */
 export function inWords(choices: readonly unknown[]): string {
   return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`
 }

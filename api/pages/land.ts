@@ -13,7 +13,6 @@ const DETAILS = [
   { below: 60, file: 'world-atlas/land-50m.json' },
   { below: Infinity, file: 'world-atlas/land-110m.json' },
 ]
-/** Rings already read, by file. */
 const read = new Cache<{ ring: Position[]; box: Box }[]>('land')
 
 /** Returns the rings of land within a box, clipped to it. The box may extend east of 180 or west of -180. */

@@ -19,8 +19,6 @@ import type { GivenQuery } from '../http/parameters'
 import { MAX_RADIUS, type SearchQuery, type Place, type PageQuery } from '../query'
 import type { RecordResult } from '../store'
 
-/** Records as HTML pages: the list, and a single record. */
-
 export interface Feature {
   id: string
   geometry: Geometry | null

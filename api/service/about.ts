@@ -102,7 +102,6 @@ export async function describeRoutes(
   })
 }
 
-/** Returns the groups of endpoints that this deployment has. */
 function tagsOf({ quorum, log, mcp, admin }: Record<'quorum' | 'log' | 'mcp' | 'admin', boolean>) {
   const descriptions = {
     Compute:

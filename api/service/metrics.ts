@@ -4,8 +4,6 @@ import type { Attester, ComputeParts } from '../compute'
 import { labelled, registerFigures, type Figure } from '../http/figures'
 import type { ChainReadiness, ChainStatusRow, Store } from '../store'
 
-/** Metrics of GET /metrics. */
-
 interface ChainFigures {
   is: ChainReadiness
   /** undefined while the database does not answer, or has no row of the chain */
@@ -121,7 +119,6 @@ export function metricsOfDatabase(registry: Registry) {
   }
 }
 
-/** Sources of the metrics of this process. */
 export interface ProcessParts extends Pick<ComputeParts, 'attesters' | 'measurer'> {
   store: Pick<Store, 'connections'>
   /** Number of refusals by kind; undefined if no chain has a quorum. */

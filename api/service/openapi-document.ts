@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Schema } from './schema-text'
 
-/** The parts of the OpenAPI document that this room uses. */
-
 export interface Document {
   info: { title: string; summary: string; description?: string }
   servers: readonly { url: string; description: string }[]

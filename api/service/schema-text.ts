@@ -1,5 +1,3 @@
-/** JSON Schemas of the OpenAPI document as text. */
-
 export interface Schema {
   $ref?: string
   type?: string | readonly string[]

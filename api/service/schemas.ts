@@ -6,8 +6,6 @@ import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 import { CHAIN_READINESS } from '../store'
 import { address, components, constant, named, oneOfTexts, orNull, ref, uid } from '../http/schema'
 
-/** Schemas of the service's own routes. */
-
 const text = (description: string) => Type.String({ description })
 const texts = (item: string, description: string) => Type.Array(text(item), { description })
 const ADDRESS = 'Method and address.'

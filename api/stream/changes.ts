@@ -27,7 +27,6 @@ export interface Position {
   ids: ChangeIds
 }
 
-/** A change of a record, as sent to listeners. */
 export interface RecordEvent {
   name: EventName
   chain: string
@@ -55,7 +54,6 @@ export type ChangeFilter = Pick<
   'chain' | 'prover' | 'subject' | 'schema' | 'locationType' | 'bbox'
 >
 
-/** Consecutive changes. */
 export interface ChangePage {
   events: RecordEvent[]
   /** Position after these changes. */

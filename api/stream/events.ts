@@ -30,7 +30,6 @@ export const EVENTS = {
   },
 } as const satisfies Readonly<Record<string, EventRow>>
 type Name = keyof typeof EVENTS
-/** Names of the events about a record. */
 export type EventName = Exclude<Name, 'reset'>
 
 const EVENT_DATA: Readonly<Record<EventRow['data'], string>> = {

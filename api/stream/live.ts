@@ -53,7 +53,6 @@ interface Listener {
   live: boolean
 }
 
-/** The listeners of the stream, by finality. */
 export class LiveRecords {
   private readonly audiences: Readonly<Record<Finality, Audience>>
   private readonly maxListeners: number

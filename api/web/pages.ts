@@ -24,7 +24,6 @@ const POLICY = [
   `frame-ancestors 'none'`,
 ].join('; ')
 
-/** The built pages in a folder. */
 export class Pages {
   /** Opens the pages in a folder; undefined if they were not built: the service works without them. */
   static in(

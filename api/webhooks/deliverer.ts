@@ -57,7 +57,6 @@ export class Deliverer {
   private running: Promise<unknown> | undefined
   private outage = false
   private isRenewing = false
-  /** Number of messages that became dead letters. */
   private died = 0
   private counts: Readonly<Record<string, number>> = {}
   private delay: Histogram | undefined

@@ -3,7 +3,6 @@ import type { Delivery, Item } from './delivery'
 import { LONGEST_WISH_MS, messageId } from './message'
 import type { HeldRow, Progress } from './store'
 
-/** A subscription that this process delivers for. */
 export interface Held {
   readonly row: HeldRow
   readonly filter: ChangeFilter

@@ -169,7 +169,6 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
 
 type Scope = ReturnType<typeof withTypes>
 
-/** Routes that create, show and delete subscriptions. */
 function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts): void {
   app.post(
     '/webhooks',
