@@ -30,9 +30,7 @@ export class Freshness {
   private readonly kept: Cache<{ headers: Record<string, string>; body: Buffer }>
   private keptState = ''
 
-  /**
-   * @param readState names the state of the records @param keptBytes size of the cache; 0: nothing is cached
-   */
+  /** @param readState names the state of the records @param keptBytes size of the cache; 0 disables it */
   constructor(
     private readonly readState: () => Promise<string>,
     keptBytes: number,

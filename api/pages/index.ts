@@ -1,7 +1,4 @@
-/**
- * Attestations as HTML pages, in the layout of http/pages.ts: attested-pages.ts has the list of records and
- * of answers, pages.ts a record, and map.ts draws.
- */
+/** Attestations as HTML pages: attested-pages.ts has the lists, pages.ts a record, and map.ts draws. */
 
 export {
   attestedListPage,

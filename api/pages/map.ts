@@ -165,10 +165,7 @@ function extentOfBox([west, south, east, north]: Bbox): Extent {
   return { west, south, east: west > east ? east + 360 : east, north }
 }
 
-/**
- * Returns the smallest extent that contains all extents. It crosses the antimeridian only if it is at most
- * 180 degrees wide. Otherwise it reaches from -180 to 180.
- */
+/** Returns the smallest extent of all; -180 to 180 if it crosses the antimeridian and is wider than 180. */
 function smallestExtent(extents: readonly Extent[]): Extent {
   const south = Math.min(...extents.map((each) => each.south))
   const north = Math.max(...extents.map((each) => each.north))

@@ -1,7 +1,4 @@
-/**
- * The service's own endpoints: GET / (about.ts), /health, /ready and /metrics (monitoring.ts), and the
- * OpenAPI document, composed from the schemas of each room (schemas.ts has those of this room).
- */
+/** The service's own endpoints: GET / (about.ts), /health, /ready, /metrics (monitoring.ts), and OpenAPI. */
 
 export { type AboutParts, aboutRoutes, describeRoutes } from './about'
 export { readManual } from './manual'

@@ -9,10 +9,7 @@ import type { Html } from '../http/html'
 const PAGES = ['/playground', '/attest', '/log']
 /** Cache lifetime of assets in seconds; their names change with their content. */
 const ASSET_SECONDS = 31_536_000
-/**
- * Content-Security-Policy; `policy` adds the sources of data. The map draws its own images (blob:), attested
- * ones are shown from their records (data:).
- */
+/** Policy without sources of data. The map draws its images (blob:), attested ones are in records (data:). */
 const POLICY = [
   `default-src 'none'`,
   `script-src 'self'`,
