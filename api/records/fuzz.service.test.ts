@@ -6,7 +6,7 @@ import { exchange, startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { openApiChecker, type OpenApiChecker } from '../../test/openapi'
 import { ADDRESSES, insertRecords, type StoredRecord } from '../../test/records'
-import { SEED, hunt } from '../../test/seed'
+import { EFFORT, SEED, hunt } from '../../test/seed'
 import { box } from '../../test/shapes'
 import { FILTERS } from '../query/parameters'
 
@@ -194,11 +194,13 @@ const HOSTILE = [
 ]
 
 describe('the API with hostile query strings', () => {
-  test.each(PARAMETERS)('handles every hostile value at %s', async (name) => {
+  test.each(PARAMETERS)('handles hostile values at %s', { tags: ['effort'] }, async (name) => {
     // A short page: the number of records proves nothing.
     const limit = name === 'limit' ? '' : '&limit=2'
-    for (const value of HOSTILE)
-      await expectSpecified(`${name}=${encodeURIComponent(value)}`.slice(0, 14_900) + limit, [name])
+    // At small effort, each value is tested at a third of the parameters.
+    const step = EFFORT < 1 ? 3 : 1
+    for (let i = PARAMETERS.indexOf(name) % step; i < HOSTILE.length; i += step)
+      await expectSpecified(`${name}=${encodeURIComponent(HOSTILE[i]!)}`.slice(0, 14_900) + limit, [name])
   })
   test.each(PARAMETERS)(
     'handles parameters given twice, as a list, as an object, or by odd names at %s',
