@@ -31,7 +31,9 @@ async function main(): Promise<void> {
   const identity = await loadIdentity(settings)
 
   console.log(`Chain      ${chain.slug} (${chain.id})`)
-  const attester = new Attester(identity, connected, new ChainReader(connected, clock), undefined)
+  const attesterOf = (each: typeof connected) =>
+    new Attester(identity, each, new ChainReader(each, clock), undefined)
+  const attester = attesterOf(connected)
   const refusal = await attester.direct.refusal()
   if (refusal) throw new SettingsError(`${chain.slug} cannot be signed for: ${refusal}`)
   console.log(`EAS        ${attester.direct.address}`)
@@ -80,13 +82,7 @@ async function main(): Promise<void> {
     const receipt = await mined(provider, sent.hash)
     if (receipt.status !== 1) throw new Error(`The transaction reverted in block ${receipt.blockNumber}`)
     const proxy = receipt.contractAddress!
-    const again = { ...connected, proxy: proxy.toLowerCase() }
-    const reason = await new Attester(
-      identity,
-      again,
-      new ChainReader(again, clock),
-      undefined,
-    ).proxy!.refusal()
+    const reason = await attesterOf({ ...connected, proxy: proxy.toLowerCase() }).proxy!.refusal()
     if (reason) throw new Error(`The proxy at ${proxy} was deployed, but does not work: ${reason}`)
     console.log(`Deployed   ${proxy}, in block ${receipt.blockNumber}, for ${receipt.gasUsed} gas`)
     console.log(`\nNow set this for every API instance, and restart it:\n\n${setting}=${proxy}`)

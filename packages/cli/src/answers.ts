@@ -4,8 +4,6 @@ import { UNITS, type UnitName } from '../../../src/operations/table'
 import { grouped, TABLE_ROWS, time } from './output'
 import type { Session } from './session'
 
-/** Implements `geo answers`: lists landed answers. */
-
 interface AnswerFlags {
   attestedBy?: string
   recipient?: string

@@ -7,8 +7,6 @@ import { isUid, parsed, readInput, readSource } from './inputs'
 import { jsonLine, time } from './output'
 import type { Session } from './session'
 
-/** Implements `geo attest`, which attests a place on its chain or in a file, and `geo revoke`. */
-
 export interface AttestFlags {
   memo?: string
   time?: Date

@@ -16,8 +16,6 @@ import { bytes, grouped, table, TABLE_ROWS, time, visible, type Field } from './
 import { startProgress } from './progress'
 import type { Session } from './session'
 
-/** Implements `geo records`, `geo record` and `geo stats`. */
-
 export interface RecordFlags {
   prover?: string
   subject?: string

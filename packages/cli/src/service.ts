@@ -3,8 +3,6 @@ import { duration } from './output'
 import { filtersOf } from './records'
 import type { Session } from './session'
 
-/** Implements `geo chains` and `geo open`. */
-
 export async function chains(session: Session): Promise<void> {
   const { options, geo, signal } = session
   const [{ chains, defaultSubmission }, { chains: copies }] = await Promise.all([

@@ -6,12 +6,7 @@ import { filtersOf, type RecordFlags } from './records'
 import type { Session } from './session'
 import { TimeoutError } from './waiting'
 
-/** Implements `geo watch`: prints changes as they happen, until Ctrl-C. */
-
-export interface WatchFlags extends Pick<
-  RecordFlags,
-  'prover' | 'subject' | 'schema' | 'locationType' | 'bbox'
-> {
+interface WatchFlags extends RecordFlags {
   after?: string
 }
 

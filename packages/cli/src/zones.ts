@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
-import type { Submission } from '@geospatial-attestation/client'
+import type { AskFlags } from './ask'
 import { EXIT, UsageError } from './exit'
 import { readInput, readSource } from './inputs'
 import { table } from './output'
 import type { Session } from './session'
 
-/** Implements `geo zones`: finds the attested zones that contain a place. */
-
-interface ZonesFlags {
+interface ZonesFlags extends AskFlags {
   prover?: string
   zoneSchema?: string
   uids?: string
-  recipient?: string
-  schema?: string
-  submission?: Submission
 }
 
 /** Returns exit status 1 if the result is not complete. */

@@ -101,7 +101,7 @@ export class Chains {
    */
   private async all(): Promise<readonly Followed[]> {
     const { session, state } = this
-    const chains = await namedChains(session.geo, session.signal)
+    const chains = await namedChains(session)
     const earlier = Object.entries(state.chains).map(([id, { slug }]) => ({ id: Number(id), slug }))
     for (const { id, slug } of earlier) {
       const named = chains.find((each) => each.id === id)

@@ -29,7 +29,8 @@ hunt(
     const below = (limit: number) => Math.floor(random() * limit)
     const account = privateKeyToAccount(testAccount(5).privateKey as Hex)
     const domain = { name: 'EAS', version: '1', chainId: 1, verifyingContract: account.address }
-    const geo = { info: () => Promise.resolve({ chains: [] }) }
+    const geo = { info: () => Promise.resolve({ chains: [] }) } as never
+    const service = { geo, signal: new AbortController().signal }
     for (let each = 0; each < cases; each++) {
       const names = Object.keys(SHAPES)
       const name = names[below(names.length)]!
@@ -67,7 +68,7 @@ hunt(
         separator: TypedDataEncoder.hashDomain(domain),
       })
       const connect = () => Promise.resolve(undefined)
-      const { result } = await checkEntry(entry, geo as never, connect, new AbortController().signal)
+      const { result } = await checkEntry(entry, service, connect)
       expect([operation, data, result]).toEqual([operation, data, isAnswer ? 'unresolved' : 'unreadable'])
     }
   },

@@ -3,6 +3,7 @@ import type { Chain, Claims, Geo } from '@geospatial-attestation/client'
 import { decodeEntry, TlogError, type Entry } from '../../../../src/tlog'
 import { ATTEST_FIELDS, QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import { KeyError } from '../exit'
+import type { Session } from '../session'
 import { isOperation, rowOf, UNITS } from '../../../../src/operations/table'
 
 /** Result of checking an entry. */
@@ -19,6 +20,8 @@ export interface Connected {
   /** reason why the RPC endpoint of such a chain cannot be used */
   outage?: Error
 }
+type Connect = (chainId: number) => Promise<Connected | undefined>
+type Service = Pick<Session, 'geo' | 'signal'>
 
 /**
  * True if the RPC endpoint of a chain does not respond as expected. False for a call that a contract rejects:
@@ -39,9 +42,8 @@ export async function isOutage(error: unknown): Promise<boolean> {
  */
 export async function checkEntry(
   bytes: Uint8Array,
-  geo: Geo,
-  connect: (chainId: number) => Promise<Connected | undefined>,
-  signal: AbortSignal,
+  service: Service,
+  connect: Connect,
 ): Promise<EntryResult> {
   const { decodeClaims } = await import('@geospatial-attestation/client')
   let entry: Entry
@@ -54,14 +56,14 @@ export async function checkEntry(
   const unreadable = (reason: string): EntryResult => ({ result: 'unreadable', reason, entry })
   const signer = await signerOf(entry)
   if (signer !== entry.attester) return unreadable(`its signature is by ${signer}, not by ${entry.attester}`)
-  const other = await otherChainOf(entry, await namedChains(geo, signal))
+  const other = await otherChainOf(entry, await namedChains(service))
   if (other !== undefined) return unreadable(`it was signed for ${other}, not for chain ${entry.chainId}`)
   const claims = decodeClaims(entry.data as `0x${string}`)
   if (!claims) return unreadable('its data is not the payload of an answer')
   if (!isOfOperation(claims)) return unreadable(`its data is not an answer of ${claims.operation}`)
   const { whole, units, ...claim } = claims
   const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }
-  return { ...(await recomputed({ ...claim, ...exact }, entry.chainId, geo, connect, signal)), entry }
+  return { ...(await recomputed({ ...claim, ...exact }, entry.chainId, service, connect)), entry }
 }
 
 /**
@@ -72,9 +74,8 @@ export async function checkEntry(
 export async function recomputed(
   answer: Parameters<Geo['recompute']>[0],
   chainId: number,
-  geo: Geo,
-  connect: (chainId: number) => Promise<Connected | undefined>,
-  signal: AbortSignal,
+  { geo, signal }: Service,
+  connect: Connect,
 ): Promise<{ result: 'equal' | 'unresolved' } | { result: 'differs'; reason: string }> {
   const { AttestationNotFoundError, InvalidInputError } = await import('@geospatial-attestation/client')
   const connected = await connect(chainId)
@@ -134,7 +135,7 @@ export async function signerOf({ layout, separator, signature, ...entry }: Entry
 }
 
 /** Returns the chains that the service names. Throws a ConnectionError if it does not describe them. */
-export async function namedChains(geo: Geo, signal: AbortSignal): Promise<readonly Chain[]> {
+export async function namedChains({ geo, signal }: Service): Promise<readonly Chain[]> {
   const isChain = ({ id, slug, otherAttesters = [] }: Partial<Chain>) =>
     Number.isSafeInteger(id) && typeof slug === 'string' && Array.isArray(otherAttesters)
   try {

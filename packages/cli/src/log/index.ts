@@ -7,8 +7,6 @@ import type { Session } from '../session'
 import { MAX_BYTES, contentOf, request } from './download'
 import { monitor, type MonitorFlags } from './monitor'
 
-/** Implements `geo log`: the transparency log of the service. */
-
 export async function log(
   session: Session<MonitorFlags>,
   action: 'monitor' | 'proof',

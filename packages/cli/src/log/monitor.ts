@@ -22,8 +22,6 @@ import { recomputeLanded } from './landed'
 import { Metrics, publish, replaceFile } from './metrics'
 import { REMEMBERED_SECONDS, comparisonOf, prune, readState, type State } from './state'
 
-/** Implements `geo log monitor`: follows the transparency log, and raises an alarm for each fault. */
-
 export interface MonitorFlags {
   logPolicy?: string
   state?: string
@@ -54,7 +52,6 @@ async function policyOf(session: Session<MonitorFlags>): Promise<Policy> {
     const { policy } = await described()
     if (typeof policy !== 'string') throw new UsageError(`The service at ${geo.url} has no transparency log.`)
     note('Policy that the service publishes. To pin it, pass it in a file with --log-policy:')
-    // A note is one line.
     for (const line of policy.trimEnd().split('\n')) note(line)
     text = policy
   }
@@ -106,6 +103,7 @@ class Monitor {
     )
   }
 
+  private readonly connect = (chainId: number) => this.chains.connect(chainId)
   /** True once the follower is at the checkpoint of the state. */
   private isResumed = false
 
@@ -208,12 +206,7 @@ class Monitor {
 
   private async readEntry(bytes: Uint8Array, index: number): Promise<void> {
     const { session, state } = this
-    const checked = await checkEntry(
-      bytes,
-      session.geo,
-      (chainId) => this.chains.connect(chainId),
-      session.signal,
-    )
+    const checked = await checkEntry(bytes, session, this.connect)
     this.metrics.count('entries', checked.result)
     const { entry } = checked
     const episode = String(index)
@@ -306,12 +299,10 @@ class Monitor {
   }
 
   private recomputeLanded(): Promise<void> {
-    const { session, state } = this
-    const connect = (id: number) => this.chains.connect(id)
     return recomputeLanded(
-      state,
+      this.state,
       unixSeconds(),
-      (uid, chainId) => this.attempt(() => recomputed(uid, chainId, session.geo, connect, session.signal)),
+      (uid, chainId) => this.attempt(() => recomputed(uid, chainId, this.session, this.connect)),
       (index, reason) => this.alarms.raise('differs', `Entry ${index}: ${reason}`, String(index)),
     )
   }
