@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { AbiCoder } from 'ethers'
 import fc from 'fast-check'
 import { Geodesic } from 'geographiclib-geodesic'
 import type { Geometry, Polygon, Position } from 'geojson'
 import { cellArea, cellToLatLng, getPentagons, getRes0Cells, latLngToCell } from 'h3-js'
 import { describe, expect, test } from 'vitest'
+import { encode as encodeAbi } from '../../test/abi'
 import { EFFORT, hunt } from '../../test/seed'
 import {
   GeometryError,
@@ -26,13 +26,7 @@ const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 const EPSG_URL = 'http://www.opengis.net/def/crs/EPSG/0/4326'
 /** Decodes a payload of this type as if it came from the chain. */
 const decode = (type: string, location: string, srs = 'EPSG:4326') =>
-  decodeLocation(
-    LOCATION_PROTOCOL_SCHEMA.uid,
-    AbiCoder.defaultAbiCoder().encode(
-      ['string', 'string', 'string', 'string'],
-      ['1.0.0', srs, type, location],
-    ),
-  )
+  decodeLocation(LOCATION_PROTOCOL_SCHEMA.uid, encodeAbi(['1.0.0', srs, type, location]))
 const read = (type: string, location: string, srs?: string) => {
   const { geometry, geometryProblem } = decode(type, location, srs)
   return geometry ? (JSON.parse(geometry.json) as unknown) : geometryProblem
@@ -159,7 +153,7 @@ describe('a location', () => {
     expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
   })
   test('is not read for a long srs', () => {
-    for (const srs of ['x'.repeat(1_000), `EPSG:4326${' '.repeat(500_000)}x`, 'gps '.repeat(100_000)])
+    for (const srs of ['x'.repeat(1_000), `EPSG:4326${' '.repeat(200_000)}x`, 'gps '.repeat(50_000)])
       expect(typeof read('geojson', JSON.stringify(BERLIN), srs)).toBe('string')
   })
   test.each(['', ' \n'])('is read as GeoJSON only for srs %j', (srs) => {
@@ -248,21 +242,20 @@ describe('a location', () => {
       }
       const right = words.at(-1) === 'first' ? [opposite[words[0]!]!, 'first'] : words.toReversed()
       const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1)
-      for (const base of [
-        ...['geojson', 'GeoJSON:Point', 'application/geo+json', 'wkt', 'wkt-point', 'wkt geometry'],
-      ])
-        for (const around of ['', '-', ':', ' ', '(', '+', '_'])
-          for (const separator of ['', '-', '_', ' ', ', ', '/', '\u2013', '+']) {
-            const named = (parts: string[]) =>
-              [parts, parts.map(capital)].flatMap((each) => {
-                const name = `${base}${around}${each.join(separator)}`
-                return [name, name.toUpperCase(), `lp.${name}.v1`]
-              })
-            const areRead = (names: string[]) =>
-              names.filter((name) => typeof locationReader(name) !== 'string')
-            expect(areRead(named(words))).toEqual([])
-            expect(areRead(named(right))).toEqual(named(right))
-          }
+      const bases = ['geojson', 'GeoJSON:Point', 'application/geo+json', 'wkt', 'wkt-point', 'wkt geometry']
+      const between = ['', '-', ':', ' ', '(', '+', '_', ', ', '/', '\u2013']
+      const named = (parts: string[]) =>
+        bases.flatMap((base, i) =>
+          between.flatMap((separator, k) =>
+            [parts, parts.map(capital)].flatMap((each) => {
+              const name = `${base}${between[(i + k) % between.length]}${each.join(separator)}`
+              return [name, name.toUpperCase(), `lp.${name}.v1`]
+            }),
+          ),
+        )
+      const areRead = (names: string[]) => names.filter((name) => typeof locationReader(name) !== 'string')
+      expect(areRead(named(words))).toEqual([])
+      expect(areRead(named(right))).toEqual(named(right))
     },
   )
   test.each([
@@ -383,30 +376,30 @@ describe('a location that is ambiguous or malformed', () => {
   ]
   test.each(
     [
-      '['.repeat(500_000),
-      '['.repeat(450_000) + ']'.repeat(450_000),
-      `{"type":"Point","coordinates":${'['.repeat(450_000)}${']'.repeat(450_000)}}`,
-      '{"geometry":'.repeat(70_000),
-      'GEOMETRYCOLLECTION('.repeat(47_000),
-      `POINT${'('.repeat(900_000)}`,
-      `LINESTRING(${'1 2,'.repeat(225_000)}1 2)`,
-      `POINT(1 2${' '.repeat(900_000)}x`,
-      `POINT(1 ${'1'.repeat(900_000)}x)`,
-      `POINT${' '.repeat(900_000)}x`,
-      `1${' '.repeat(900_000)}x`,
-      `${'1'.repeat(900_000)}x`,
-      `1.${'1'.repeat(900_000)}`,
-      `"${'8'.repeat(900_000)}"`,
-      `{"x":"${'1'.repeat(900_000)}","y":1,"scale":1}`,
-      ' '.repeat(900_000),
+      '['.repeat(150_000),
+      '['.repeat(150_000) + ']'.repeat(150_000),
+      `{"type":"Point","coordinates":${'['.repeat(150_000)}${']'.repeat(150_000)}}`,
+      '{"geometry":'.repeat(25_000),
+      'GEOMETRYCOLLECTION('.repeat(16_000),
+      `POINT${'('.repeat(300_000)}`,
+      `LINESTRING(${'1 2,'.repeat(110_000)}1 2)`,
+      `POINT(1 2${' '.repeat(300_000)}x`,
+      `POINT(1 ${'1'.repeat(300_000)}x)`,
+      `POINT${' '.repeat(300_000)}x`,
+      `1${' '.repeat(300_000)}x`,
+      `${'1'.repeat(300_000)}x`,
+      `1.${'1'.repeat(300_000)}`,
+      `"${'8'.repeat(300_000)}"`,
+      `{"x":"${'1'.repeat(300_000)}","y":1,"scale":1}`,
+      ' '.repeat(300_000),
     ].map((location) => [location.slice(0, 20), location]),
-  )('as %s..., nearly a megabyte, is processed within linear time, memory and stack', (_, location) => {
+  )('as %s..., hundreds of kilobytes, is processed within linear time, memory and stack', (_, location) => {
     for (const type of types) {
       const start = performance.now()
       const reader = locationReader(type) as (location: string, latitudeFirst: boolean) => unknown
       expect(() => readGeometry(reader(location, false), 'location')).toThrow(GeometryError)
       // A quadratic reader takes minutes. The limit allows for a busy machine.
-      expect(performance.now() - start).toBeLessThan(30_000)
+      expect(performance.now() - start).toBeLessThan(20_000)
     }
   })
 })
@@ -464,7 +457,7 @@ describe('an H3 cell', () => {
       [37.77, -122.42],
       [-89.9, 100],
     ]
-    const cells = [0, 1, 2, 3, 5, 7, 9, 12].flatMap((res) => [
+    const cells = (EFFORT < 2 ? [0, 1, 5, 12] : [0, 1, 2, 3, 5, 7, 9, 12]).flatMap((res) => [
       ...getPentagons(res),
       ...places.map(([lat, lon]) => latLngToCell(lat, lon, res)),
     ])
@@ -536,7 +529,7 @@ describe('a geohash', () => {
     expect(box('zzzzzzzzzzzzzzzzzzz').slice(2)).toEqual([180, 90])
   })
   test.each([
-    ...ALPHABET,
+    ...[...ALPHABET].filter((_, i) => EFFORT >= 2 || i % 6 === 0),
     'zz',
     'zzz',
     'zbzzz',
@@ -572,9 +565,11 @@ describe('a geohash', () => {
   ])('has edges within 4.5 mm of their parallels: %s, with at most %i positions', (geohash, most) => {
     const ring = polygon('geohash', geohash).coordinates[0]!
     expect(ring.length).toBeLessThanOrEqual(most)
+    // All edges of a parallel are equally long.
+    const step = Math.ceil(ring.length / 500)
     for (const [i, [lon, lat]] of ring.slice(1).entries()) {
       const [fromLon, fromLat] = ring[i]!
-      if (fromLat !== lat) continue
+      if (fromLat !== lat || i % step > 0) continue
       const { s12, azi1 } = Geodesic.WGS84.Inverse(fromLat!, fromLon!, lat!, lon!)
       const { lat2 } = Geodesic.WGS84.Direct(fromLat!, fromLon!, azi1!, s12! / 2)
       expect(Math.abs(lat2! - lat!) * 111_700).toBeLessThanOrEqual(0.0046)
@@ -615,7 +610,7 @@ describe('a geohash', () => {
     },
   )
   test('equals the union of its child cells', () => {
-    for (const geohash of EFFORT < 2 ? ['u4p', 's00'] : ['ez', 'b0', 'u4p', 's00']) {
+    for (const geohash of EFFORT < 2 ? ['u4pr'] : ['ez', 'b0', 'u4p', 's00']) {
       const cells = [...ALPHABET].map((letter) => polygon('geohash', geohash + letter).coordinates)
       const [cell, children] = [
         prepare(polygon('geohash', geohash)),
