@@ -79,8 +79,9 @@ describe('the client, for questions,', () => {
     const pair = [2.2945, 48.8584] as const
     const all = { type: 'GeometryCollection', geometries: [inferred] }
     const ref = await geo.reference(TOWER)
-    for (const input of [inferred, constant, feature, position, pair, point(2.2945, 48.8584)]) {
+    for (const input of [inferred, constant, feature, position, pair, point(2.2945, 48.8584)])
       expect(await geo.reference(input)).toBe(ref)
+    for (const input of [feature, position]) {
       const answer = await geo.distance(input, GATE)
       expect(answer.inputRefs[0]).toBe(ref)
       expect((await geo.recompute(answer, [input, GATE])).verdict).toBe('equal')
@@ -320,11 +321,11 @@ describe('the client, for records,', () => {
         onPosition: (id) => positions.push(id),
       })) {
         events.push(event)
-        if (events.length === 5) stop.abort()
+        if (events.length === 3) stop.abort()
       }
     })()
     await open
-    for (const memo of ['one', 'two', 'three', 'four']) {
+    for (const memo of ['one', 'two']) {
       uids.push(await attest(world.chain, locationRequest(TOWER, { memo })))
       await expect.poll(() => events.length).toBe(uids.length)
     }
@@ -333,17 +334,17 @@ describe('the client, for records,', () => {
     const memos = events.flatMap((event) =>
       event.kind === 'new' || event.kind === 'revoked' ? [`${event.kind} ${event.record.memo}`] : [],
     )
-    expect(memos).toEqual(['new one', 'new two', 'new three', 'new four', 'revoked one'])
+    expect(memos).toEqual(['new one', 'new two', 'revoked one'])
     expect(drops.length).toBeGreaterThanOrEqual(2)
     expect(connections).toBe(drops.length + 1)
-    // A stream that resumes after the third event repeats the later events.
+    // A stream that resumes after the first event repeats the later events.
     const later: RecordEvent[] = []
-    for await (const event of geo.records.stream({ after: events[2]!.id, chain: 'base-sepolia' })) {
+    for await (const event of geo.records.stream({ after: events[0]!.id, chain: 'base-sepolia' })) {
       later.push(event)
       if (later.length === 2) break
     }
     expect(later.map(({ kind }) => kind)).toEqual(['new', 'revoked'])
-    expect(positions).toContain(events[2]!.id)
+    expect(positions).toContain(events[0]!.id)
   })
 
   test('throws for an invalid stream request instead of retrying', async () => {
