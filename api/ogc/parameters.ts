@@ -20,14 +20,7 @@ import {
   uidReader,
   type SearchQuery,
 } from '../query'
-import {
-  invalid,
-  parameter,
-  pathOf,
-  queryOf,
-  wholeParameter,
-  textParameter,
-} from '../http/parameters'
+import { invalid, parameter, pathOf, queryOf, wholeParameter, textParameter } from '../http/parameters'
 import { MAX_CURSOR_LENGTH, readCursor } from '../http/paging'
 import { NEWEST_FIRST, type Bbox, type TimeSort } from '../store'
 

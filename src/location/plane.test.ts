@@ -246,7 +246,7 @@ hunt('planeShape draws what the kernel reads at the antimeridian and at poles', 
           // Edges in the plane are up to 0.03 degrees from geodesics.
           const [east, north] = [0.05 / Math.cos((place[1]! * Math.PI) / 180), 0.05]
           const around = positions(`${east} 0, ${-east} 0, 0 ${north}, 0 ${-north}`).map(([dx, dy]) =>
-            contains(prepared, pointAt([wrapped(place[0]! + dx!), place[1]! + dy!])),
+            contains(prepared, pointAt([wrapped(place[0]! + dx), place[1]! + dy])),
           )
           const truth = around[0]!
           if (around.includes(!truth)) continue
