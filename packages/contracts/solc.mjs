@@ -3,13 +3,14 @@
 // Compiler that forge runs (foundry.toml): npm's solc, with those options of a native build that forge uses.
 // So nothing is downloaded, and the version is the one in package-lock.json.
 import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import solc from 'solc'
 
 const { argv } = process
 const root = argv[argv.indexOf('--base-path') + 1]
 const folders = [root, ...argv.filter((_, i) => argv[i - 1] === '--include-path')]
 if (argv.includes('--standard-json')) {
+  const { default: solc } = await import('solc')
   const input = JSON.parse(readFileSync(0, 'utf8'))
   // Packages lie outside the root. forge lists their files by absolute paths; the compiler requests them by
   // the paths in the imports.
@@ -20,6 +21,7 @@ if (argv.includes('--standard-json')) {
   }
   process.stdout.write(solc.compile(JSON.stringify(input), { import: read }))
 } else {
-  // forge accepts the names of native builds only.
-  console.log(`Version: ${solc.version().replace('Emscripten.clang', 'Linux.g++')}`)
+  // Every command of forge asks for the version. Loading the compiler for it would take a second. forge
+  // accepts the names of native builds only.
+  console.log(`Version: ${createRequire(import.meta.url)('solc/package.json').version}+npm.Linux.g++`)
 }
