@@ -7,6 +7,14 @@ import { CHROMIUM, launchOptions } from '../dev/chromium'
 
 /** Folder of the screenshots for review. */
 const SCREENSHOTS = '.local/screenshots'
+/** A phone, a tablet and a desktop, which is the size of a new page. */
+export const SIZES = [
+  { width: 390, height: 844 },
+  { width: 820, height: 1180 },
+  { width: 1280, height: 800 },
+] as const
+/** Rules of axe-core whose result depends on colours. */
+const COLOURS = ['color-contrast', 'link-in-text-block']
 /** Milliseconds that a step of a page in a hook may take before it counts as hanging. */
 const STEP_MS = 60_000
 
@@ -18,6 +26,11 @@ export interface OpenPage extends AsyncDisposable {
   readonly requested: readonly string[]
   /** serious or critical findings of axe-core, as `rule: element`; with `rules`, of these rules only */
   barriers(rules?: readonly string[]): Promise<string[]>
+  /**
+   * findings of axe-core and horizontal scrolling at three sizes, in dark (colours only) and in light, each
+   * with a picture of this name. `drawn` resolves when the page is drawn at a size.
+   */
+  faults(name: string, drawn?: () => Promise<void>): Promise<string[]>
   /** saves a screenshot under this name if PICTURES is set */
   picture(name: string): Promise<void>
 }
@@ -41,7 +54,7 @@ export const WITHOUT_MAP: PageOptions = { webgl: false }
  */
 export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
   const browser = await browserWith(webgl)
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await browser.newPage({ viewport: SIZES[2], ...options })
   // Times out before the test does, so that the error names the element for which a hanging test waits.
   page.setDefaultTimeout((TestRunner.getCurrentTest()?.timeout ?? 2 * STEP_MS) / 2)
   const complaints: string[] = []
@@ -51,27 +64,42 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
   })
   page.on('pageerror', (error) => complaints.push(String(error.stack)))
   page.on('request', (request) => requested.push(request.url()))
-  return {
-    page,
-    complaints,
-    requested,
-    barriers: async (rules) => {
-      // The other results list each element of the page.
-      const options = {
-        resultTypes: ['violations'],
-        ...(rules && { runOnly: { type: 'rule', values: rules } }),
+  const barriers = async (rules?: readonly string[]) => {
+    // The other results list each element of the page.
+    const options = {
+      resultTypes: ['violations'],
+      ...(rules && { runOnly: { type: 'rule', values: rules } }),
+    }
+    if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe)
+    const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`)
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
+  }
+  const picture = async (name: string) => {
+    if (!process.env.PICTURES) return
+    await mkdir(SCREENSHOTS, { recursive: true })
+    await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) })
+  }
+  const faults = async (name: string, drawn = async () => {}) => {
+    const found: string[] = []
+    for (const size of SIZES) {
+      await page.setViewportSize(size)
+      await drawn()
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+      if (wide > size.width) found.push(`${name} at ${size.width}: ${wide} pixels wide`)
+      // The next page is loaded in the last scheme.
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme })
+        for (const barrier of await barriers(colorScheme === 'dark' ? COLOURS : undefined))
+          found.push(`${name} at ${size.width}, ${colorScheme}: ${barrier}`)
+        await picture(`${name}-${size.width}-${colorScheme}`)
       }
-      if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe)
-      const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`)
-      return violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-    },
-    picture: async (name) => {
-      if (!process.env.PICTURES) return
-      await mkdir(SCREENSHOTS, { recursive: true })
-      await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) })
-    },
+    }
+    return found
+  }
+  return {
+    ...{ page, complaints, requested, barriers, faults, picture },
     // Closes the page with its context, and so its storage.
     [Symbol.asyncDispose]: () => page.close(),
   }
@@ -79,15 +107,6 @@ export async function openPage({ webgl = true, ...options }: PageOptions = {}): 
 
 /** A phone with a touch screen. */
 export const PHONE: PageOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-/** Layouts in which a test checks its page, by name. */
-export const LAYOUTS: [string, PageOptions][] = [
-  ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
-  ['tablet-light', { viewport: { width: 820, height: 1180 }, colorScheme: 'light' }],
-  ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
-]
-
-/** Rules of axe-core whose result depends on colours. */
-export const COLOURS = ['color-contrast', 'link-in-text-block']
 
 /** Resolves when the map of a page is drawn. */
 export const idle = (page: Page): Promise<void> => page.locator('.map[data-state=idle]').waitFor()

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, COLOURS, openPage, PHONE, WITHOUT_MAP } from './browser'
+import { CHROMIUM, follow, openPage, PHONE, SIZES, WITHOUT_MAP } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 
 /** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
@@ -33,11 +33,6 @@ beforeAll(async () => {
   }
 })
 
-const SIZES = [
-  { width: 1280, height: 800 },
-  { width: 820, height: 1180 },
-  { width: 390, height: 844 },
-]
 /** Resolves when a page has drawn its map, or GraphiQL its schema, if it has one. */
 async function drawn(page: Page): Promise<void> {
   await page.waitForLoadState('load')
@@ -73,22 +68,9 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
       const headers: Record<string, unknown> = {}
       for (const [name, path] of Object.entries(pages)) {
         const reported = complaints.length
-        await page.setViewportSize(SIZES[0]!)
         await opened(page, path)
         headers[name] = await page.evaluate(HEADER)
-        for (const size of SIZES) {
-          await page.setViewportSize(size)
-          await drawn(page)
-          const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-          if (wide > size.width) found.push(`${name} at ${size.width}: ${wide} pixels wide`)
-          // The next page is loaded in the last one.
-          for (const colorScheme of ['dark', 'light'] as const) {
-            await page.emulateMedia({ colorScheme })
-            const barriers = await browser.barriers(colorScheme === 'dark' ? COLOURS : undefined)
-            for (const barrier of barriers) found.push(`${name} at ${size.width}, ${colorScheme}: ${barrier}`)
-            await browser.picture(`face-${name}-${size.width}-${colorScheme}`)
-          }
-        }
+        found.push(...(await browser.faults(`face-${name}`, () => drawn(page))))
         // The browser reports the status of a page that does not exist.
         for (const complaint of complaints.slice(reported))
           if (name !== 'missing' || !complaint.includes('status of 400')) found.push(`${name}: ${complaint}`)
@@ -98,8 +80,14 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
     },
   )
 
-  /** Pages whose texts are messages (web/messages). */
-  const TRANSLATED = ['explorer', 'record', 'playground', 'attest', 'log']
+  /** Pages whose texts are messages (web/messages), and an element that only this page shows. */
+  const TRANSLATED = [
+    ['explorer', '.list'],
+    ['record', '.card .facts'],
+    ['playground', '.geometry-a'],
+    ['attest', '.geometry-place'],
+    ['log', '.log h1'],
+  ] as const
   test.each([
     ['longer words', 'en-XA', 'ltr', {}],
     ['words from right to left', 'ar-XB', 'rtl', WITHOUT_MAP],
@@ -110,8 +98,11 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
       await using browser = await openPage({ locale, ...options })
       const { page } = browser
       const found: string[] = []
-      for (const name of TRANSLATED) {
-        await opened(page, pages[name]!)
+      await opened(page, '/')
+      for (const [name, shown] of TRANSLATED) {
+        await follow(page, world.url + pages[name]!)
+        await page.locator(shown).waitFor()
+        await drawn(page)
         expect(await page.evaluate('document.dir')).toBe(direction)
         // Each message is in brackets. Titles of shortened values show the whole value.
         const labels = await page.evaluate<string[]>(`['aria-label', 'title', 'placeholder'].flatMap((name) =>

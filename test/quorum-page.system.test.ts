@@ -6,7 +6,7 @@ import { Pages } from '../api/web'
 import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
 import { parseSignerKey } from '../src/tlog'
 import { startApi, type TestApi } from './api'
-import { CHROMIUM, COLOURS, openPage, WITHOUT_MAP } from './browser'
+import { CHROMIUM, openPage, WITHOUT_MAP } from './browser'
 import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -16,12 +16,6 @@ const THRESHOLD = 2
 const WALLETS = ['1', '2', '3']
   .map((digit) => new Wallet(`0x${digit.repeat(64)}`))
   .sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1))
-const SIZES = [
-  { width: 390, height: 844 },
-  { width: 820, height: 1180 },
-  { width: 1280, height: 800 },
-]
-
 let world: TestWorld
 let contract: string
 let operators: TestApi[]
@@ -78,16 +72,7 @@ describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
       expect.stringMatching(/^Recomputed in your browser: within 5000 m is true/),
     ])
     await page.getByText(contract).first().waitFor()
-    for (const size of SIZES) {
-      await page.setViewportSize(size)
-      const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-      expect(wide).toBeLessThanOrEqual(size.width)
-      for (const colorScheme of ['dark', 'light'] as const) {
-        await page.emulateMedia({ colorScheme })
-        expect(await browser.barriers(colorScheme === 'dark' ? COLOURS : undefined)).toEqual([])
-        await browser.picture(`quorum-${size.width}-${colorScheme}`)
-      }
-    }
+    expect(await browser.faults('quorum')).toEqual([])
     await page.getByRole('button', { name: 'Publish with a test account' }).click()
     await page.locator('[data-checked=true]').waitFor()
     expect(complaints).toEqual([])
