@@ -23,8 +23,8 @@ const record = z.object({
   event_timestamp: z.string(),
   longitude: z.number().nullable(),
   latitude: z.number().nullable(),
-  distance_meters: z.number().optional().describe('From near'),
   revoked: z.boolean(),
+  distance_meters: z.number().optional().describe('From near'),
   untrusted: z
     .object({
       location_type: z.string(),
