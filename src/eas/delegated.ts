@@ -110,13 +110,37 @@ export interface AttestTypedData {
   message: Record<string, string | boolean>
 }
 
-/** Typed data of which `attestDigest` is the digest, for signers that compute the digest themselves. */
+const DOMAIN_FIELDS: readonly TypedDataField[] = [
+  { name: 'name', type: 'string' },
+  { name: 'version', type: 'string' },
+  { name: 'chainId', type: 'uint256' },
+  { name: 'verifyingContract', type: 'address' },
+]
+
+/** Typed data for signers that compute the digest themselves, with the caller's forms of id and addresses. */
+export function typedDataOf<T extends object>(
+  domain: AttestDomain,
+  primaryType: string,
+  fields: readonly TypedDataField[],
+  message: T,
+): AttestTypedData {
+  const values = fields.map(({ name }) => {
+    const value = message[name as keyof T]
+    return [name, typeof value === 'boolean' ? value : String(value)] as const
+  })
+  return {
+    types: { EIP712Domain: DOMAIN_FIELDS, [primaryType]: fields },
+    ...{ primaryType, domain, message: Object.fromEntries(values) },
+  }
+}
+
+/** Typed data of which `attestDigest` is the digest. */
 export function attestTypedData(
   domain: AttestDomain,
   layout: AttestLayout,
   message: AttestMessage,
 ): AttestTypedData {
-  return TypedDataEncoder.getPayload(domain, { Attest: ATTEST_FIELDS[layout] }, message) as AttestTypedData
+  return typedDataOf(domain, 'Attest', ATTEST_FIELDS[layout], message)
 }
 
 /** 0x1901, separator and struct hash, in one buffer for all calls, because no await comes in between. */

@@ -35,6 +35,9 @@ import {
   layoutOfTypeHash,
   multiAttestCalldata,
   payloadBytes,
+  quorumDigest,
+  quorumDomain,
+  quorumTypedData,
   recoverSigner,
   sealOf,
   schemaUid,
@@ -203,11 +206,31 @@ describe('delegated attestations', () => {
       'Attest',
       digest,
     ])
+    expect(typed.domain).toEqual(domain)
+    const { recipient, attester: named = attester } = typed.message
+    expect([recipient, named]).toEqual([message.recipient, attester])
     for (const curve of CURVES) {
       const signature = await (await vectorSigner(privateKey, curve)).sign(digest)
       expect(signature).toBe(expected.signature)
       expect(await recoverSigner(digest, signature, curve)).toBe(attester.toLowerCase())
     }
+  })
+  test('have the domain and the recipient of a quorum as signers can compare them', () => {
+    const [address, zeros] = [getAddress(`0x${'ab'.repeat(20)}`), `0x${'00'.repeat(32)}`]
+    const domain = quorumDomain(84532, address)
+    const terms = { refUID: zeros, revocable: true, expirationTime: 0, deadline: 1, epoch: 2 }
+    const answer = { schema: zeros, recipient: address, data: '0x12', ...terms }
+    const typed = quorumTypedData(domain, answer)
+    expect(typed).toMatchObject({
+      primaryType: 'Answer',
+      domain,
+      message: { recipient: address, deadline: '1' },
+    })
+    const { EIP712Domain, ...types } = typed.types
+    expect(EIP712Domain).toHaveLength(4)
+    expect(TypedDataEncoder.hash(typed.domain, types as never, typed.message)).toBe(
+      quorumDigest(domain, answer),
+    )
   })
   test.each(['legacy', 'v1', 'v2', 'proxy'] as const)('have the call data of ethers for %s', (layout) => {
     const contract = new Interface(DELEGATED_ABIS[layout])

@@ -1,5 +1,5 @@
 import { TypedDataEncoder } from 'ethers/hash'
-import type { AttestDomain, AttestMessage, AttestTypedData } from './delegated'
+import { typedDataOf, type AttestDomain, type AttestMessage, type AttestTypedData } from './delegated'
 import { QUORUM_FIELDS } from './layouts'
 
 /** Content of an attestation that the operators of a quorum sign (GeoQuorum.sol, struct Answer). */
@@ -25,9 +25,9 @@ export function quorumDigest(domain: AttestDomain, answer: QuorumAnswer): string
   return TypedDataEncoder.hash(domain, { Answer: QUORUM_FIELDS }, answer)
 }
 
-/** Argument of eth_signTypedData_v4 (EIP-712), for signers that compute the digest themselves. */
+/** Typed data of which `quorumDigest` is the digest. */
 export function quorumTypedData(domain: AttestDomain, answer: QuorumAnswer): AttestTypedData {
-  return TypedDataEncoder.getPayload(domain, { Answer: QUORUM_FIELDS }, answer) as AttestTypedData
+  return typedDataOf(domain, 'Answer', QUORUM_FIELDS, answer)
 }
 
 /** Functions of GeoQuorum that clients call, and its errors, in the form that ethers and viem parse. */
