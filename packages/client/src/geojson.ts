@@ -19,10 +19,16 @@ export function geometryOf(value: unknown, path: string): Geometry {
   const isPosition = Array.isArray(value)
   try {
     const reading = readGeometry(isPosition ? { type: 'Point', coordinates: value } : value, path)
-    const { type, ...members } = JSON.parse(canonicalJson(reading)) as Geometry
-    return { type, ...members } as Geometry
+    return JSON.parse(canonicalJson(reading), typeFirst) as Geometry
   } catch (error) {
-    if (error instanceof GeometryError) throw invalidPlace(isPosition ? path : error.path, error.problem)
-    throw error
+    if (!(error instanceof GeometryError)) throw error
+    const more = error.path.endsWith('.features') ? '. Pass several places as a list' : ''
+    throw invalidPlace(isPosition ? path : error.path, error.problem + more)
   }
+}
+
+/** Reviver that moves `type` to the start of each geometry, as in attested texts. */
+function typeFirst(_: string, value: unknown): unknown {
+  const { type, ...members } = value as Partial<Geometry>
+  return type ? { type, ...members } : value
 }

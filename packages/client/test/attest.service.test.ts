@@ -174,7 +174,10 @@ describe('the client, for every form of a place,', () => {
     ],
     collection: [
       { type: 'GeometryCollection', geometries: [GATE, PARK] },
-      { location_type: 'geojson-geometrycollection' },
+      {
+        location_type: 'geojson-geometrycollection',
+        location: JSON.stringify({ type: 'GeometryCollection', geometries: [GATE, PARK] }),
+      },
     ],
     'GeoJSON as text': [
       { location: '{ "type": "Point", "coordinates": [1, 2.50] }', locationType: 'geojson' },
