@@ -141,7 +141,10 @@ export function geodesicPath([lonA = 0, latA = 0]: Position, to: Position, step:
   return path
 }
 
-/** Position `metres` away from another one, in a direction in degrees clockwise from north. */
+/**
+ * Position `metres` away from another one, in a direction in degrees clockwise from north. The client throws
+ * a RangeError beyond 1e13 metres.
+ */
 export function positionFrom([lon = 0, lat = 0]: Position, azimuth: number, metres: number): Position {
   return position(geodesicLine(lon, lat, azimuth)(metres))
 }

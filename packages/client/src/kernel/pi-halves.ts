@@ -30,7 +30,7 @@ export const remainder = { high: 0, low: 0 }
 /**
  * Reduces a finite number beyond pi / 4. Writes its remainder by pi / 2, at most about pi / 4, into
  * `remainder`, and returns the multiple that was subtracted. Throws a RangeError for numbers beyond 2^19 pi,
- * which need another algorithm: the kernel's angles are less than a few turns.
+ * which need another algorithm. Only `positionFrom` can exceed them, about 1e13 m away.
  */
 export function reducePiHalves(x: number): number {
   const size = Math.abs(x)
