@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
@@ -70,7 +70,8 @@ export async function takeSnapshot(
   progress: Progress,
 ): Promise<Manifest> {
   const part = `${folder}.part`
-  if (existsSync(folder)) throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
+  if (lstatSync(folder, { throwIfNoEntry: false }))
+    throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
   try {
     await rm(part, { recursive: true, force: true })
     await mkdir(part, { recursive: true })
