@@ -15,22 +15,20 @@ export interface FullHeader extends RpcHeader {
 }
 
 /**
- * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). Fields of
- * kind `quantity` are hashed without leading zeros.
+ * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). A
+ * `quantity` is hashed without leading zeros. Headers before the fork that added it lack a field with `?`.
  */
-const HEADER_FIELDS = [
-  ...['parentHash', 'sha3Uncles', 'miner', 'stateRoot', 'transactionsRoot', 'receiptsRoot', 'logsBloom'],
-  ...['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp', 'extraData', 'mixHash', 'nonce'],
-]
-/** Fields that later forks added. */
-const LATER_FIELDS = [
-  ...['baseFeePerGas', 'withdrawalsRoot', 'blobGasUsed', 'excessBlobGas', 'parentBeaconBlockRoot'],
-  'requestsHash',
-]
-const QUANTITIES = new Set([
-  ...['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'],
-  ...['baseFeePerGas', 'blobGasUsed', 'excessBlobGas'],
-])
+const HEADER_FIELDS = (
+  [
+    ['bytes', 'parentHash sha3Uncles miner stateRoot transactionsRoot receiptsRoot logsBloom'],
+    ['quantity', 'difficulty number gasLimit gasUsed timestamp'],
+    ['bytes', 'extraData mixHash nonce'],
+    ['quantity?', 'baseFeePerGas'],
+    ['bytes?', 'withdrawalsRoot'],
+    ['quantity?', 'blobGasUsed excessBlobGas'],
+    ['bytes?', 'parentBeaconBlockRoot requestsHash'],
+  ] as const
+).flatMap(([kind, names]) => names.split(' ').map((name) => ({ name, kind })))
 
 /**
  * True if a header hashes to its own hash: no field was changed or left out. False also for unsupported
@@ -39,10 +37,10 @@ const QUANTITIES = new Set([
 export async function hashesToItself(header: RpcHeader): Promise<boolean> {
   const fields: Uint8Array[] = []
   try {
-    for (const name of [...HEADER_FIELDS, ...LATER_FIELDS]) {
+    for (const { name, kind } of HEADER_FIELDS) {
       const value = (header as unknown as Record<string, unknown>)[name]
-      if (LATER_FIELDS.includes(name) && (value === undefined || value === null)) continue
-      if (!QUANTITIES.has(name)) fields.push(bytes(value))
+      if (kind.endsWith('?') && (value === undefined || value === null)) continue
+      if (kind.startsWith('bytes')) fields.push(bytes(value))
       else if (isQuantity(value)) fields.push(quantity(value))
       else return false
     }
@@ -112,9 +110,9 @@ function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
 
 /** Returns `bloomTest()` and `logTest()` of a selection, which are rebuilt only when it has changed. */
 export function selectionTests(selection: LogSelection) {
-  const make = ({ filters, version }: LogSelection) => ({
-    ...{ version, mayHold: bloomTest(filters), isOurs: logTest(filters) },
-  })
+  const make = ({ filters, version }: LogSelection) => {
+    return { version, mayHold: bloomTest(filters), isOurs: logTest(filters) }
+  }
   let made = make(selection)
   return () => (made.version === selection.version ? made : (made = make(selection)))
 }
