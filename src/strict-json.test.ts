@@ -87,11 +87,12 @@ test('parseStrictJson takes linear time', () => {
   for (const text of [
     JSON.stringify('\\'.repeat(250_000)),
     JSON.stringify(Array(50_000).fill('"')),
-    `{${Array.from({ length: 25_000 }, (_, i) => `"${i}":"\\\\"`).join()}}`,
+    `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":"\\\\"`).join()}}`,
   ]) {
     const started = performance.now()
     parseStrictJson(text)
-    expect(performance.now() - started).toBeLessThan(10_000)
+    // 100,000 keys take 0.3 s, and 30 s if each is compared with all others.
+    expect(performance.now() - started).toBeLessThan(5_000)
   }
 })
 

@@ -260,7 +260,7 @@ async function restoreHere({ databaseUrl }: FaultyWorld, from: string): Promise<
 
 const NOT_LINES = /has a line that is neither an event nor a schema/
 
-describe('npm run restore rejects a snapshot', () => {
+describe('restoreSnapshot rejects a snapshot', () => {
   const nothingWritten = async (of: FaultyWorld) => {
     for (const table of ['attestation_event', 'location_record', 'location_schema', 'chain_status'])
       expect(await count(of, table)).toBe(0)
@@ -342,7 +342,8 @@ describe('npm run restore rejects a snapshot', () => {
     damage(damaged)
     const other = await emptied()
     await expect(restoreHere(other, damaged)).rejects.toMatchObject({
-      ...{ name: 'SnapshotError', message: expect.stringMatching(message) },
+      name: 'SnapshotError',
+      message: expect.stringMatching(message),
     })
     await nothingWritten(other)
   })
@@ -351,7 +352,8 @@ describe('npm run restore rejects a snapshot', () => {
     rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
     const other = await emptied()
     await expect(restoreHere(other, damaged)).rejects.toMatchObject({
-      ...{ name: 'SnapshotError', message: expect.stringMatching(NOT_LINES) },
+      name: 'SnapshotError',
+      message: expect.stringMatching(NOT_LINES),
     })
     await nothingWritten(other)
   })
