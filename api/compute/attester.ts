@@ -57,6 +57,14 @@ export interface Signed {
  */
 export type ValidityCheck = () => Promise<void>
 
+/** Digest to sign, with its typed data, the requester's address and the check of the inputs. */
+interface Signing {
+  digest: string
+  typed: () => AttestTypedData
+  client: string
+  stillValid: ValidityCheck
+}
+
 export interface ServedChain {
   attester: Attester
   reader: ChainReader
@@ -210,10 +218,14 @@ export class Attester {
     const digest = await attestDigest(separator, layout, message)
     const typed = () => attestTypedData(domain, layout, message)
     const { expirationTime, nonce = 0 } = terms
-    return this.signDigest(contract.submission, digest, typed, client, stillValid, {
-      ...{ kind, layout, separator, ...statement, refUID: ZeroHash, expirationTime, nonce },
-      deadline: layout === 'legacy' ? 0 : terms.deadline,
-    })
+    return this.signDigest(
+      contract.submission,
+      { digest, typed, client, stillValid },
+      {
+        ...{ kind, layout, separator, ...statement, refUID: ZeroHash, expirationTime, nonce },
+        deadline: layout === 'legacy' ? 0 : terms.deadline,
+      },
+    )
   }
 
   /**
@@ -231,10 +243,14 @@ export class Attester {
     const domain = quorumDomain(this.chain.id, quorum)
     const digest = quorumDigest(domain, answer)
     const typed = () => quorumTypedData(domain, answer)
-    const signed = await this.signDigest('quorum', digest, typed, client, stillValid, {
-      ...{ kind: 'quorum', layout: 'quorum', separator: domainSeparator(domain), ...answer },
-      nonce: answer.epoch,
-    })
+    const signed = await this.signDigest(
+      'quorum',
+      { digest, typed, client, stillValid },
+      {
+        ...{ kind: 'quorum', layout: 'quorum', separator: domainSeparator(domain), ...answer },
+        nonce: answer.epoch,
+      },
+    )
     return { digest, ...signed }
   }
 
@@ -244,10 +260,7 @@ export class Attester {
    */
   private async signDigest(
     submission: Submission | 'quorum',
-    digest: string,
-    typed: () => AttestTypedData,
-    client: string,
-    stillValid: ValidityCheck,
+    { digest, typed, client, stillValid }: Signing,
     signed: Omit<Entry, 'time' | 'chainId' | 'attester' | 'signature'>,
   ): Promise<Signed> {
     await stillValid()
