@@ -113,11 +113,11 @@ export class Witnesses {
     )
     const body = formatWitnessRequest({ oldSize, hashes }, parseCheckpoint(checkpoint).note)
     return this.sender.exchange(
-      MAX_ANSWER_BYTES,
       `${url.replace(/\/+$/, '')}/add-checkpoint`,
       { 'content-type': 'text/plain; charset=utf-8' },
       body,
       AbortSignal.timeout(ANSWER_MS),
+      MAX_ANSWER_BYTES,
     )
   }
 }

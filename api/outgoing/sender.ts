@@ -8,11 +8,10 @@ const MAX_URL_LENGTH = 2_048
 const CONNECTIONS_PER_HOST = 32
 const KEEP_ALIVE_MS = 4_000
 
-type Post = [url: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal]
-
 /**
  * Posts to addresses that others name, by docs/spec/trust.md 3: https on port 443 of hosts with public
- * addresses only, checked for each connection, without redirects. Hosts of the operator are exempt.
+ * addresses only, checked for each connection before a byte is sent, without redirects. Hosts that the
+ * operator names are exempt, and may use http.
  */
 export class SafeSender {
   private readonly open: Agent
@@ -47,16 +46,27 @@ export class SafeSender {
   }
 
   /** Posts a body, and returns once the head of the response has arrived. Throws if none arrives in time. */
-  async post(...given: Post): Promise<{ status: number; retryAfter: string | undefined }> {
-    const answer = await this.request(...given)
+  async post(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<{ status: number; retryAfter: string | undefined }> {
+    const answer = await this.request(url, headers, body, signal)
     const retryAfter = answer.headers['retry-after']
-    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal: given[3] }).catch(() => {})
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal }).catch(() => {})
     return { status: answer.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined }
   }
 
   /** Posts a body, and returns the response as text. Throws if it is late or too large. */
-  async exchange(maxBytes: number, ...given: Post): Promise<{ status: number; body: string }> {
-    const answer = await this.request(...given)
+  async exchange(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+    maxBytes: number,
+  ): Promise<{ status: number; body: string }> {
+    const answer = await this.request(url, headers, body, signal)
     const chunks: Buffer[] = []
     let bytes = 0
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -66,7 +76,12 @@ export class SafeSender {
     return { status: answer.statusCode, body: Buffer.concat(chunks).toString('utf8') }
   }
 
-  private async request(...[text, headers, body, signal]: Post): Promise<Dispatcher.ResponseData> {
+  private async request(
+    text: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     const problem = this.problemOf(text)
     if (problem) throw new Error(problem)
     const url = new URL(text)
