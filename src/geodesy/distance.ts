@@ -54,7 +54,10 @@ export function leastDistance(a: Prepared, b: Prepared, limit = Infinity, enough
   return new Search(p, q, limit, enough).run()
 }
 
-/** Positions of each geometry at their distance. Undefined if one lies in the other without touching it. */
+/**
+ * Two positions, one of each geometry, at the geometries' distance: one position if the boundaries meet.
+ * Undefined if one geometry lies in the other and the boundaries do not meet.
+ */
 export function nearestPlaces(a: Prepared, b: Prepared): readonly [Place, Place] | undefined {
   const search = new Search(a, b, Infinity, 0)
   const between = search.run()
@@ -119,11 +122,12 @@ function holdsFirst({ shape, rings }: Prepared, { shape: other, seams }: Prepare
   )
 }
 
-/** Nearest parts: p to q of P, and a to b of Q. If p and q differ, two edges cross. */
+/** Nearest parts: vertex p of P, and vertex a (equal to b) or the edge from a to b of Q. */
 interface Pair {
   P: Shape
   p: number
-  q: number
+  /** end of the edge from p, if it crosses the one from a to b */
+  q?: number
   Q: Shape
   a: number
   b: number
@@ -155,7 +159,7 @@ class Search {
   places(): readonly [Place, Place] {
     if (!this.pair) throw new Error('places() must be called after run()')
     const { P, p, q, Q, a, b } = this.pair
-    if (p !== q) {
+    if (q !== undefined) {
       const crossing = crossingOf(P, p, q, Q, a, b)
       return [crossing, crossing]
     }
@@ -164,10 +168,10 @@ class Search {
     return P === this.S ? [end, foot] : [foot, end]
   }
 
-  private improve(distance: number, P: Shape, p: number, q: number, Q: Shape, a: number, b: number): void {
+  private improve(distance: number, pair: Pair): void {
     if (distance >= this.best) return
     this.best = distance
-    this.pair = { P, p, q, Q, a, b }
+    this.pair = pair
   }
 
   /** Distance of the starts of two elements; no candidate for a seam, whose start may lie outside. */
@@ -175,7 +179,8 @@ class Search {
     const { S, T } = this
     const [a, c] = [S.from[e]!, T.from[f]!]
     const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
-    if (!this.first.seams?.[e] && !this.second.seams?.[f]) this.improve(distance, S, a, a, T, c, c)
+    if (!this.first.seams?.[e] && !this.second.seams?.[f])
+      this.improve(distance, { P: S, p: a, Q: T, a: c, b: c })
     return distance
   }
 
@@ -184,7 +189,7 @@ class Search {
     const [p, a, b] = [P.from[e]!, Q.from[f]!, Q.to[f]!]
     const distance = pointToEdge(P, p, Q, a, b)
     const [i, j] = P === this.S ? [e, f] : [f, e]
-    if (!this.first.seams?.[i] && !this.second.seams?.[j]) this.improve(distance, P, p, p, Q, a, b)
+    if (!this.first.seams?.[i] && !this.second.seams?.[j]) this.improve(distance, { P, p, Q, a, b })
     return distance
   }
 
@@ -303,7 +308,7 @@ class Search {
     const ends = a === b && c === d
     if (ends || (gap > FAR && this.best < Infinity)) {
       const distance = inverseDistance(S.lon[a]!, S.lat[a]!, T.lon[c]!, T.lat[c]!)
-      this.improve(distance, S, a, a, T, c, c)
+      this.improve(distance, { P: S, p: a, Q: T, a: c, b: c })
       const [reachE, reachF] = [edgeBound(S, e), edgeBound(T, f)]
       if (ends || distance - reachE - reachF >= this.best - SLACK) return
       // Nothing on the shorter edge is nearer to the longer one than its start is, by more than its length.
@@ -313,7 +318,7 @@ class Search {
     }
     // The chords of short edges that cross may miss each other by rounding.
     if (gap <= bulgeE + bulgeF + TOUCH && crosses(S, a, b, T, c, d)) {
-      this.improve(0, S, a, b, T, c, d)
+      this.improve(0, { P: S, p: a, q: b, Q: T, a: c, b: d })
       return
     }
     this.end(S, a, T, c, d, bulgeF)
@@ -330,7 +335,7 @@ class Search {
       shortestArc(chordGap(P, p, p, S, a, b) - bulge) < this.best - SLACK &&
       Math.abs(clearance(P, p, S, a, b)) < this.best - SLACK
     )
-      this.improve(pointToEdge(P, p, S, a, b), P, p, p, S, a, b)
+      this.improve(pointToEdge(P, p, S, a, b), { P, p, Q: S, a, b })
   }
 }
 
