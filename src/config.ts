@@ -59,6 +59,7 @@ const WALLET_MAX_SKEW_SECONDS = 300
 const LEAST_RESIGN_SECONDS = 3600
 /** Minimum of the maximum lag: a shorter one may be a pause of the endpoint. */
 const LEAST_LAG_SECONDS = 120
+/** Number of blocks by which a head is late on any chain. */
 const LATE_BLOCKS = 10
 /** Milliseconds between polls of a local node, which costs nothing to query and may mine blocks on demand. */
 const LOCAL_HEAD_POLL_MS = 300

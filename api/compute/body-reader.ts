@@ -17,7 +17,7 @@ const MAX_GEOMETRIES = 40
 /** Maximum number of values without geometries: more would block the thread that receives them. */
 const MAX_VALUES = 10_000
 
-/** Parses a body, and reads the GeoJSON in its fields and those of operations. Errors become a fault. */
+/** Parses a body, and reads the GeoJSON in its fields and those of operations. A RequestError is a fault. */
 export async function readBody(body: Uint8Array): Promise<BodyRead> {
   return (await readPlain(body)) ?? readUsual(body)
 }

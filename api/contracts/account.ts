@@ -85,8 +85,9 @@ export const accountSlots = (chain: string) =>
   new Semaphore(ACCOUNT_CHECKS, tooManyCalls(`smart accounts on ${chain}`))
 
 /**
- * Returns why an account does not accept a signature. It must accept it at a final block, which no reorg
- * undoes, and at the head, so that a removed key no longer counts; on a local chain at its head only.
+ * Returns why an account does not accept a signature (ERC-1271, ERC-6492); undefined if it does. It must
+ * accept it at a final block, which no reorg undoes, and at the head, so that a removed key no longer counts.
+ * A local chain, which makes blocks on demand, is called at its head only. Verdicts are not cached.
  * @param maxAgeSeconds maximum age of the head
  */
 export async function refusalBy(

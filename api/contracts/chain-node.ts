@@ -201,7 +201,10 @@ export class ChainNode {
       )
   }
 
-  /** Returns the block that is final by consensus, if the node names it, and the indexer's final block. */
+  /**
+   * Returns the numbers of blocks that no reorg undoes, the safest first; at most FINAL_SHARED_MS old. They
+   * are the block that is final by consensus, if the node names it, and the indexer's final block.
+   */
   finalBlocks(): Promise<readonly number[]> {
     return this.finalNumbers.get()
   }

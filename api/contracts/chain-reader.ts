@@ -154,9 +154,8 @@ export class ChainReader extends ChainNode {
   }
 
   /**
-   * Returns the present attestation, verified by its UID; undefined if it does not exist. Concurrent reads
-   * are
-   * one request, together with the latest block, which must not be older than `maxAgeSeconds`.
+   * Returns the present attestation, verified by its UID; undefined if it does not exist. Concurrent reads of
+   * a client's request are one request, with the latest block, which `maxAgeSeconds` limits the age of.
    */
   async attestation(uid: string, maxAgeSeconds = Infinity): Promise<OnchainAttestation | undefined> {
     const answer = (await this.gather('getAttestation', [uid], maxAgeSeconds)) as OnchainAttestation

@@ -79,8 +79,9 @@ export interface WalletOptions {
 type Claim = Pick<SignedRequest, 'address' | 'timestamp' | 'nonce' | 'chain'> & { signature: string }
 
 /**
- * Rate limits of requests signed by a wallet: those with any of its headers. A nonce or a request of a
- * wallet counts only once its signature is verified; before that, only the client's address is counted.
+ * Rate limits of requests signed by a wallet: those with any of its headers, of which all but the
+ * chain's must be present. A nonce or a request of a wallet counts only once its signature is verified;
+ * before that, only the client's address is counted.
  */
 export class WalletTier {
   private readonly authority: string

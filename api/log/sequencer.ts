@@ -138,8 +138,7 @@ export class Sequencer {
 
   /**
    * Renews the lease, appends entries, and asks for cosignatures. Returns true if more entries may be
-   * pending.
-   * A flood of entries delays neither the renewal nor the witnesses.
+   * pending. A flood of entries delays neither the renewal nor the witnesses.
    */
   private async tick(): Promise<boolean> {
     this.key ??= await this.openKey()

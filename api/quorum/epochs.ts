@@ -33,7 +33,10 @@ export class Quorum {
     return epochs
   }
 
-  /** Returns this operator's index in an epoch. Throws a ComputeError unless it is valid until `deadline`. */
+  /**
+   * Returns this operator's index in an epoch. Throws a ComputeError unless the epoch is valid from `time`
+   * until `deadline` (Unix seconds) and includes this operator.
+   */
   async indexIn(epoch: number, time: number, deadline: number): Promise<number> {
     const valid = (await this.epochs()).filter((each) => each.validFrom <= time && time < each.validUntil)
     const found = valid.find((each) => each.epoch === epoch)

@@ -321,9 +321,11 @@ export class BlockReader {
   }
 
   /**
-   * True if receipts that do not hash to their root are false, because their form is known: others have
-   * hashed to their root lately; or the header is valid, and proof.ts supports their types, or they lack a
-   * log that the bloom filter announces.
+   * True if receipts that do not hash to their root are false, because their form is known:
+   *
+   * - Others have hashed to their root within FORM_PATIENCE_MS.
+   * - The header is valid, and proof.ts supports their types, or they lack a log that its bloom filter
+   *   announces.
    */
   private areFalse(
     { logsBloom }: FullHeader,

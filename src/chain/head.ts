@@ -15,7 +15,10 @@ import { StoredBlockCheck, otherChain } from './replaced'
 const STALLED_MS = 15_000
 /** Milliseconds until a batch is retried because no endpoint has the state of its blocks yet. */
 const AGAIN_AFTER_MS = 200
-/** Milliseconds after which a block that cannot be read or written, which may revoke, counts as a doubt. */
+/**
+ * Milliseconds after which a block that cannot be read or written counts as a doubt. It may revoke, and the
+ * next block, which would show the age of the database, may come much later.
+ */
 const UNWRITTEN_PATIENCE_MS = 5_000
 /** Milliseconds after which a shorter fork that only one of several endpoints confirms is followed. */
 const FORK_PATIENCE_MS = 15_000

@@ -252,8 +252,9 @@ export class HistoryReader {
   }
 
   /**
-   * Reads the logs, and in the same request the headers of the first and the last block: a node that has not
-   * reached the block returns no logs, but lacks this header too. Repeats for a wider selection.
+   * Reads the logs, and the headers of the first and the last block in the same request if batches are
+   * allowed: a node that has not reached the block returns no logs, but lacks this header too. Repeats for a
+   * wider selection.
    */
   private async logs(from: number, to: number): Promise<Omit<RangeLogs, 'to'>> {
     const { selection } = this.options

@@ -94,8 +94,9 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /**
-   * Yields blocks with logs, and the last block of each range, up to the last final block, and unless
-   * `stopOnHead` is true, further ones. Throws a ShorterChainError.
+   * Yields blocks with logs, and the last block of each range, up to the last final block. Unless
+   * `stopOnHead` is true, waits for further blocks. Throws a ShorterChainError if the last final block stays
+   * below the one that was reported to the runner.
    */
   async *getFinalizedBlocks(requests: Requests, stopOnHead = false): AsyncIterable<Batch<Block>> {
     let { from } = requests[0]!.range

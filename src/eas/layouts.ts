@@ -8,7 +8,7 @@ export type AttestLayout = 'legacy' | 'v1' | 'v2' | 'proxy'
 
 /**
  * Maximum number of seconds for which a signature can land (DEADLINE_SECONDS). Monitors of the log remember
- * entries for a day longer.
+ * entries for a day longer, and raise an alarm for an answer that lands later.
  */
 export const LONGEST_DEADLINE_SECONDS = 7 * 86_400
 

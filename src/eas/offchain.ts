@@ -5,7 +5,10 @@ import { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'
 import { recoverSigner } from './signature'
 import { uint } from './words'
 
-/** An EAS offchain attestation with a valid UID, and signature unless it has a `claim`. Hex in lower case. */
+/**
+ * An EAS offchain attestation with a valid UID, and a valid signature unless there is a `claim`. Hex is
+ * lower-case, times are Unix seconds.
+ */
 export interface OffchainAttestation {
   uid: string
   /** address recovered from the signature; with a `claim`, the address that the document names */

@@ -82,7 +82,7 @@ async function compareWithEthers(curve: Curve, key: Uint8Array): Promise<void> {
 /** Order of the curve. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-/** Address, lower-case, whose key signed this digest; undefined if there is none, or it is not canonical. */
+/** Lower-case address whose key signed a digest; undefined for a signature without a key or not canonical. */
 export async function recoverSigner(
   digest: string,
   signature: string,

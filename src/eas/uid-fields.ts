@@ -13,7 +13,10 @@ export interface UidFields {
   data: string
 }
 
-/** Maximum number of equal attestations in one block: EAS counts up, the last one for 20 million gas. */
+/**
+ * Maximum number of equal attestations in one block that are distinguished. EAS counts up for each of them:
+ * the last would cost it 20 million gas of look-ups.
+ */
 export const MAX_BUMP = 10_000
 
 /** Input of the UID's keccak256, without the bump (EAS.sol, _getUID). Throws a TypeError for a bad field. */

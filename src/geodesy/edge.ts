@@ -27,7 +27,10 @@ export const TOUCH = 1e-6
  * of the sphere with the greatest curvature, 1 / B^2 (Hessian comparison theorem).
  */
 const CONVEX_BELOW = (Math.PI / 2) * B - 1000
-/** The distance is concave above this, metres: the same theorem for the least curvature, B^2 / A^4. */
+/**
+ * The distance is concave above this, metres: the same theorem for the least curvature, B^2 / A^4. The kinks
+ * at cut loci are concave too.
+ */
 const CONCAVE_ABOVE = ((Math.PI / 2) * A * A) / B + 1000
 /** Greatest step, metres, between samples of the derivative from CONVEX_BELOW to CONCAVE_ABOVE. */
 const SAMPLED = 8_000

@@ -6,7 +6,10 @@ export class EffortError extends Error {
   override readonly name = 'EffortError'
 }
 
-/** Work counted since the outermost limit was set, and the innermost limit. Variables would be allocated. */
+/**
+ * Work counted since the outermost limit was set, and the count at which the innermost limit ends it. Each
+ * assignment to a variable would allocate a number.
+ */
 const counted = Float64Array.of(0, Infinity)
 const SPENT = 0
 const LIMIT = 1

@@ -39,7 +39,10 @@ export interface PreparedGeometry extends Prepared {
 
 /** Limit of counted microseconds for preparing. A coastline of 100,000 positions uses a third of it. */
 const PREPARING = 1_000_000
-/** Limits of one measurement: a base, an amount per vertex, and a maximum for 2 x 100,000 near positions. */
+/**
+ * Limits of counted microseconds for one measurement: a base, an amount per vertex, and a maximum, which two
+ * geometries of 100,000 positions that run along each other need.
+ */
 const MEASURING = 350_000
 const MEASURING_VERTEX = 20
 const MEASURING_MOST = 3_000_000

@@ -7,12 +7,12 @@ import { SweepOrder } from './sweep-order'
 
 /**
  * Finds the sums (arrangement.ts) on both sides of each edge by Shamos and Hoey's sweep ("Geometric
- * intersection problems", 1976), in n log n. The sweep line is a meridian that moves from 180 W to 180 E, and
- * meets an edge once. Edges that cross are neighbours on it before they cross. Longitude and latitude form a
- * cylinder, on which a pole is a line, along which edges turn there. The sides of the rings determine the sum
- * below the south pole (`holdsSouth`). From there northward, each edge adds 1 if the inside of its ring
- * begins there and subtracts 1 if it ends. Edges with the same two ends are passed together. Sides are
- * determined on the ellipsoid (orientation.ts).
+ * intersection problems", 1976), in n log n. The sweep line is a meridian that moves from 180 W to 180 E. The
+ * longitude along a geodesic never turns back, so it meets an edge once, and edges that cross are neighbours
+ * on it before they cross. Longitude and latitude form a cylinder, on which a pole is a line, along which
+ * edges turn there. The sides of the rings determine the sum below the south pole (`holdsSouth`). From there
+ * northward, each edge adds 1 if the inside of its ring begins there and subtracts 1 if it ends. Edges with
+ * the same two ends are passed together. Sides are determined on the ellipsoid (orientation.ts).
  */
 
 /** Sums on the left and right of each element, counted from the start of the first chain. */

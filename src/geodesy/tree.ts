@@ -239,7 +239,10 @@ export function boxGap(a: BoxTree, nodeA: number, b: BoxTree, nodeB: number): nu
   return Math.sqrt(dx * dx + dy * dy + dz * dz)
 }
 
-/** Calls back with all pairs at most `limit` metres apart, and few others; once or twice if S is T. */
+/**
+ * Calls back with all pairs at most `limit` metres apart, and few others. If S is T, each pair comes in at
+ * least one order.
+ */
 export function closePairs(
   S: Indexed,
   T: Indexed,

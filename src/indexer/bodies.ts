@@ -225,7 +225,7 @@ export function multicallAnswers(answer: string, calls: number): Buffer[] {
 
 /**
  * Decodes the result of getAttestation, of every version of EAS. The UID proves the content, so only bounds
- * are checked. Throws a RangeError.
+ * are checked. Throws a RangeError for a result of another form.
  */
 export function decodeAttestation(answer: Buffer): AttestationBody {
   const at = place(answer, 0)

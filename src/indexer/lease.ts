@@ -54,7 +54,10 @@ export class Lease implements Transactions {
     private readonly log: Logger,
   ) {}
 
-  /** Waits for the lease, then renews it. Calls `onLost` if another process has taken it. */
+  /**
+   * Waits for the lease, then renews it. Calls `onLost` if another process has taken it. Rejects if the
+   * signal aborts first.
+   */
   async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
     for (let loggedAt = -Infinity; ;) {
       const other = await takeWriter(this.database, this.chain, this.writer, LEASE_SECONDS, (writer) =>

@@ -27,7 +27,10 @@ export interface EventBlock extends Pick<ChainBlock, 'header'> {
   readonly events: readonly ChainEvent[]
 }
 
-/** Decodes the events of one block, in order, without duplicates. Throws a ContradictionError. */
+/**
+ * Decodes the events of one block, in order, without duplicates. Skips other logs. Throws a
+ * ContradictionError for a malformed log.
+ */
 export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainEvent[] {
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {

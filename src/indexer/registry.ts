@@ -233,8 +233,12 @@ export class Registry implements LogSelection {
     if (!this.follows) return 0
     // Attestations that are read but not stored yet also count as uses.
     for (const { address, topics } of logs)
-      if (topics[0] === eas.events.Attested.topic && address.toLowerCase() === this.options.chain.eas)
-        if (this.room.has(topics[3]!)) this.room.use(topics[3]!, dataSlice(topics[2]!, 12))
+      if (
+        topics[0] === eas.events.Attested.topic &&
+        address.toLowerCase() === this.options.chain.eas &&
+        this.room.has(topics[3]!)
+      )
+        this.room.use(topics[3]!, dataSlice(topics[2]!, 12))
     const fresh = logs.filter((log) => this.isFresh(log))
     if (fresh.length === 0) return 0
     const turn = this.learning.then(() => this.learnNow(fresh.filter((log) => this.isFresh(log))))

@@ -3,7 +3,8 @@ import type { Rpc } from './rpc'
 
 /**
  * Counts JSON-RPC calls for Prometheus by the endpoint's host, because paths and queries contain keys. A
- * retried call counts again, as providers bill it.
+ * retried call counts again, as providers bill it. One that was re-sent because its connection had been
+ * closed counts once.
  * @param prometheus prom-client, which most indexers never load
  */
 export function registerRpcCalls(

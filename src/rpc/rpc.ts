@@ -39,14 +39,15 @@ export interface Answered<T> {
 /** Result of one endpoint, or the error with which it refused. */
 export type Opinion<T> = Answered<T> | { refusal: RpcError }
 
-/** Number of attempts to find the EAS contract: an endpoint that is syncing has no code yet. */
+/** Number of times that the EAS contract must be missing: an endpoint that is syncing has no code yet. */
 const CODE_ATTEMPTS = 4
 const CODE_PAUSE_MS = 500
 
 /**
- * JSON-RPC endpoints of one chain. A call goes to the first healthy one, after a timeout, an HTTP error or an
- * invalid response to the next one. After the last endpoint, the first one is tried again, with growing
- * pauses. No result is used before its endpoint has proved that it is on the expected chain.
+ * JSON-RPC endpoints of one chain. A call goes to the first healthy one. If that one times out, or returns an
+ * HTTP error or an invalid response, the call goes to the next one. After the last endpoint, the first one is
+ * tried again, with growing pauses, until there is a result. No result is used before its endpoint has proved
+ * that it is on the expected chain.
  */
 export class Rpc {
   private readonly endpoints: readonly Endpoint[]

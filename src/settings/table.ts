@@ -15,8 +15,8 @@ export interface Setting<Value = unknown> {
   /** Another name, which is read if the first one is not set. */
   readonly also?: string
   /**
-   * Marks a secret, which `<NAME>_FILE` may name a file of. An open one is read at the start, a sealed one
-   * when used, so that no log of the settings contains it.
+   * Marks a secret, for which `<NAME>_FILE` may name a file that contains it. An open one is read at the
+   * start, a sealed one when used, so that no log of the settings contains it.
    */
   readonly secret?: 'open' | 'sealed'
 }

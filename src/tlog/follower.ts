@@ -128,9 +128,8 @@ export async function inclusionOf(
 }
 
 /**
- * Reader of a whole log that verifies signatures, cosignatures, and each entry and tree against the last
- * tree.
- * Start with `advance`, and with `resume` after a restart.
+ * Reader of a whole log that verifies signatures, cosignatures by the policy, each entry against the tree,
+ * and each tree against the last one. Start with `advance`, and with `resume` after a restart.
  */
 export class LogFollower {
   #edge = new TreeEdge()
@@ -169,8 +168,7 @@ export class LogFollower {
 
   /**
    * Reads the checkpoint and all new entries, and passes each bundle to `onEntries` once the tree is
-   * verified.
-   * Throws a LogFault or an error of `onEntries`, and then stays at the last checkpoint.
+   * verified. Throws a LogFault or an error of `onEntries`, and then stays at the last checkpoint.
    */
   async advance(
     onEntries: (entries: readonly Uint8Array[], index: number) => Promise<void> | void,

@@ -62,10 +62,13 @@ export const LANDING = {
   ),
 }
 
-/** Checks `chainId` first: other problems do not matter if the chain is not usable. */
+/**
+ * Checks `chainId` first: other problems do not matter if the chain is not usable. A malformed earlier answer
+ * is refused without a check of its chain.
+ */
 export const CHAIN_FIRST = { first: 'chainId' }
 
-/** Attestation fields, and the parameters of the operation by their names in the request. */
+/** Schema and recipient, and the parameters of the operation by their names in the request. */
 export interface OperationRequest {
   schema?: string
   recipient?: string

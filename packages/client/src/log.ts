@@ -238,7 +238,10 @@ function secondsOf({ headers }: Response): number {
   return Math.min(Math.max(sent, now - CLOCK_SECONDS), now + CLOCK_SECONDS)
 }
 
-/** Returns the policy; undefined if the service has no log. Throws an InvalidInputError for another text. */
+/**
+ * Returns the policy of the log; undefined if none is set and the service has no log. Throws an
+ * InvalidInputError for an invalid policy text.
+ */
 async function policyOf(
   connection: Connection,
   { policy: given, signal }: LoggedOptions,

@@ -83,7 +83,10 @@ export async function renewWriter(
   return renewed.length > 0
 }
 
-/** Returns true if this process is the writer, which it stays until the transaction ends. */
+/**
+ * Returns true if this process is the writer, which it stays until the transaction ends: the lock permits
+ * renewals, but no other writer. Until then, the session has the writer's name.
+ */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
   const held = await query(
     `SELECT set_config('application_name', $3, true) FROM chain_writer WHERE chain = $1 AND writer = $2
