@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { codeOf } from '../web/wallet/codes'
+import { codeOf, messageOf } from '../web/wallet/codes'
 
-/** Tests how a page reads the error codes of wallets. */
+/** Tests how a page reads the error codes and messages of wallets. */
 
 const errors = (code: number): [how: string, error: unknown][] => [
   ['the error', { code }],
@@ -26,4 +26,14 @@ test.each([
   [null, undefined],
 ])('a page finds in the error %j the code %j', (error, code) => {
   expect(codeOf(error)).toBe(code)
+})
+test.each([
+  [{ message: 'one\ntwo' }, 'one'],
+  [{ shortMessage: null, message: 'long' }, 'long'],
+  [{ shortMessage: 'short', message: null }, 'short'],
+  [{ message: 5, toString: (): string => 'text' }, 'text'],
+  ['text', 'text'],
+  [null, 'null'],
+])('a page finds in the error %j the message %j', (error, message) => {
+  expect(messageOf(error)).toBe(message)
 })

@@ -15,3 +15,10 @@ export function codeOf(error: unknown): number | undefined {
   const original = inner === undefined || inner === null ? undefined : codeOf(inner)
   return typeof code === 'number' && (code !== INTERNAL || original === undefined) ? code : original
 }
+
+/** First line of the message of a wallet's error. Wallets also send messages that are not text. */
+export function messageOf(error: unknown): string {
+  const { shortMessage, message } = (error ?? {}) as { shortMessage?: unknown; message?: unknown }
+  const text = [shortMessage, message].find((each) => typeof each === 'string')
+  return text?.split('\n')[0] || String(error)
+}

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import { reasonOf, say } from '../messages'
 import { goToChain, stateOf, type WalletState } from './chain'
-import { codeOf } from './codes'
+import { codeOf, messageOf } from './codes'
 import { wallets, type InjectedWallet } from './injected'
 import { localNodes, testAccount } from './nodes'
 import './wallet.css'
@@ -141,14 +141,7 @@ function WalletButton({
 
 /** Message of a wallet's error. */
 function walletWords(error: unknown): string {
-  const {
-    message = '',
-    shortMessage = message,
-    code,
-  } = (error ?? {}) as Partial<Error> & {
-    shortMessage?: string
-    code?: unknown
-  }
+  const { code } = (error ?? {}) as { code?: unknown }
   switch (codeOf(error) ?? (code === 'ACTION_REJECTED' ? 4001 : undefined)) {
     case 4001:
       return say.wallet.rejected
@@ -161,5 +154,5 @@ function walletWords(error: unknown): string {
       return say.wallet.pending
   }
   if (error instanceof GeoError) return reasonOf(error)
-  return say.wallet.failed(shortMessage.split('\n')[0] || String(error))
+  return say.wallet.failed(messageOf(error))
 }
