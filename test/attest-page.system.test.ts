@@ -230,6 +230,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
         await button(browser, 'Add a link').click()
         await page.getByLabel('Link to file 1').fill(given.medium)
       }
+      // Input clears the problem of the previous case, and the next click the sentence at the button.
+      await expect.poll(() => page.locator('[id^=problem-][role=alert]').count(), { message: what }).toBe(0)
       if (given.file)
         await page
           .getByLabel('Add a small file')

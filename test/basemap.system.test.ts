@@ -5,7 +5,7 @@ import { fromGeojsonVt } from '@maplibre/vt-pbf'
 import { PMTiles } from 'pmtiles'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { pmtilesOf, tileId } from '../web/build/pmtiles.mjs'
-import { CHROMIUM, follow, openPage, type OpenPage } from './browser'
+import { CHROMIUM, follow, idle, openPage, type OpenPage } from './browser'
 import { temporaryFolder } from './database'
 import { box } from './shapes'
 import { startTestWorld, type TestWorld } from './world'
@@ -190,7 +190,11 @@ describe.skipIf(!CHROMIUM)('the map', () => {
         ['-30,45', '207,227,238,255'],
       ] as const) {
         await follow(browser.page, `${plain.url}/?at=${at},${zoom}`)
-        await expect.poll(() => colourAt(browser, 3, 3), { message: `${at}, zoom ${zoom}` }).toBe(colour)
+        const message = `${at}, zoom ${zoom}`
+        await expect.poll(() => colourAt(browser, 3, 3), { message }).toBe(colour)
+        // Tiles of a lower zoom are shown until those of this zoom are loaded.
+        await idle(browser.page)
+        expect(await colourAt(browser, 3, 3), message).toBe(colour)
       }
     expect(browser.complaints).toEqual([])
   })

@@ -54,7 +54,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('lets the user choose a time range by dragging over the histogram, or by days', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
+    await using browser = await openPage({ ...WITHOUT_MAP, colorScheme: 'dark' })
     const { page } = browser
     const lists = (places: number) =>
       page.locator('.list h2', { hasText: new RegExp(`^${places} place`) }).waitFor()
@@ -75,6 +75,14 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await lists(4)
     await page.getByRole('button', { name: 'All times' }).click()
     await lists(6)
+    // In a narrow window the times are folded, and stay open once the user has opened them.
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(world.url)
+    await page.locator('.time summary').click()
+    await page.locator('.histogram[data-records="6"]').waitFor()
+    await page.getByRole('button', { name: '7 days' }).click()
+    await lists(4)
+    expect(await histogram(page).isVisible()).toBe(true)
     expect(browser.complaints).toEqual([])
   })
 

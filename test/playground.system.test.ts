@@ -176,8 +176,8 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     async ({ operation, inputs, radius, body, drawn }) => {
       const [a, b] = inputs.map(text)
       const parameters = { op: operation, a: a!, ...(b && { b }), ...(radius && { radius }) }
-      // A map shows the drawings with the most kinds of features, and one at a pole.
-      const hasMap = operation === 'within' || operation === 'intersects'
+      // A map shows a drawing at the antimeridian, one at a pole, and those with the most kinds of features.
+      const hasMap = ['distance', 'within', 'intersects'].includes(operation)
       await using browser = await open(parameters, hasMap ? {} : WITHOUT_MAP)
       const { page, complaints } = browser
       const answered = page.waitForResponse((response) => response.url().includes('/compute/'))
