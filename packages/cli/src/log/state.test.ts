@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
 import { hunt } from '../../../../test/seed'
 import { earliestOf } from './attested'
 import { comparisonOf, prune, readState, REMEMBERED_SECONDS } from './state'
@@ -15,6 +18,31 @@ interface True {
   logged: number | undefined
   hasDeadline: boolean
 }
+
+describe('readState', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'geo-state-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'state.json')
+  const errorOf = (content: unknown) => {
+    writeFileSync(file, JSON.stringify(content))
+    try {
+      return readState(file)
+    } catch (error) {
+      return error
+    }
+  }
+  test.each([1, 2, 4])('names the version of a state of version %i', (version) => {
+    const message = expect.stringMatching(new RegExp(`version ${version} [^]*version 3\\b`))
+    expect(errorOf({ version, raised: [] })).toMatchObject({ name: 'UsageError', message })
+  })
+  test.each([[null], [{}], [{ version: 3 }], [{ version: '1.0.0' }]])(
+    'names no version for %j, which is not a state',
+    (content) => {
+      const message = expect.not.stringMatching(/version/)
+      expect(errorOf(content)).toMatchObject({ name: 'UsageError', message })
+    },
+  )
+})
 
 describe('comparisonOf', () => {
   test('waits a minute for the entry of an answer that landed in a block of an hour ago', () => {

@@ -68,11 +68,17 @@ const newState = (): State => ({
   ...{ unmatched: [], ahead: {}, raised: [], unsent: [], omitted: 0 },
 })
 
-/** Reads the state; a new one if there is no file. Throws a UsageError if it is damaged. */
+/** Reads the state; a new one if there is no file. Throws a UsageError if it cannot be read. */
 export function readState(file: string | undefined): State {
   if (file === undefined || !existsSync(file)) return newState()
   const state = parsed(readFileSync(file, 'utf8')) as Partial<State> | null | undefined
   if (state?.version === VERSION && Array.isArray(state.raised)) return { ...newState(), ...state }
+  const version: unknown = state?.version
+  if (typeof version === 'number' && version !== VERSION)
+    throw new UsageError(
+      `'${file}' has version ${version} of the state, and this geo reads version ${VERSION}. Run the geo that ` +
+        'wrote it once more, then name a new file with --state: geo trusts the log as it is at that time.',
+    )
   throw new UsageError(
     `'${file}' is not the state of geo log monitor. Name another file with --state, or remove it.`,
   )
