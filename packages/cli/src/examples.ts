@@ -106,8 +106,13 @@ eval "$(geo completion bash)"
 
 function written(): Record<string, Example[]> {
   const found: Record<string, Example[]> = {}
-  for (const [, text, command] of LINES.matchAll(/^# (.*)\n(.*)$/gm))
-    (found[/\bgeo (\w+)/.exec(command!)![1]!] ??= []).push({ text: text!, command: command! })
+  const lines = LINES.trim().split('\n')
+  while (lines.length > 0) {
+    const [text = '', command = ''] = lines.splice(0, 2)
+    const name = /\bgeo (\w+)/.exec(command)?.[1]
+    if (!text.startsWith('# ') || name === undefined) throw new Error(`Not an example: ${text}, ${command}`)
+    ;(found[name] ??= []).push({ text: text.slice(2), command })
+  }
   return found
 }
 
