@@ -23,7 +23,7 @@ export function withExamples<D extends Pick<Document, 'paths'>>(document: D, pub
   const examples = JSON.parse(JSON.stringify(recorded).replaceAll(RECORDED_BASE_URL, ours)) as Example[]
   for (const operation of operationsOf(document))
     for (const { of, name, summary, request, status, type, response } of examples) {
-      if (of !== operation.operationId && !operation.tags.includes(of)) continue
+      if (of !== operation.operationId && !operation.tags?.includes(of)) continue
       const answered = operation.responses[status]?.content?.[type]
       if (answered) (answered.examples ??= {})[name] = { summary, value: response }
       const asked = operation.requestBody?.content['application/json']
