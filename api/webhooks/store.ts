@@ -29,7 +29,7 @@ export interface HeldRow extends GivenSubscription {
 }
 
 /** A subscription as shown to its operator, without secrets. */
-export interface SubscriptionRow extends Omit<GivenSubscription, 'secrets'> {
+export interface SubscriptionRow extends Pick<GivenSubscription, 'id' | 'url' | 'finality' | 'filter'> {
   source: 'file' | 'admin'
   state: 'active' | 'failing' | 'disabled'
   /** Position before the next change to send; null: the subscription starts at the end of the changes. */
@@ -54,9 +54,18 @@ export interface DeadLetterRow {
 }
 
 /** Columns that a deliverer writes of a subscription. */
-export type Progress = Omit<HeldRow, keyof Omit<GivenSubscription, 'id'> | 'oldUntil' | 'readAt'> & {
-  disabled: string | null
-}
+export type Progress = Pick<
+  HeldRow,
+  | 'id'
+  | 'version'
+  | 'position'
+  | 'resetReason'
+  | 'resetAt'
+  | 'failures'
+  | 'failingMs'
+  | 'waitMs'
+  | 'lastError'
+> & { disabled: string | null }
 
 export type DeadLetter = Pick<DeadLetterRow, 'message' | 'body' | 'attempts' | 'error'> & {
   subscription: string
