@@ -58,7 +58,9 @@ export async function waitForHead(
   }
 }
 
-/** Empties a local database that contains another local chain of this name. Throws for another database. */
+/**
+ * Empties the database if it contains another local chain of this name. Throws if that database is not local.
+ */
 export async function checkSameChain(
   settings: Settings,
   { chain, provider }: LocalChain,

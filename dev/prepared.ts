@@ -10,6 +10,7 @@ export const MAKE = 'make'
 /** Message to dist/dev/database.js without a port: opens a database at a port, or closes the one there. */
 export interface DatabaseRequest {
   readonly port: number
+  /** without it, the database is in memory */
   readonly folder?: string
   readonly closes?: boolean
 }

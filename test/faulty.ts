@@ -65,7 +65,7 @@ export const records = async (uids: readonly string[]) => {
   )
   return uids.map((uid) => found.get(uid) ?? 'missing')
 }
-/** Creates events that become history, and events in hot blocks, while the indexer is down. */
+/** Creates history, and events in hot blocks, while the indexer is down. Then restarts it. */
 export async function whileDown(settings: NodeJS.ProcessEnv = {}, ...behind: Fault[]): Promise<string[]> {
   const { chain } = world
   await indexer.stop()

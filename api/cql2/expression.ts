@@ -1,9 +1,10 @@
 /**
- * Filter expression of both encodings: Basic CQL2, the advanced comparison operators, CASEI, and S_INTERSECTS
- * between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3 and 7.5), whatever the properties are.
+ * Filter expression of both encodings of CQL2, independent of the properties: Basic CQL2, the advanced
+ * comparison operators, CASEI, and S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3
+ * and 7.5).
  */
 
-/** Concerns only filters that do not arrive in a request head, which has at most 16 KiB. */
+/** Limit of a filter. Concerns only those that do not arrive in a request head, which has at most 16 KiB. */
 export const MAX_CHARACTERS = 16_000
 /** Maximum nesting of parentheses or operators. */
 export const MAX_DEPTH = 32

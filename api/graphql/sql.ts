@@ -18,6 +18,7 @@ const ANSWER_BYTES = 16 * 1_048_576
 const INTROSPECTION_TIMEOUT_MS = 30_000
 
 const READS: PoolConfig = {
+  // One for each query that runs at once: SLOTS of gateway.ts.
   max: 4,
   connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
   statement_timeout: STATEMENT_TIMEOUT_MS,

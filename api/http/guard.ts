@@ -86,6 +86,7 @@ export function guardedOptions(
     http: {
       connectionsCheckingInterval: Math.min(1_000, request),
       headersTimeout: request,
+      // `guardRequests` refuses a request without Host.
       requireHostHeader: false,
     },
     forceCloseConnections: 'idle' as const,

@@ -1,7 +1,7 @@
 import { UnavailableError } from './problems'
 import type { SharedMarks } from './redis'
 
-/** Maximum number of nonces, about 150 MB. Beyond it, requests are refused until the oldest expires. */
+/** Maximum number of nonces in this process: 150 MB. Beyond it, requests are refused until one expires. */
 const NONCES_REMEMBERED = 1_000_000
 
 /** Used nonces, shared by API instances if Redis is configured, otherwise of this process. */

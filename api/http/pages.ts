@@ -8,7 +8,11 @@ import { type Html, html, trusted } from './html'
  * content that anyone may have attested, so templates escape every text, and the policy allows no script.
  */
 
-/** Returns the header of all pages. @param current path of the shown page, if the header has it */
+/**
+ * Returns the header of all pages.
+ * @param root address of the service's root, with a trailing slash
+ * @param current path of the shown page, if the header has it
+ */
 export function header(root: string, current?: string): Html {
   const link = ({ path, name, isMain }: (typeof SITE_PAGES)[number]) =>
     html`<a href="${root}${path}"${!isMain && trusted(' class="minor"')}${path === current && trusted(' aria-current="page"')}>${name}</a>`

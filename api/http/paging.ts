@@ -16,7 +16,10 @@ export interface Position {
 export const MAX_CURSOR_LENGTH = 300
 const CURSOR = /^(?:(?<tag>[\w-]{12}) )?(?<at>\d{1,15}) (?<id>[a-z\d-]{1,40}-0x[0-9a-f]{64})$/
 
-/** Encodes a position as an opaque cursor. @param tag of the list, if no other one may use the cursor */
+/**
+ * Encodes a position as an opaque cursor.
+ * @param tag 12 characters that identify the list, if no other one may use the cursor
+ */
 export function cursorText({ at, id }: Position, tag?: string): string {
   return Buffer.from(`${tag === undefined ? '' : `${tag} `}${at} ${id}`).toString('base64url')
 }

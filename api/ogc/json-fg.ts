@@ -10,7 +10,10 @@ export const JSON_FG_CONFORMANCE = ['core', 'types-schemas'].map(
 )
 const BEGINNING = '{"type":"Feature",'
 
-/** Writes a feature in a profile. `datetime` selects by its time. Its `geometry` has all of its place. */
+/**
+ * Writes a feature in a profile. Its time is that of the attestation's block, by which `datetime` selects.
+ * `place` is null, because `geometry` has all of it.
+ */
 export function profileText(row: RecordResult, profile: Profile): string {
   const text = featureText(row)
   if (profile === 'rfc7946') return text

@@ -31,7 +31,10 @@ const LIVE = {
   maxPendingBytes: 1_048_576,
   /** Milliseconds after which a listener whose buffer stays above `maxPendingBytes` is disconnected. */
   patienceMs: 10_000,
-  /** Milliseconds that a position may be ahead of the database: a replica catches up, a backup does not. */
+  /**
+   * Milliseconds that a position may be ahead of the database. A replica that lags catches up; a database
+   * that was restored from a backup does not.
+   */
   aheadMs: 10_000,
 }
 export type LiveOptions = typeof LIVE

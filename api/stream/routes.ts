@@ -11,7 +11,7 @@ import { eventTable } from './events'
 import { CHANGE_FILTERS, filterOf } from './filter'
 import type { LiveRecords } from './live'
 
-/** Maximum number of streams per client. People may share an address; a browser opens at most six streams. */
+/** Maximum number of streams per address (IPv6: /64). People may share one; a browser opens at most six. */
 const STREAMS_PER_CLIENT = 50
 const QUERY = queryOf({
   ...CHANGE_FILTERS,

@@ -24,7 +24,7 @@ const DELIVERY = {
   /** Interval in milliseconds at which this process reads changes that others made to its subscriptions. */
   syncMs: 5_000,
   timeoutMs: 10_000,
-  /** Milliseconds after the first failure. It triples after each further failure, up to six hours. */
+  /** Pause after the first failure, in milliseconds. It triples after each further one, up to six hours. */
   firstPauseMs: 5_000,
   /** Time for which a message is retried, in milliseconds. */
   giveUpMs: 3 * 86_400_000,

@@ -14,7 +14,7 @@ export interface Outcome {
 export interface PostOptions {
   /** Time limit for a receiver's response, in milliseconds. */
   readonly timeoutMs: number
-  /** Maximum number of concurrent requests, and to one host, for receivers that work or have failed. */
+  /** Maximum number of concurrent requests, in all and to one host: to receivers that work or failed. */
   readonly atOnce: {
     readonly working: { all: number; each: number }
     readonly failing: { all: number; each: number }

@@ -51,7 +51,7 @@ const ROW = Type.Object(
   { additionalProperties: false },
 )
 
-/** Reads WEBHOOKS_FILE; an invalid entry does not affect the others. Throws a SettingsError for no list. */
+/** Reads WEBHOOKS_FILE, and refuses invalid entries. Throws a SettingsError if the file is not a list. */
 export function readWebhooksFile(file: string, sender: SafeSender) {
   let entries: ReturnType<typeof parseSettingsList>
   try {

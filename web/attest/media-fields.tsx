@@ -12,7 +12,7 @@ export interface Medium {
   name?: string
 }
 
-/** Maximum bytes of a file. Each byte costs about 720 gas, and a block has a limit of 36 million or more. */
+/** Maximum bytes of a file. Each costs about 720 gas; an Ethereum block has a limit of 36 million or more. */
 const MOST_BYTES = 12_000
 
 const SUGGESTED = ['image/jpeg', 'image/png', 'image/webp', 'video/mp4', 'text/plain', 'application/pdf']

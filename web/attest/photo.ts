@@ -20,7 +20,7 @@ const QUALITIES = [0.8, 0.6, 0.45]
 /** Image formats, the best first. Browsers that cannot write WebP return PNG, which is rejected. */
 const TYPES = ['image/webp', 'image/jpeg']
 
-/** Reduces a photo on a canvas, which drops its EXIF data. Throws an Error for an unreadable picture. */
+/** Reduces a photo to `mostBytes` on a canvas, which drops its EXIF data. Throws if it is unreadable. */
 export async function previewOf(file: Blob, mostBytes: number): Promise<PhotoPreview> {
   const [picture, about] = await Promise.all([
     createImageBitmap(file).catch((error: unknown) => {

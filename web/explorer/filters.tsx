@@ -49,7 +49,7 @@ export function Filters(given: AreaActions) {
           refuse={(text) => (ADDRESS.test(text) ? undefined : say.filters.fullAddress)}
         />
         <AreaFilter {...given} />
-        <button type="button" class="clear" disabled={!filterQuery.value} onClick={clearFilters}>
+        <button type="button" disabled={!filterQuery.value} onClick={clearFilters}>
           {say.filters.clear}
         </button>
       </form>

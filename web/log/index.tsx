@@ -121,7 +121,10 @@ function remember(key: VerifierKey, { note }: Checkpoint): void {
 }
 const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
 
-/** Reads and verifies the checkpoint: its signatures, and that its tree contains the last one seen. */
+/**
+ * Reads the checkpoint. Verifies the signatures of the log and of the witnesses of its policy, and that the
+ * tree contains the one that this browser saw last: if not, throws a HistoryError.
+ */
 async function read(before: State | undefined): Promise<State> {
   const policy = parsePolicy(await policyOf())
   // Read first: another tab may store a newer checkpoint than the one that this read returns.
@@ -280,7 +283,10 @@ async function verify(pasted: string): Promise<string> {
   throw new Error(say.log[logged.state](logged.reason ?? ''))
 }
 
-/** Verifies the entries of a quorum's answer in this log: the policy forbids requests to other operators. */
+/**
+ * Verifies the entries of a quorum's answer in this log. Content-Security-Policy forbids requests to the
+ * other operators.
+ */
 async function verifyQuorum(answer: QuorumAnswer): Promise<string> {
   const policy = await policyOf()
   const { name } = parsePolicy(policy).logs[0]!.key

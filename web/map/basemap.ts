@@ -18,7 +18,7 @@ const STREETS = 'streets'
 /** Minimum zoom at which a map without streets shows a note. */
 export const STREET_ZOOM = 8
 
-/** Bytes of the world's file that one request reads: its directory and the first view (build/basemap.mjs). */
+/** Bytes of the world's file that one request reads: its directory and first view (web/build/basemap.mjs). */
 const START_BYTES = 32_768
 
 const protocol = new Protocol()

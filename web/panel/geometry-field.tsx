@@ -91,7 +91,7 @@ export function GeometryField({
   )
 }
 
-/** Presses on the map until `signal` is aborted. A move of the map, under their pixels, clears them. */
+/** Presses on the map until `signal` is aborted. A move of the map clears them: they are in pixels. */
 function pressesOn(map: Map, signal: AbortSignal): readonly PointerEvent[] {
   const events: PointerEvent[] = []
   const collect = (event: PointerEvent) => {

@@ -28,8 +28,8 @@ export async function checkSignature(answer: Answer): Promise<Check> {
 }
 
 /**
- * Checks that the kernel computes the same answer in this page. Attestations are read from the event log, and
- * hash to their UID, so the service cannot falsify them.
+ * Checks that the kernel computes the same answer in this page. The page reads attestations from the
+ * service's event log and checks that they hash to their UID, so that the service cannot falsify them.
  */
 export async function checkResult(answer: Answer | QuorumAnswer, inputs: readonly Input[]): Promise<Check> {
   const contents = await Promise.all(inputs.map(inputOf))

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { say } from '../messages'
 import { CID, linkOf } from './media-link'
 
-/** Anyone can attest media, so they are treated as hostile: nothing is loaded from other servers. */
+/** Media of a record. Anyone can attest media: they are hostile, and nothing is loaded from other servers. */
 
 /** Media types of pictures that browsers show without running scripts. */
 const PICTURES = /^image\/(png|jpeg|gif|webp|avif)$/i
@@ -50,7 +50,7 @@ function Medium({ type, data }: { type: string; data: string }) {
   )
 }
 
-/** URL with the data of a picture; undefined for anything else. */
+/** Picture as a data: URL; undefined if it is not a picture. */
 function pictureOf(type: string, data: string): string | undefined {
   if (data.length > MOST) return undefined
   const [, ownType, base64] = DATA_URL.exec(data) ?? []

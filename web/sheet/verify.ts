@@ -99,7 +99,7 @@ export function checkChain(uid: string, { by, attestation }: Reading): Check {
     : { state: 'bad', sentence: say.checks.chainDiffers(by) }
 }
 
-/** Checks that it is not revoked on the chain, and has not expired by the clock of this device. */
+/** Checks that the attestation is not revoked on the chain, and not expired by the clock of this device. */
 export function checkStanding({ attestation }: Reading, now: number): Check {
   if (!attestation) return { state: 'unknown', sentence: say.checks.unknownStanding }
   const [revoked, expires] = [Number(attestation.revocationTime), Number(attestation.expirationTime)]
