@@ -94,7 +94,7 @@ export function clearance(P: Vertices, p: number, S: Vertices, a: number, b: num
       : 0
 }
 
-/** Side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 within the error bound. */
+/** Side of vertex `p` of P: 1 left of the geodesic from `a` to `b` of S, -1 right, 0 if uncertain. */
 export function sideOf(P: Vertices, p: number, S: Vertices, a: number, b: number): -1 | 0 | 1 {
   const clear = clearance(P, p, S, a, b)
   const offset = clear === 0 ? certainOffset(P, p, S, a, b) : clear
