@@ -113,7 +113,6 @@ async function send(
   return logs
 }
 
-const NTH_REVOKED = 20
 /**
  * Attests every nth of the sample places from nine accounts, spread over the last 40 days. Every fourth uses
  * the four-string schema, every seventh has a recipient, every twentieth is revoked. Then the clock is set to
@@ -130,14 +129,12 @@ export async function attestPlaces(
   >
   const places = features.filter((_, i) => i % nth === 0)
   const { provider } = chain
-  let time = (await provider.getBlock('latest'))!.timestamp
-  const blocks = places.length + Math.floor(places.length / NTH_REVOKED)
-  const step = Math.floor((Date.now() / 1000 - 3600 - time) / blocks)
-  // Each place and each revocation is a block.
-  await provider.send('anvil_setBlockTimestampInterval', [step])
+  const start = (await provider.getBlock('latest'))!.timestamp + 1
+  const step = Math.floor((Date.now() / 1000 - 3600 - start) / places.length)
   for (const [i, place] of places.entries()) {
     const account = i % 9
-    time += step
+    const time = start + i * step
+    await provider.send('evm_setNextBlockTimestamp', [time])
     const schema = i % 4 === 3 ? LOCATION_PROTOCOL_SCHEMA.uid : LOCATION_SCHEMA.uid
     const memo = `${place.properties.name}: ${place.properties.memo}`
     const recipient = i % 7 === 6 ? testAccount((account + 1) % 9).address : testAccount(account).address
@@ -146,13 +143,9 @@ export async function attestPlaces(
       locationRequest(place.geometry, { schema, memo, eventTimestamp: time - 600, recipient }),
       account,
     )
-    if (i % NTH_REVOKED === NTH_REVOKED - 1) {
-      await revoke(chain, uid, account, schema)
-      time += step
-    }
+    if (i % 20 === 19) await revoke(chain, uid, account, schema)
     onProgress(i + 1, places.length)
   }
-  await provider.send('anvil_removeBlockTimestampInterval', [])
   await provider.send('anvil_setTime', [Date.now()])
   await provider.send('anvil_mine', ['0x1'])
 }
