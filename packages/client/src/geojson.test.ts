@@ -12,9 +12,3 @@ test('the text of a geometry has the type first, also in nested collections', ()
   )
   expect(geometryOf([1, 2], 'place')).toEqual(point)
 })
-
-test('the error of a FeatureCollection of several features names the form for several places', () => {
-  const feature = { type: 'Feature', properties: null, geometry: { type: 'Point', coordinates: [1, 2] } }
-  const collection = { type: 'FeatureCollection', features: [feature, feature] }
-  expect(() => geometryOf(collection, 'place')).toThrow('Pass several places as a list')
-})
