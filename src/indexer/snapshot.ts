@@ -1,5 +1,4 @@
-import { lstatSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
 import { schemaUid } from '../eas'
@@ -70,7 +69,7 @@ export async function takeSnapshot(
   progress: Progress,
 ): Promise<Manifest> {
   const part = `${folder}.part`
-  if (lstatSync(folder, { throwIfNoEntry: false }))
+  if (await lstat(folder).catch(() => undefined))
     throw new SnapshotError(`'${folder}' exists. Name a folder that does not exist.`)
   try {
     await rm(part, { recursive: true, force: true })
