@@ -53,7 +53,10 @@ export interface ComputeParts {
 
 /** Time limit in milliseconds for measuring all operations of a batch. */
 export const BATCH_BUDGET_MS = 20_000
-/** Age in milliseconds at which a validity check is repeated before and after signing and logging. */
+/**
+ * Age of a validity check, in milliseconds, after which it is repeated: before a signature is made, before
+ * the log publishes it, and before it leaves the process.
+ */
 const VALID_FOR_MS = 1_000
 
 /** Computes one operation, and signs it at the contract's nonce. */

@@ -76,7 +76,10 @@ const HERE_AT_MOST = 1_000
 const HERE_MICROSECONDS = 30_000
 /** Limit of a measurement in milliseconds: ten times the slowest known case with 200,000 positions. */
 const BUDGET_MS = 20_000
-/** Maximum number of worker threads, one less for one client, and of queued tasks. */
+/**
+ * Maximum number of worker threads for all clients and for one, so that one is left for others, and of queued
+ * tasks.
+ */
 const WORKERS = { all: 3, each: 2, waiting: 64, waitingEach: 16 }
 /**
  * Half the weight of the event loop in Linux' scheduler. With 10, a fifth to a half more small requests are
