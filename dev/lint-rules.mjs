@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { problemOf } from './rooms.mjs'
 
-/** Width of Prettier's lines. Prettier does not wrap comments. */
+/** Width of oxfmt's lines. It does not wrap comments. */
 const MAX_WIDTH = 110
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

@@ -7,14 +7,8 @@ const TYPES = ['.', 'packages/client', 'packages/cli', 'packages/mcp', 'packages
 runParts(
   [
     { name: 'style and import cycles (oxlint)', program: bin('oxlint/bin/oxlint') },
-    {
-      name: 'format (prettier)',
-      program: bin(
-        'prettier/bin/prettier.cjs',
-        ...['--check', '--log-level', 'warn', '--cache', '--cache-strategy', 'content', '.'],
-      ),
-    },
     { name: 'types (tsc)', program: bin('@typescript/native/bin/tsc', '-b', ...TYPES) },
+    { name: 'format (oxfmt)', program: bin('oxfmt/bin/oxfmt', '--check') },
     { name: 'API pages of the client', program: ['dev/client-api.mjs', '--check'] },
     { name: 'language and commit subjects', program: ['dev/language.mjs'] },
     {

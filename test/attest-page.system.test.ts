@@ -62,7 +62,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
         [200, 500],
         [200, 300],
       ] as const)
-        // prettier-ignore
+        // oxfmt-ignore
         await canvas.click({ position: { x, y } })
       await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
       await page.getByLabel('Memo').fill('A field <b>of</b> \u202egrain')

@@ -292,7 +292,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       { x: 300, y: 200 },
       { x: 300, y: 420 },
     ])
-      // prettier-ignore
+      // oxfmt-ignore
       await canvas.click({ position })
     await page.getByRole('button', { name: 'Undo' }).click()
     await canvas.click({ position: { x: 400, y: 300 } })
@@ -303,7 +303,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     const [, second, last] = line.coordinates
     expect(last![1]).toBeLessThan(second![1]!)
 
-    const square: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // prettier-ignore
+    const square: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // oxfmt-ignore
     await place(page).fill(JSON.stringify(square))
     await page.locator('.map[data-state=idle]').waitFor()
     await page.getByRole('button', { name: 'Edit on the map: Place' }).click()
@@ -340,8 +340,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  const SQUARE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // prettier-ignore
-  const TRIANGLE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [0, 10], [0, 0]]] } // prettier-ignore
+  const SQUARE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // oxfmt-ignore
+  const TRIANGLE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [0, 10], [0, 0]]] } // oxfmt-ignore
   const remove = (page: Page) => page.getByRole('button', { name: 'Remove corner' })
   const slider = (page: Page) => page.getByRole('slider', { name: 'Corner' })
   /** Shows the square, and returns the pixel of its north-eastern corner. */

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { Interface, getAddress, type ParamType } from 'ethers'
-import { format } from 'prettier'
+import { format } from 'oxfmt'
 import { describe, expect, test } from 'vitest'
 import { parseAbiItem, toFunctionSelector, type AbiFunction } from 'viem'
 import { CHAINS, type Chain } from '../src/chains'
@@ -114,7 +114,7 @@ descriptors['common-PermissionedEIP712Proxy.json'] = {
 }
 
 test.each(Object.keys(descriptors))('the descriptor %s matches the tables', async (file) => {
-  const text = await format(JSON.stringify(descriptors[file]), { parser: 'json', printWidth: 110 })
+  const { code: text } = await format(file, JSON.stringify(descriptors[file]), { printWidth: 110 })
   await expect(text).toMatchFileSnapshot(`../clear-signing/${file}`)
 })
 test('the folder has only the descriptors of known layouts', () => {

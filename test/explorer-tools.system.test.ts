@@ -21,7 +21,7 @@ beforeAll(async () => {
     })),
     {
       ...{ chain: 'celo', memo: 'A large area', timestamp: at(1) },
-      geometry: { type: 'Polygon', coordinates: [[[-3, 3], [12, 3], [12, 14], [-3, 14], [-3, 3]]] }, // prettier-ignore
+      geometry: { type: 'Polygon', coordinates: [[[-3, 3], [12, 3], [12, 14], [-3, 14], [-3, 3]]] }, // oxfmt-ignore
     },
   ])
 })
@@ -176,7 +176,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await panel.locator('.place', { hasText: 'Revoked' }).waitFor()
     expect(await page.evaluate('shown')).toEqual(['Attested: Noticed', 'Revoked: Noticed'])
     await panel.locator('.place').first().click()
-    const revokedSheet = page.locator('.card').getByText(/^Revoked on/) // prettier-ignore
+    const revokedSheet = page.locator('.card').getByText(/^Revoked on/) // oxfmt-ignore
     await revokedSheet.waitFor()
     // A click on the notification opens the sheet, also from another page.
     await page.getByRole('navigation').getByRole('link', { name: 'Attest', exact: true }).click()

@@ -154,7 +154,7 @@ describe('the reason of an error', () => {
     expect(reasonIn(french, new TypeError('toString'))).toBe('toString')
     expect(reasonIn(french, Object.assign(new Error('x'), { name: 'constructor' }))).toBe('x')
     expect(['text', undefined, null, 5].map((each) => reasonIn(french, each))).toEqual(
-      ['text', 'undefined', 'null', '5'], // prettier-ignore
+      ['text', 'undefined', 'null', '5'], // oxfmt-ignore
     )
   })
   test('can be written for each error class of the client and the kernel', () => {

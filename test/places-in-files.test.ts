@@ -31,7 +31,7 @@ const crsOf = (name: string) => ({ type: 'name', properties: { name } })
 test.each([
   { type: 'Point', coordinates: [2.5, 48] },
   { type: 'Point', coordinates: [2.5, 48, 30] },
-  { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] }, // prettier-ignore
+  { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] }, // oxfmt-ignore
 ])('the text of %j is read as the same geometry', (geometry) => {
   expect(parseInput(textOf(geometry))).toMatchObject({ geometry })
 })
@@ -50,9 +50,9 @@ describe('a place of a file', () => {
 
   test('has no altitudes', async () => {
     const [point] = await placesIn(fileOf(collection([2, 48, 30])))
-    const line = { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] } // prettier-ignore
+    const line = { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] } // oxfmt-ignore
     const [track] = await placesIn(fileOf(line))
-    expect([point!.text, JSON.parse(track!.text).coordinates]).toEqual(['2, 48', [[2, 48], [3, 49]]]) // prettier-ignore
+    expect([point!.text, JSON.parse(track!.text).coordinates]).toEqual(['2, 48', [[2, 48], [3, 49]]]) // oxfmt-ignore
   })
 
   test.each(['EPSG:4326', 'urn:ogc:def:crs:OGC:1.3:CRS84', 'urn:ogc:def:crs:EPSG::4326'])(

@@ -64,7 +64,7 @@ describe('the drawings of the playground', () => {
   })
   test.each([
     ['a point', at(0, 89)],
-    ['a line across the antimeridian', { type: 'LineString', coordinates: [[177, -18], [-178, -14]] }], // prettier-ignore
+    ['a line across the antimeridian', { type: 'LineString', coordinates: [[177, -18], [-178, -14]] }], // oxfmt-ignore
     ['a polygon', square(10, 50)],
   ] as [string, Geometry][])('have every position of a radius around %s at the radius', (_, target) => {
     const { features } = drawMeasured('within', [at(10, 0), target], 150_000, true)
@@ -161,8 +161,8 @@ const CASES: Case[] = [
   { operation: 'area', inputs: [ROUND_THE_POLE], body: { geometry: ROUND_THE_POLE }, drawn: 'overlap' },
   {
     operation: 'length',
-    inputs: [{ type: 'LineString', coordinates: [[170, 60], [-170, 60]] }], // prettier-ignore
-    body: { geometry: { type: 'LineString', coordinates: [[170, 60], [-170, 60]] } }, // prettier-ignore
+    inputs: [{ type: 'LineString', coordinates: [[170, 60], [-170, 60]] }], // oxfmt-ignore
+    body: { geometry: { type: 'LineString', coordinates: [[170, 60], [-170, 60]] } }, // oxfmt-ignore
     drawn: 'measured',
   },
 ]
@@ -299,7 +299,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
       for (const [x, y] of places) await canvas.click({ position: { x, y } })
       await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
     }
-    await drawn('Draw a polygon as Container', [[200, 200], [400, 200], [400, 400], [200, 400], [200, 400]]) // prettier-ignore
+    await drawn('Draw a polygon as Container', [[200, 200], [400, 200], [400, 400], [200, 400], [200, 400]]) // oxfmt-ignore
     const container = await page.getByLabel('Container', { exact: true }).inputValue()
     expect((JSON.parse(container) as Polygon).coordinates[0]).toHaveLength(5)
     await page.locator('canvas.maplibregl-canvas').waitFor({ state: 'attached' })
@@ -336,7 +336,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     await page.mouse.move(560, 340, { steps: 5 })
     await page.mouse.up()
     await page.locator('.map[data-state=idle]').waitFor()
-    const clicked = [[200, 200], [400, 250], [300, 400]] as const // prettier-ignore
+    const clicked = [[200, 200], [400, 250], [300, 400]] as const // oxfmt-ignore
     for (const [x, y] of clicked) await canvas.click({ position: { x, y } })
     release()
     const field = page.getByLabel('Line', { exact: true })

@@ -15,11 +15,11 @@ let world: TestWorld
 const uids: Record<'tower' | 'park' | 'fiji' | 'pole' | 'withdrawn' | 'mine' | 'long', string> = {} as never
 const PARK = {
   type: 'Polygon' as const,
-  coordinates: [[[-74, 40.7], [-73.9, 40.7], [-73.9, 40.8], [-74, 40.7]]], // prettier-ignore
+  coordinates: [[[-74, 40.7], [-73.9, 40.7], [-73.9, 40.8], [-74, 40.7]]], // oxfmt-ignore
 }
 const FIJI = {
   type: 'Polygon' as const,
-  coordinates: [[[177, -19], [-178, -18], [180, -15], [177, -19]]], // prettier-ignore
+  coordinates: [[[177, -19], [-178, -18], [180, -15], [177, -19]]], // oxfmt-ignore
 }
 
 beforeAll(async () => {
@@ -301,7 +301,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(await actions.getByLabel('Copy the link').inputValue()).toBe(pageOf(uids.mine))
     await actions.locator('.revoke summary').click()
     await actions.getByRole('button', { name: /Revoke .* with a test account/ }).click()
-    await sheet(page).getByText(/^Revoked on/).waitFor() // prettier-ignore
+    await sheet(page).getByText(/^Revoked on/).waitFor() // oxfmt-ignore
     await check(page, 'standing', 'bad').waitFor()
     expect(browser.complaints).toEqual([])
   })

@@ -42,7 +42,7 @@ const META = {
   },
 }
 const MODERN = { 'mcp-protocol-version': '2026-07-28' }
-const SQUARE = { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] } // prettier-ignore
+const SQUARE = { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]] } // oxfmt-ignore
 const AREA = message('tools/call', { name: 'area', arguments: { geometry: SQUARE, chain: 'base-sepolia' } })
 
 async function post(body: unknown, headers: Record<string, string> = {}, url = api.url) {

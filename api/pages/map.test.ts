@@ -182,7 +182,7 @@ describe('a feature with more positions than the map draws', () => {
   test('has its extent to a few pixels, and its large parts', () => {
     const wave = (n: number, south: number) =>
       Array.from({ length: n }, (_, i) => [(20 * i) / n, south + Math.sin(i / 300) / 2])
-    const island = (lng: number) => [[lng, 2], [lng + 0.001, 2], [lng, 2.001], [lng, 2]] // prettier-ignore
+    const island = (lng: number) => [[lng, 2], [lng + 0.001, 2], [lng, 2.001], [lng, 2]] // oxfmt-ignore
     const coast = [...wave(9_000, 0), [20, 8], [0, 8], [0, 0]]
     const geometry = {
       type: 'MultiPolygon',

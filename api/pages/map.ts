@@ -324,7 +324,7 @@ function coarsened(shapes: readonly Shape[], most: number, scale: number): reado
     if (coarser.length > 0 && countOf(coarser) <= most) return coarser
   }
   const { west, south, east, north } = smallestExtent(shapes.map(({ lines }) => boxOf(lines.flat())))
-  const ring: Position[] = [[west, south], [east, south], [east, north], [west, north], [west, south]] // prettier-ignore
+  const ring: Position[] = [[west, south], [east, south], [east, north], [west, north], [west, south]] // oxfmt-ignore
   return [{ kind: 'area', lines: [ring] }]
 }
 

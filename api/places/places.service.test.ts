@@ -18,7 +18,7 @@ const GEOMETRIES: (Geometry | null)[] = [
   { type: 'Point', coordinates: [2.2945, 48.8584] },
   { type: 'Point', coordinates: [-74.0445, 40.6892] },
   { type: 'Point', coordinates: [180, 90] },
-  { type: 'MultiPoint', coordinates: [[10, 10], [12, 12]] }, // prettier-ignore
+  { type: 'MultiPoint', coordinates: [[10, 10], [12, 12]] }, // oxfmt-ignore
   line([177, -18], [-178, -14]),
   ring([-74, 40.7], [-73.9, 40.7], [-73.9, 40.8], [-74, 40.7]),
   { type: 'GeometryCollection', geometries: [line([0, 0], [1, 1]), { type: 'Point', coordinates: [5, 5] }] },

@@ -260,7 +260,7 @@ test('the tile service sends a shape if it is visible, otherwise a point, at the
     {
       geometry: {
         type: 'Polygon',
-        coordinates: [[[179, -17], [-179, -17], [-179, -16], [179, -16], [179, -17]]], // prettier-ignore
+        coordinates: [[[179, -17], [-179, -17], [-179, -16], [179, -16], [179, -17]]], // oxfmt-ignore
       },
     },
   ])
@@ -273,7 +273,7 @@ test('the tile service sends a shape if it is visible, otherwise a point, at the
   expect(far.map(({ type, properties }) => [type, properties.reduced])).toEqual([[3, undefined]])
   await client.query('TRUNCATE location_record')
   await insertRecords(database.url, [
-    { geometry: { type: 'LineString', coordinates: [[13, 52], [13.001, 52]] } }, // prettier-ignore
+    { geometry: { type: 'LineString', coordinates: [[13, 52], [13.001, 52]] } }, // oxfmt-ignore
     {
       // 200 KB of GeoJSON are not read for a tile.
       geometry: {

@@ -126,7 +126,7 @@ describe('distanceMeters', () => {
     const far = distanceMeters(geometry('Polygon', [west]), point(40, 1))
     expect(far).toBe(distanceMeters(geometry('Polygon', [box(0, 0, 1, 1)]), point(40, 1)))
     // The ring begins at the tip.
-    const triangle = [[3, 3], [0, -1], [0, -2], [3, 3]] // prettier-ignore
+    const triangle = [[3, 3], [0, -1], [0, -2], [3, 3]] // oxfmt-ignore
     const nearby = point(-1, 0.5)
     expect(distanceMeters(geometry('Polygon', [[[0, 0], ...triangle, [0, 0]]]), nearby)).toBe(
       distanceMeters(geometry('Polygon', [triangle]), nearby),

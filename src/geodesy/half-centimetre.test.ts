@@ -55,7 +55,7 @@ hunt(
       const depth = 0.005 + (random() < 0.5 ? 1 : -1) * 10 ** (-6 + 4 * random())
       const corner = positionFrom([lon, lat], inwards, depth)
       const far = positionFrom([lon, lat], inwards, length * (0.3 + random() / 2))
-      const sides = [[a, corner], [corner, b]] as const // prettier-ignore
+      const sides = [[a, corner], [corner, b]] as const // oxfmt-ignore
       const truth = farthest(a, b, sides, [
         ...[share, share - 1e-9, share + 1e-9, share * 0.999, share * 0.7, (1 + share) / 2],
       ])
@@ -92,7 +92,7 @@ hunt(
       ]
       const far = positionFrom(a, azimuth + side / 2, length / 2)
       const shares = Array.from({ length: 21 }, (_, j) => j / 20)
-      const truth = farthest(a, b, [[c, d], [c, far], [d, far]], shares) // prettier-ignore
+      const truth = farthest(a, b, [[c, d], [c, far], [d, far]], shares) // oxfmt-ignore
       if (Math.abs(truth - 0.005) < EITHER) continue
       close += Number(Math.abs(truth - 0.005) < 2e-5)
       const container = prepare('Polygon', closed(c, d, far))

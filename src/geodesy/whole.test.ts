@@ -59,14 +59,14 @@ function lunes(random: Random): Position[][] {
     const lats = isShared ? shared : parallels(1 + Math.floor(random() * 4))
     const quads = lats.slice(1).map((north, j) => {
       const south = lats[j]!
-      return [[west, south], [east, south], [east, north], [west, north]] // prettier-ignore
+      return [[west, south], [east, south], [east, north], [west, north]] // oxfmt-ignore
     })
     if (hasCaps) return quads
     const [south, north] = [lats[0]!, lats.at(-1)!]
     return [
       ...quads,
-      [[west, south], [east, south], [anywhere(), -90]], // prettier-ignore
-      [[west, north], [east, north], [anywhere(), 90]], // prettier-ignore
+      [[west, south], [east, south], [anywhere(), -90]], // oxfmt-ignore
+      [[west, north], [east, north], [anywhere(), 90]], // oxfmt-ignore
     ]
   })
   const poleward = hasCaps ? [shared[0]!, shared.at(-1)!].map((lat) => lons.map((lon) => [lon, lat])) : []

@@ -105,7 +105,8 @@ export async function readManifest(folder: string): Promise<Manifest> {
     throw new SnapshotError(`'${file}' could not be read (${error.code}). Name the folder of a snapshot.`)
   })
   let manifest:
-    (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string }) | null
+    | (Omit<Manifest, 'format' | 'version'> & { format: string; version: number; sha256: string })
+    | null
   try {
     manifest = JSON.parse(text) as typeof manifest
   } catch {

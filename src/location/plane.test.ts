@@ -18,7 +18,7 @@ test('planeShape writes degrees that Postgres cannot divide as 0', () => {
 
 test('planeShape draws an edge the shorter way around, even if the edge spans half a turn', () => {
   const kindOf = (degrees: number) =>
-    planeOf({ type: 'LineString', coordinates: [[-90, 0], [-90 + degrees, 0]] }).type // prettier-ignore
+    planeOf({ type: 'LineString', coordinates: [[-90, 0], [-90 + degrees, 0]] }).type // oxfmt-ignore
   expect([179.999, 180, 180.001].map(kindOf)).toEqual(['LineString', 'LineString', 'MultiLineString'])
 })
 

@@ -21,7 +21,12 @@ export interface Drawing {
   notes: DrawingNote[]
 }
 export type DrawingNote =
-  'isInside' | 'wholeEarth' | 'manyPositions' | 'straightRadius' | 'straightOverlap' | 'complexOverlap'
+  | 'isInside'
+  | 'wholeEarth'
+  | 'manyPositions'
+  | 'straightRadius'
+  | 'straightOverlap'
+  | 'complexOverlap'
 
 /** Metres between drawn positions of a geodesic: a straight line between them is off by a pixel at most. */
 const STEP = 25_000

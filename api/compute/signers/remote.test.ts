@@ -34,7 +34,11 @@ interface Call {
   params: [string, any]
 }
 type Answer =
-  { result: unknown } | { error: { code: number; message: string } } | { status: number } | 'drop' | undefined
+  | { result: unknown }
+  | { error: { code: number; message: string } }
+  | { status: number }
+  | 'drop'
+  | undefined
 const UNKNOWN: Answer = { error: { code: -32601, message: 'Method not found' } }
 
 const closing: (() => Promise<unknown>)[] = []

@@ -94,7 +94,9 @@ export async function readAnswer(
         'answer.json, or of another operation.',
     )
   return { ...answer, chainId: await chainIdOf(answer, session) } as unknown as
-    Answer | BatchAnswer | QuorumAnswer
+    | Answer
+    | BatchAnswer
+    | QuorumAnswer
 }
 
 /** Returns the chain of an answer; that of --chain or GEO_CHAIN for responses of the Compute API. */

@@ -53,7 +53,7 @@ const WRONG: [string, Place, string][] = [
   ['an open ring', polygon([0, 0], [1, 0], [1, 1], [0, 1]), ''],
   ['a short ring', polygon([0, 0], [1, 0], [0, 0]), ''],
   ['a ring that crosses itself', BOW_TIE, 'place.coordinates[0][0]'],
-  ['an edge without a way', { type: 'LineString', coordinates: [[0, 0], [180, 0]] }, 'place.coordinates[0]'], // prettier-ignore
+  ['an edge without a way', { type: 'LineString', coordinates: [[0, 0], [180, 0]] }, 'place.coordinates[0]'], // oxfmt-ignore
   ['no feature', { type: 'FeatureCollection', features: [] }, ''],
   ['another reference', { ...GATE, crs: { properties: { name: 'EPSG:3857' } } } as Place, ''],
   ['a memo beside GeoJSON', { ...GATE, memo: 'x' }, ''],
@@ -80,7 +80,7 @@ const WRONG: [string, Place, string][] = [
   ['an address', { location: 'Pariser Platz', locationType: 'address' }, ''],
   ['an unknown type', { location: 'x', locationType: 'what3words' }, ''],
   ['a promise', { location: 'POINT(1 2)', locationType: 'wkt-polygon' }, ''],
-  ['twice a key', { location: '{"type":"Point","coordinates":[1,2],"coordinates":[2,1]}', locationType: 'geojson' }, ''], // prettier-ignore
+  ['twice a key', { location: '{"type":"Point","coordinates":[1,2],"coordinates":[2,1]}', locationType: 'geojson' }, ''], // oxfmt-ignore
 ]
 test.each(WRONG)(
   'the client sends no transaction for an invalid place (%s), alone or in a list',

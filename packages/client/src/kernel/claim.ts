@@ -124,7 +124,8 @@ export function judge(
   { label, name, claimed }: ReadClaim,
   outcome: Outcome,
 ): { computed: Computed; sentence: string } & (
-  { verdict: 'equal' } | { verdict: 'differs'; difference?: bigint }
+  | { verdict: 'equal' }
+  | { verdict: 'differs'; difference?: bigint }
 ) {
   const { units } = rowOf(name)
   if (typeof outcome === 'boolean' || typeof claimed === 'boolean' || !units) {
