@@ -48,7 +48,7 @@ export interface Api {
 /** Runs one process of the API: opens it and listens. On a signal, closes its parts in reverse order. */
 export async function serve(settings: Settings): Promise<void> {
   const { app, start, close } = await openApi(settings, openLog(settings.logLevel))
-  await listenUntilStopped(app, { host: settings.host, port: settings.port }, '', async () => {
+  await listenUntilStopped(app, settings, { host: 'HOST', port: 'PORT' }, async () => {
     await close()
     await stopTracing()
   })

@@ -16,12 +16,12 @@ export function runProcess(main: () => Promise<void>): void {
 /**
  * Listens, and sends 'listening' to the parent process. When the process has to end, stops listening, then
  * calls `close`. Throws a SettingsError if it cannot listen at this address.
- * @param prefix of the settings HOST and PORT, for the error
+ * @param names of the settings of host and port, for the error
  */
 export async function listenUntilStopped(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },
-  prefix: '' | 'GQL_',
+  names: ListenNames,
   close: () => Promise<void>,
 ): Promise<void> {
   onStop(() => {
@@ -33,33 +33,29 @@ export async function listenUntilStopped(
   })
 
   await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
-    const fault = listenFault(error.code, host, port, prefix)
+    const fault = listenFault(error.code, host, port, names)
     throw fault === undefined ? error : new SettingsError(fault)
   })
   process.send?.('listening')
 }
+
+type ListenNames = Readonly<Record<'host' | 'port', string>>
 
 /** Returns why the process cannot listen, and the remedy; undefined if the settings are not the cause. */
 function listenFault(
   code: string | undefined,
   host: string,
   port: number,
-  prefix: string,
+  names: ListenNames,
 ): string | undefined {
   switch (code) {
     case 'EADDRINUSE':
-      return `${prefix}PORT: port ${port} of ${host} is in use. Stop what listens there, or set ${prefix}PORT to another port.`
+      return `${names.port}: port ${port} of ${host} is in use. Stop what listens there, or set ${names.port} to another port.`
     case 'EACCES':
-      return (
-        `${prefix}PORT: this process has no permission to listen on port ${port}. Set ${prefix}PORT ` +
-        'to a port above 1023.'
-      )
+      return `${names.port}: this process has no permission to listen on port ${port}. Set ${names.port} to a port above 1023.`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return (
-        `${prefix}HOST: ${host} is not an address of this machine. Set ${prefix}HOST to one of its ` +
-        'addresses, such as 127.0.0.1 or 0.0.0.0.'
-      )
+      return `${names.host}: ${host} is not an address of this machine. Set ${names.host} to one of its addresses, such as 127.0.0.1 or 0.0.0.0.`
   }
   return undefined
 }

@@ -46,7 +46,8 @@ async function main(): Promise<void> {
     { prefix: '/graphql' },
   )
 
-  await listenUntilStopped(app, settings.squidGraphql, 'GQL_', () => backend.close())
+  const names = { host: 'GQL_PORT', port: 'GQL_PORT' }
+  await listenUntilStopped(app, settings.squidGraphql, names, () => backend.close())
 }
 
 const EXAMPLES = `# The squid's entities. \`limit\` sets the number of rows of a list.
