@@ -14,6 +14,7 @@ const kernel = [
   'src/location',
   'src/chains.ts',
   'src/errors.ts',
+  'src/events.ts',
   'src/strict-json.ts',
 ]
 const API = 'dist/api/main.js'

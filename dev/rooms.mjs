@@ -61,7 +61,14 @@ const FLOORS = ['api/http', 'src/geodesy', 'src/operations', 'src/eas', 'src/loc
 export const PORTABLE = [
   ...['src/geodesy', 'src/geodesy/degrees', 'src/geodesy/centimeters', 'src/operations'],
   ...['src/operations/table', 'src/operations/lengths', 'src/eas/portable', 'src/eas/layouts'],
-  ...['src/eas/compact', 'src/location/names', 'src/location/payload', 'src/errors', 'src/tlog'],
+  ...[
+    'src/eas/compact',
+    'src/location/names',
+    'src/location/payload',
+    'src/errors',
+    'src/events',
+    'src/tlog',
+  ],
 ]
 const SIDE_DOORS = ['api/graphql/squid', 'api/store/model', ...PORTABLE]
 

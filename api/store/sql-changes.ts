@@ -1,10 +1,11 @@
+import type { EventName } from '../../src/events'
 import { STORED_LINE, boxesOf, envelope, meets } from './sql'
 import type { Bbox, RecordResult, Statement } from './model'
 
 /** SQL of the stream: changes of records in order. */
 
-/** reorged: a reorg removed the record or its revocation. */
-export type ChangeKind = 'new' | 'revoked' | 'reorged'
+/** Kind of a logged change. The log has no `corrected`: that is `reorged` among final changes. */
+export type ChangeKind = Exclude<EventName, 'corrected'>
 
 /**
  * Events that a subscriber receives. latest: every change of a record. final: only changes that no reorg can

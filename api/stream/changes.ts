@@ -8,7 +8,8 @@ import {
   type RecordFilter,
   type Store,
 } from '../store'
-import { eventOf, type EventName } from './events'
+import type { EventName } from '../../src/events'
+import { eventOf } from './events'
 import { recordText } from '../formats'
 
 /** Maximum number of changes of a chain per read. */

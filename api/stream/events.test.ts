@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { EVENTS, eventOf, eventTable, messageType } from './events'
+import { EVENTS } from '../../src/events'
+import { eventOf, eventTable, messageType } from './events'
 
 const PAGE = 'docs/reference/streams.md'
 test(`${PAGE} lists every event (-u writes its table)`, async () => {

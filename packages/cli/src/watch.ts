@@ -32,10 +32,13 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
 }
 
 function lineOf(event: RecordEvent, { paint }: Session): string {
-  const kind = event.kind.padEnd('reorged'.length)
+  const kind = event.kind.padEnd('corrected'.length)
   if (event.kind === 'reset')
     return `${paint.bad(kind)}  the position is not valid any more: load the list again (${event.reason})`
-  if ('gone' in event) return `${paint.bad(kind)}  ${event.gone.uid}  ${event.gone.chain}  removed by a reorg`
+  if ('gone' in event) {
+    const cause = event.kind === 'reorged' ? 'removed by a reorg' : 'was never on the chain'
+    return `${paint.bad(kind)}  ${event.gone.uid}  ${event.gone.chain}  ${cause}`
+  }
   const { uid, chain, timestamp, location_type, longitude, latitude, memo } = event.record
   const position = longitude === null ? '' : `${longitude},${latitude}`
   const painted = event.kind === 'new' ? paint.good(kind) : paint.bad(kind)

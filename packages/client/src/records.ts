@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import type { EventName, EVENTS } from '../../../src/events'
 import { ConnectionError, InvalidInputError, ServiceVersionError } from './errors'
 import { requireJson, type Send } from './http'
 import type {
@@ -50,17 +51,18 @@ export interface StreamOptions extends Pick<
   /** Called when the connection is lost, before the client reconnects. */
   onDrop?: (error: unknown) => void
 }
-/** Kinds of changes whose record exists. */
-const WITH_RECORD = ['new', 'revoked'] as const
-/**
- * Kinds of changes that may have removed the record. reorged: a reorg removed it, or its revocation;
- * corrected: in final changes, an RPC endpoint had returned false data.
- */
-const PERHAPS_GONE = ['reorged', 'corrected'] as const
-/** A change of a record (docs/reference/streams.md). */
+/** Kinds of changes after which the record may be gone. */
+type PerhapsGone = {
+  [Name in EventName]: (typeof EVENTS)[Name]['data'] extends 'the record' ? never : Name
+}[EventName]
+/** For each kind of change, true if the record may be gone after it. */
+const KINDS: { [Name in EventName]: Name extends PerhapsGone ? true : false } = {
+  ...{ new: false, revoked: false, reorged: true, corrected: true },
+}
+/** A change of a record, of a kind in docs/reference/streams.md. */
 export type RecordEvent = { id: string } & (
-  | { kind: (typeof WITH_RECORD | typeof PERHAPS_GONE)[number]; record: LocationRecord }
-  | { kind: (typeof PERHAPS_GONE)[number]; gone: { uid: string; chain: string } }
+  | { kind: EventName; record: LocationRecord }
+  | { kind: PerhapsGone; gone: { uid: string; chain: string } }
   /** the position is no longer available: reload the list */
   | { kind: 'reset'; reason: string }
 )
@@ -291,8 +293,9 @@ function splitter(): (text: string) => Message[] {
 function eventOf({ event, data, id = '' }: Message): RecordEvent | undefined {
   const body = data ? (JSON.parse(data) as LocationRecord & { reason: string }) : undefined
   if (event === 'reset') return { id, kind: event, reason: body!.reason }
-  const kind = [...WITH_RECORD, ...PERHAPS_GONE].find((each) => each === event)
-  if (!kind) return undefined
-  const changed = PERHAPS_GONE.find((each) => each === kind)
-  return changed && !('revoked' in body!) ? { id, kind: changed, gone: body! } : { id, kind, record: body! }
+  if (event === undefined || !Object.hasOwn(KINDS, event)) return undefined
+  const kind = event as EventName
+  return KINDS[kind] && !('revoked' in body!)
+    ? { id, kind: kind as PerhapsGone, gone: body! }
+    : { id, kind, record: body! }
 }
