@@ -5,10 +5,15 @@ import {
   type Dissent,
   type QuorumError,
 } from '@geospatial-attestation/client'
-import { rowOf, type OperationName } from '../../src/operations/table'
+import { rowOf, type OperationName, type UnitName } from '../../src/operations/table'
 import { reasonOf, say } from '../messages'
 import { areaText, lengthText, typedLengthText } from '../units'
 import type { Question } from './question'
+
+const TEXTS: Readonly<Record<UnitName, (value: number) => string>> = {
+  meters: lengthText,
+  square_meters: areaText,
+}
 
 /**
  * Formats the answer as a sentence that names the places.
@@ -35,11 +40,7 @@ export function sentenceOf(
   const claims = say.claims[operation]
   const claim = typeof claims === 'function' ? claims : claims[result === true ? 0 : 1]
   const value =
-    typeof result === 'boolean'
-      ? numbers.map(typedLengthText).join()
-      : rowOf(operation).units === 'meters'
-        ? lengthText(result)
-        : areaText(result)
+    typeof result === 'boolean' ? numbers.map(typedLengthText).join() : TEXTS[rowOf(operation).units!](result)
   return `${verdict}${started(claim({ a, b }, value))}`
 }
 
