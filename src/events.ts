@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /**
- * The events of the stream and of webhooks, one row each. It also runs in browsers, because the client derives
- * its kinds of changes from it.
+ * The events of the stream and of webhooks, one row each. It also runs in browsers, because the client
+ * derives its kinds of changes from it.
  */
 
 export interface EventRow {
