@@ -5,7 +5,7 @@ import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { find } from '../search/find'
 import { geo } from '../service'
-import { FormError, placeOf, problemOf, type useForm } from './form'
+import { FormError, placeOf, problemOf, type Problem, type useForm } from './form'
 import { hasFailed, useSent } from './sent'
 
 /** Attests the place of the form, and reports each step until the service returns the record. */
@@ -41,18 +41,11 @@ export function useAttesting(
     // A live map receives the event from the stream.
     if (live.value !== 'live') onIndexed()
   }
-  /** Runs a step of attesting. If a problem names a field, the page shows it at that field. */
-  const atField = async <T>(run: () => T | Promise<T>): Promise<T> => {
-    try {
-      return await run()
-    } catch (error) {
-      const found = error instanceof FormError ? error.problem : problemOf(error)
-      if (!found) throw error
+  const atField = <T>(run: () => T | Promise<T>): Promise<T> =>
+    reported(run, (found) => {
       setSteps([])
       setProblem(found)
-      throw new FormError(found)
-    }
-  }
+    })
   const attest = async (signer: Signer, chain: Chain) => {
     const { signal } = leaving.current
     step(say.attest.steps.checking)
@@ -97,5 +90,17 @@ export function useAttesting(
   return {
     ...{ steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest },
     ...{ sent, lookAgain, forgetSent: () => keepSent(undefined) },
+  }
+}
+
+/** Runs a step of attesting. `onProblem` receives a problem that names a field. */
+async function reported<T>(run: () => T | Promise<T>, onProblem: (found: Problem) => void): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const found = error instanceof FormError ? error.problem : problemOf(error)
+    if (!found) throw error
+    onProblem(found)
+    throw new FormError(found)
   }
 }

@@ -79,9 +79,7 @@ export default function Places() {
   }
   useChanges(
     (changes) => {
-      // Compares only UIDs, because the address may name the chain by an alias.
-      const isChosen = ({ uid }: RecordKey) => uid === chosen?.uid.toLowerCase()
-      if (changes.some((change) => isChosen('record' in change ? change.record : change.gone))) reload()
+      if (changes.some((change) => concerns(change, chosen))) reload()
       else next()
       map.current?.records.change(changes)
     },
@@ -103,27 +101,15 @@ export default function Places() {
           />
           <ChainStates />
           {isExplorer && <Legend />}
-          {mapFailure && (
-            <div class="map-failure">
-              <FailureNotice failure={mapFailure} retry={retryMap} />
-            </div>
-          )}
-          {shown && (
-            <p class="unseen" role="status" data-places={shown.places} data-revoked={shown.revoked}>
-              {say.map.shows(shown.places, shown.revoked)}
-            </p>
-          )}
+          {mapFailure && <MapFailure failure={mapFailure} retry={retryMap} />}
+          {shown && <ShownCounts {...shown} />}
           {chosen && (
             <Sheet
               chosen={chosen}
               loaded={record}
               opener={opener}
               onShow={isPlain ? undefined : (geometry) => map.current && zoomTo(map.current.map, geometry)}
-              onClose={() => {
-                select(undefined)
-                // The list, which the sheet may cover, is hidden until the sheet is removed in a microtask.
-                queueMicrotask(() => placeInList(chosen)?.focus())
-              }}
+              onClose={() => closeSheet(chosen)}
               onSelect={select}
               onAttester={(prover) => setFilters({ prover })}
               onWatch={(place) => setWatched(placeWatch(place, record.data?.details?.geometry))}
@@ -151,6 +137,25 @@ export default function Places() {
   )
 }
 
+const MapFailure = (props: Parameters<typeof FailureNotice>[0]) => (
+  <div class="map-failure">
+    <FailureNotice {...props} />
+  </div>
+)
+
+/** Numbers of places on the map, for those who do not see it. */
+const ShownCounts = ({ places, revoked }: Pick<Shown, 'places' | 'revoked'>) => (
+  <p class="unseen" role="status" data-places={places} data-revoked={revoked}>
+    {say.map.shows(places, revoked)}
+  </p>
+)
+
+function closeSheet(chosen: RecordKey): void {
+  select(undefined)
+  // The list, which the sheet may cover, is hidden until the sheet is removed in a microtask.
+  queueMicrotask(() => placeInList(chosen)?.focus())
+}
+
 /** Forms that have been shown, with the map's filters. An address with other parameters resets a form. */
 function Forms({ page, map, refresh }: { page: Page; map: Map | undefined; refresh: () => void }) {
   const opened = useRef(new Set<Page>()).current
@@ -169,6 +174,10 @@ function Forms({ page, map, refresh }: { page: Page; map: Map | undefined; refre
 }
 
 /** Opens a record that is clicked on the map, or hands it to the shown form. */
+/** True if a change concerns the record. Compares only UIDs: the address may name the chain by an alias. */
+const concerns = (change: Change, record: RecordKey | undefined): boolean =>
+  ('record' in change ? change.record : change.gone).uid === record?.uid.toLowerCase()
+
 const pick = (record: RecordKey): void => {
   const page = shownPage.peek()
   if (page === 'explorer') select(record)

@@ -63,6 +63,8 @@ const EDITABLE = { Point: 'point', LineString: 'linestring', Polygon: 'polygon' 
 /** Distance in pixels from a vertex to a click or touch that selects it. */
 const REACH = 20
 
+const PRESSES = ['mousedown', 'touchstart', 'click'] as const
+
 /** Vertices of the edited geometry. */
 export interface Vertices {
   /** 0 for a point */
@@ -92,33 +94,7 @@ export function edit(
   onChange: (geometry: Geometry) => void,
   onVertices: (vertices: Vertices) => void,
 ): Editing {
-  const coordinates = { midpoints: true, draggable: true, deletable: true }
-  const flags = { feature: { draggable: true, coordinates } }
-  const terra = new TerraDraw({
-    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: PRECISION }),
-    modes: [
-      ...shapeModes(),
-      new TerraDrawSelectMode({
-        flags: { point: { feature: { draggable: true } }, linestring: flags, polygon: flags },
-        // Its Delete key would remove the whole geometry, and a click next to it would end the editing.
-        keyEvents: null,
-        allowManualDeselection: false,
-      }),
-    ],
-  })
-  terra.start()
-  const mode = EDITABLE[geometry.type as keyof typeof EDITABLE]
-  const [added] = terra.addFeatures([
-    { type: 'Feature', properties: { mode }, geometry: rounding(geometry) as never },
-  ])
-  const id = added?.id
-  if (!added?.valid || id === undefined) {
-    terra.stop()
-    throw new Error(added?.reason ?? say.drawing.notEditable)
-  }
-  terra.setMode('select')
-  terra.selectFeature(id)
-
+  const { terra, mode, id } = selecting(map, geometry)
   const current = () => terra.getSnapshotFeature(id)!.geometry
   const vertices = () => verticesOf(current())
   const fewest = mode === 'polygon' ? 3 : 2
@@ -151,12 +127,7 @@ export function edit(
     if (selected === undefined || all.length <= fewest) return
     all.splice(selected, 1)
     selected = Math.min(selected, all.length - 1)
-    terra.updateFeatureGeometry(
-      id,
-      mode === 'polygon'
-        ? { type: 'Polygon', coordinates: [[...all, all[0]!]] }
-        : { type: 'LineString', coordinates: all },
-    )
+    terra.updateFeatureGeometry(id, geometryOf(all, mode === 'polygon'))
     report()
   }
   terra.on('finish', (_, { action }) => {
@@ -168,17 +139,12 @@ export function edit(
     if (selected !== undefined && ids.includes(id)) showVertices()
   })
   const press = ({ point }: { point: { x: number; y: number } }) => {
-    const near = vertices()
-      .map((position, index) => ({ index, at: map.project(position as [number, number]) }))
-      .map(({ index, at }) => ({ index, distance: Math.hypot(at.x - point.x, at.y - point.y) }))
-      .filter(({ distance }) => distance <= REACH)
-      .sort((a, b) => a.distance - b.distance)
-    select(near[0]?.index)
+    select(nearest(map, vertices(), point))
   }
   const key = ({ key: name, target }: KeyboardEvent) => {
     if ((name === 'Delete' || name === 'Backspace') && !isField(target as Element)) remove()
   }
-  for (const event of ['mousedown', 'touchstart', 'click'] as const) map.on(event, press)
+  for (const event of PRESSES) map.on(event, press)
   addEventListener('keydown', key)
   showVertices()
   return {
@@ -192,7 +158,7 @@ export function edit(
       return true
     },
     stop: () => {
-      for (const event of ['mousedown', 'touchstart', 'click'] as const) map.off(event, press)
+      for (const event of PRESSES) map.off(event, press)
       removeEventListener('keydown', key)
       mark.remove()
       if (terra.enabled) terra.stop()
@@ -202,10 +168,60 @@ export function edit(
   }
 }
 
+/** Starts TerraDraw with a geometry that is selected. Throws an Error if it cannot be edited. */
+function selecting(map: Map, geometry: Geometry) {
+  const coordinates = { midpoints: true, draggable: true, deletable: true }
+  const flags = { feature: { draggable: true, coordinates } }
+  const terra = new TerraDraw({
+    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: PRECISION }),
+    modes: [
+      ...shapeModes(),
+      new TerraDrawSelectMode({
+        flags: { point: { feature: { draggable: true } }, linestring: flags, polygon: flags },
+        // Its Delete key would remove the whole geometry, and a click next to it would end the editing.
+        keyEvents: null,
+        allowManualDeselection: false,
+      }),
+    ],
+  })
+  terra.start()
+  const mode = EDITABLE[geometry.type as keyof typeof EDITABLE]
+  const [added] = terra.addFeatures([
+    { type: 'Feature', properties: { mode }, geometry: rounding(geometry) as never },
+  ])
+  const id = added?.id
+  if (!added?.valid || id === undefined) {
+    terra.stop()
+    throw new Error(added?.reason ?? say.drawing.notEditable)
+  }
+  terra.setMode('select')
+  terra.selectFeature(id)
+  return { terra, mode, id }
+}
+
+/** Geometry of these vertices, the inverse of `verticesOf`. */
+const geometryOf = (vertices: Position[], isPolygon: boolean): LineString | Polygon =>
+  isPolygon
+    ? { type: 'Polygon', coordinates: [[...vertices, vertices[0]!]] }
+    : { type: 'LineString', coordinates: vertices }
+
 /** Vertices of a line or of a polygon without holes, each one once; empty for a point. */
 function verticesOf(geometry: Geometry): Position[] {
   if (geometry.type === 'LineString') return [...geometry.coordinates]
   return geometry.type === 'Polygon' ? geometry.coordinates[0]!.slice(0, -1) : []
+}
+
+/** Index of the vertex nearest to a pixel, within REACH. */
+function nearest(
+  map: Map,
+  vertices: readonly Position[],
+  point: { x: number; y: number },
+): number | undefined {
+  return vertices
+    .map((position, index) => ({ index, at: map.project(position as [number, number]) }))
+    .map(({ index, at }) => ({ index, distance: Math.hypot(at.x - point.x, at.y - point.y) }))
+    .filter(({ distance }) => distance <= REACH)
+    .sort((a, b) => a.distance - b.distance)[0]?.index
 }
 
 function markElement(): HTMLElement {

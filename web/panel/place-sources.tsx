@@ -21,24 +21,9 @@ export function PlaceSources({
   const [note, setNote] = useState('')
   const [choices, setChoices] = useState<readonly FilePlace[]>([])
   const { sources } = say
-  /** source that is being read; undefined once the text has changed or is locked in the meantime */
-  const reading = useRef<object>(undefined)
-  const stop = () => {
-    if (reading.current) setNote('')
-    reading.current = undefined
-  }
-  useLayoutEffect(stop, [text])
-  /** Starts to read a source. The result is a function that ends it, and is false if it is outdated. */
-  const read = () => {
-    const own = (reading.current = {})
-    return () => {
-      if (reading.current !== own) return false
-      reading.current = undefined
-      return true
-    }
-  }
+  const { read, stop } = useReading(text, () => setNote(''))
   const choose = (places: readonly FilePlace[]) => {
-    reading.current = undefined
+    stop()
     setChoices(places)
     if (places[0]) onText(places[0].text)
   }
@@ -63,8 +48,8 @@ export function PlaceSources({
       const { placesIn } = await import('./files')
       const places = await placesIn(file)
       if (!isCurrent()) return
-      setNote(sources.opened(file.name, places.length))
       choose(places)
+      setNote(sources.opened(file.name, places.length))
     } catch (error) {
       if (isCurrent()) setNote((error as Error).message)
     }
@@ -89,37 +74,72 @@ export function PlaceSources({
     const place = taken.current
     if (!place || isLocked()) return
     taken.current = undefined
-    setNote(sources.opened(place.name, 1))
     choose([place])
+    setNote(sources.opened(place.name, 1))
   })
   return (
     <div ref={zone} class="place-sources">
-      <div class="shapes">
-        {'geolocation' in navigator && (
-          <button type="button" aria-label={sources.locateAs(label)} onClick={locate}>
-            {sources.locate}
-          </button>
-        )}
-        <label class="file">
-          {sources.open}
-          <input
-            type="file"
-            accept={ACCEPTED}
-            aria-label={sources.openAs(label)}
-            onChange={({ currentTarget }) => {
-              const [file] = currentTarget.files ?? []
-              if (file) void open(file)
-              currentTarget.value = ''
-            }}
-          />
-        </label>
-      </div>
+      <Buttons label={label} onLocate={locate} onFile={(file) => void open(file)} />
       {note && (
         <p class="soft" role="status">
           <bdi>{note}</bdi>
         </p>
       )}
       <PlaceChoice places={choices} onChoose={(index) => onText(choices[index]!.text)} />
+    </div>
+  )
+}
+
+/** Reads one source at a time, until the text changes or `stop` is called while it is being read. */
+function useReading(text: string, onStop: () => void) {
+  const reading = useRef<object>(undefined)
+  const stop = () => {
+    if (reading.current) onStop()
+    reading.current = undefined
+  }
+  useLayoutEffect(stop, [text])
+  /** Starts to read a source. The result is a function that ends it, and is false if it is outdated. */
+  const read = () => {
+    const own = (reading.current = {})
+    return () => {
+      if (reading.current !== own) return false
+      reading.current = undefined
+      return true
+    }
+  }
+  return { read, stop }
+}
+
+function Buttons({
+  label,
+  onLocate,
+  onFile,
+}: {
+  label: string
+  onLocate: () => void
+  onFile: (file: File) => void
+}) {
+  const { sources } = say
+  return (
+    <div class="shapes">
+      {'geolocation' in navigator && (
+        <button type="button" aria-label={sources.locateAs(label)} onClick={onLocate}>
+          {sources.locate}
+        </button>
+      )}
+      <label class="file">
+        {sources.open}
+        <input
+          type="file"
+          accept={ACCEPTED}
+          aria-label={sources.openAs(label)}
+          onChange={({ currentTarget }) => {
+            const [file] = currentTarget.files ?? []
+            if (file) onFile(file)
+            currentTarget.value = ''
+          }}
+        />
+      </label>
     </div>
   )
 }

@@ -76,13 +76,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
           onText={change}
           onActive={(index) => (active.current = index)}
         />
-        <ChainField
-          page="playground"
-          chains={chains}
-          chain={chain}
-          problem={problemAt('chain')}
-          onChange={forget}
-        />
+        <ChainField page="playground" {...{ chains, chain }} problem={problemAt('chain')} onChange={forget} />
         <QuorumField
           isInAddress={form.isShared && !disclosure.hasPrivate}
           disclosure={disclosure}

@@ -16,7 +16,7 @@ import { SKEW_SECONDS, same, sentenceOf, timeOf } from './says'
 import type { Hex } from './reader'
 import { readerOf, type Provider } from './signer'
 import type { Connection } from './service'
-import type { Answer, Claims, QuorumAnswer, Verification } from './types'
+import type { Answer, Chain, Claims, QuorumAnswer, Verification } from './types'
 import { untilAborted } from './waiting'
 
 export interface CheckOptions {
@@ -73,14 +73,8 @@ export async function checkAnswer(
   const { options, info, chain: chainOf } = connection
   const { chain: which, provider, maxAge = Infinity, schemas, answer, signal } = given
   const chain = await chainOf(which)
-  const node = provider ?? options.providers?.[chain.id]
-  if (node === undefined)
-    throw new SignerError(
-      `check reads ${chain.slug} directly. Set its RPC endpoint, as in check(uid, { provider: ` +
-        `'https://...' }) or createGeo({ providers: { ${chain.id}: 'https://...' } }).`,
-    )
+  const reader = readerOf(nodeOf(options, chain, provider))
   if (!(maxAge >= 0)) throw new GeoError(`maxAge: expected seconds, at least 0, got ${maxAge}.`)
-  const reader = readerOf(node)
   await untilAborted(sameChainRead(reader, chain), signal)
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits.`)
@@ -147,6 +141,15 @@ export async function checkAnswer(
   if (!decoded) return common
   const { whole: _, ...says } = decoded
   return { ...common, says, sentence: sentenceOf(says) }
+}
+
+function nodeOf({ providers }: Connection['options'], { id, slug }: Chain, given?: Provider): Provider {
+  const node = given ?? providers?.[id]
+  if (node !== undefined) return node
+  throw new SignerError(
+    `check reads ${slug} directly. Set its RPC endpoint, as in check(uid, { provider: 'https://...' }) or ` +
+      `createGeo({ providers: { ${id}: 'https://...' } }).`,
+  )
 }
 
 /**

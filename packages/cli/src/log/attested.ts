@@ -115,12 +115,8 @@ export async function attestedSince(
   const attesters = [...own, ...proxies] as `0x${string}`[]
   const blocks = { ...known }
   const found: Attested[] = []
-  const call = (
-    address: string,
-    functionName: string,
-    args: unknown[],
-    blockNumber?: bigint,
-  ): Promise<unknown> => client.readContract({ abi, address, functionName, args, blockNumber } as never)
+  const call: Call = (address, functionName, args, blockNumber) =>
+    client.readContract({ abi, address, functionName, args, blockNumber } as never)
 
   let layout: Promise<unknown> | undefined
   /** True if the contract's signatures have a deadline. The service, which names its version, may lie. */
@@ -129,24 +125,9 @@ export async function attestedSince(
     const typeHash = await (layout ??= call(eas, 'getAttestTypeHash', []))
     return typeHash !== keccak256(stringToHex(`Attest(${fields.join(',')})`))
   }
-  /** Operators that signed an attestation of a quorum; zero if the node does not know the epoch yet. */
-  const signersOf = async (quorum: string, log: EventLog): Promise<string[]> => {
-    const { args, blockNumber } = log
-    const { epoch, signers } = args
-    const operatorsAt = async (block?: bigint) => {
-      const { operators } = (await call(quorum, 'epochOf', [epoch], block)) as { operators: string[] }
-      return operators.filter((_, index) => (signers! >> BigInt(index)) & 1n)
-    }
-    // A removed operator is zero from its block on. Nodes without earlier states know the current one only.
-    const current = await operatorsAt(blockNumber).catch(() => operatorsAt())
-    const chosen = current.includes(zeroAddress)
-      ? await operatorsAt(blockNumber - 1n).catch(() => current)
-      : current
-    return chosen.length === 0 ? [zeroAddress] : chosen.filter((each) => each !== zeroAddress)
-  }
   /** Accounts that signed an attestation; zero if the node does not know it yet. */
   const authorsOf = async (recorded: string, log: EventLog): Promise<string[]> => {
-    if (log.quorum !== undefined) return signersOf(log.quorum, log)
+    if (log.quorum !== undefined) return signersOf(call, zeroAddress, log.quorum, log)
     if (own.includes(recorded)) return [recorded]
     return [String(await call(recorded, 'getAttester', [log.args.uid]))]
   }
@@ -191,6 +172,27 @@ export async function attestedSince(
     next,
     known: Object.fromEntries(Object.entries(blocks).filter(([, block]) => block >= next)),
   }
+}
+
+/** Calls a function of a contract, at the newest block by default. */
+type Call = (address: string, functionName: string, args: unknown[], block?: bigint) => Promise<unknown>
+
+/** Operators that signed an attestation of a quorum; zero if the node does not know the epoch yet. */
+async function signersOf(
+  call: Call,
+  zero: string,
+  quorum: string,
+  { args, blockNumber }: EventLog,
+): Promise<string[]> {
+  const { epoch, signers } = args
+  const operatorsAt = async (block?: bigint) => {
+    const { operators } = (await call(quorum, 'epochOf', [epoch], block)) as { operators: string[] }
+    return operators.filter((_, index) => (signers! >> BigInt(index)) & 1n)
+  }
+  // A removed operator is zero from its block on. Nodes without earlier states know the current one only.
+  const current = await operatorsAt(blockNumber).catch(() => operatorsAt())
+  const chosen = current.includes(zero) ? await operatorsAt(blockNumber - 1n).catch(() => current) : current
+  return chosen.length === 0 ? [zero] : chosen.filter((each) => each !== zero)
 }
 
 /** Accounts and contracts of the service on a chain, lower-case. */
