@@ -21,7 +21,13 @@ interface Landing extends Search {
 const RESIGNS = 20
 const USED = 'its signature was used'
 
-/** Implements `Geo.land`. */
+/**
+ * Implements `Geo.land`:
+ *
+ *   submit ── in a block ───────────────────────> landed
+ *    ^  └──── the contract rejects it ──> mend ──> landed before, by another process
+ *    └─────── re-signed, up to 20 times ───┘ └───> LandingError
+ */
 export async function landAnswer(
   context: Context,
   answer: Answer | BatchAnswer,
