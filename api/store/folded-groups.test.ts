@@ -1,18 +1,23 @@
 import { expect } from 'vitest'
 import { hunt } from '../../test/seed'
 import { foldedGroups } from './folded-groups'
-import { RECORD_DIMENSIONS, type GroupQuery, type GroupRow } from './sql-groups'
+import { RECORD_DIMENSIONS, type GroupQuery, type PositionsRow } from './sql-groups'
 
 /** Keys in the order of their bytes in UTF-8, which differs from that of their UTF-16 units. */
 const TYPES = ['', 'WKT', 'wkt', 'é', '\uffee', '😀', null]
-const PLACES = ['0 0', '10 50', '-60.5 -20', null]
+const PLACES = [[0, 0], [10, 50], [-60.5, -20], null] as const
+const hex = (place: readonly number[]) => {
+  const bytes = Buffer.alloc(16)
+  for (const [i, degrees] of place.entries()) bytes.writeDoubleBE(degrees, 8 * i)
+  return bytes.toString('hex')
+}
 const sumOf = (rows: readonly { records: number }[]) => rows.reduce((sum, { records }) => sum + records, 0)
 
 hunt('folded groups are the first ones in the order of the database', 300, async ({ cases, random }) => {
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   for (let i = 0; i < cases; i++) {
-    const rows = Array.from({ length: 60 }, (): GroupRow => ({
-      ...{ k0: pick(PLACES), k1: pick(TYPES), records: 1 + Math.floor(random() * 3) },
+    const rows = Array.from({ length: 60 }, () => ({
+      ...{ place: pick(PLACES), type: pick(TYPES), records: 1 + Math.floor(random() * 3) },
     }))
     const query: GroupQuery = {
       by: [
@@ -23,12 +28,13 @@ hunt('folded groups are the first ones in the order of the database', 300, async
       sort: { by: pick(['records', 'h3', 'location_type']), descending: random() < 0.5 },
       top: pick([1, 2, 5, 100]),
     }
-    const cells = new Map(PLACES.map((place) => [place, place && RECORD_DIMENSIONS.h3!.cell!(place, 2)]))
+    const cellOf = RECORD_DIMENSIONS.h3!.cell!
+    const cells = new Map(PLACES.map((place) => [place, place && cellOf(place[0], place[1], 2)]))
     const sign = query.sort.descending ? -1 : 1
     const expected = PLACES.flatMap((place) =>
       TYPES.map((type, rank) => ({
         keys: [cells.get(place)!, type],
-        records: sumOf(rows.filter(({ k0, k1 }) => k0 === place && k1 === type)),
+        records: sumOf(rows.filter((row) => row.place === place && row.type === type)),
         rank,
       })),
     )
@@ -48,7 +54,17 @@ hunt('folded groups are the first ones in the order of the database', 300, async
       groups: withoutCell.length,
       total: { records: sumOf(withoutCell), sums: [], without: [] },
     }
-    const withCell = rows.filter(({ k0 }) => k0 !== null)
+    const withCell = TYPES.flatMap((type): PositionsRow[] => {
+      const found = rows.filter((row) => row.place !== null && row.type === type)
+      if (found.length === 0) return []
+      return [
+        {
+          ...{ k0: null, k1: type, records: 0 },
+          positions: found.map(({ place }) => hex(place)).join(''),
+          measures: found.map(({ records }) => records).join(),
+        },
+      ]
+    })
     const { shown, groups, total } = await foldedGroups(complete, withCell, query, () => Promise.resolve())
     expect(shown.map(({ keys, records }) => ({ keys, records }))).toEqual(
       expected.slice(0, query.top).map(({ keys, records }) => ({ keys, records })),

@@ -1,38 +1,47 @@
 import {
-  groupOf,
   type Group,
   type GroupQuery,
-  type GroupRow,
   type Groups,
   type Measures,
+  type PositionsRow,
   type SumName,
 } from './sql-groups'
 
+/** Bytes of a position in a PositionsRow. */
+export const POSITION_BYTES = 16
+
 /**
- * Merges rows whose keys belong to one cell, and sorts and totals them like the database, together with
+ * Merges positions of one cell into groups, and sorts and totals these like the database, together with
  * groups without a cell.
  * @param complete first groups without a cell, and the number and the totals of all of them
- * @param pause called after each thousand rows, so that other requests continue
+ * @param rows positions, a row for each other key
+ * @param pause called after each thousand positions, so that other requests continue
  */
 export async function foldedGroups(
   complete: Groups,
-  rows: readonly GroupRow[],
+  rows: readonly PositionsRow[],
   { by, sums, sort, top }: GroupQuery,
   pause: () => Promise<void>,
 ): Promise<Groups> {
-  const found = new Map<string, Group>()
+  const found: Group[] = []
   const { total } = complete
   const cell = by.findIndex(({ dimension }) => dimension.cell)
   const { dimension, argument } = by[cell]!
-  for (const [n, row] of rows.entries()) {
-    if (n % 1_000 === 999) await pause()
-    const group = groupOf(row, { by, sums })
-    group.keys[cell] = dimension.cell!(group.keys[cell] as string, argument)
-    const id = JSON.stringify(group.keys)
-    const known = found.get(id)
-    if (known) add(known, group)
-    else found.set(id, group)
-    add(total, group)
+  let merged = 0
+  for (const row of rows) {
+    const ofCells = new Map<string, Group>()
+    const positions = Buffer.from(row.positions, 'hex')
+    for (const [i, text] of row.measures.split(',').entries()) {
+      if (++merged % 1_000 === 0) await pause()
+      const at = i * POSITION_BYTES
+      const key = dimension.cell!(positions.readDoubleBE(at), positions.readDoubleBE(at + 8), argument)
+      const measures = measuresOf(text, sums)
+      add(total, measures)
+      const known = ofCells.get(key)
+      if (known) add(known, measures)
+      else ofCells.set(key, { keys: by.map((_, k) => (k === cell ? key : row[`k${k}`]!)), ...measures })
+    }
+    for (const group of ofCells.values()) found.push(group)
   }
   const sign = sort.descending ? -1 : 1
   const sortedKey = by.findIndex(({ name }) => name === sort.by)
@@ -44,8 +53,8 @@ export async function foldedGroups(
   }
   const order = (a: Group, b: Group): number =>
     first(a, b) || a.keys.reduce((found, key, i) => found || compareKeys(key, b.keys[i]!, 1), 0)
-  const shown = leading([...complete.shown, ...found.values()], order, top)
-  return { shown, groups: complete.groups + found.size, total }
+  const shown = leading([...complete.shown, ...found], order, top)
+  return { shown, groups: complete.groups + found.length, total }
 }
 
 /** First `count` of the groups in an order. Sorting all of 100,000 would block other requests. */
@@ -60,6 +69,17 @@ function leading(groups: readonly Group[], order: (a: Group, b: Group) => number
     last = shown.at(-1)
   }
   return shown.sort(order).slice(0, count)
+}
+
+/** @param text records and, for each sum, its value and `without` */
+function measuresOf(text: string, sums: readonly SumName[]): Measures {
+  if (sums.length === 0) return { records: Number(text), sums: [], without: [] }
+  const [records, ...values] = text.split(' ')
+  return {
+    records: Number(records),
+    sums: sums.map((_, i) => BigInt(values[2 * i]!)),
+    without: sums.map((_, i) => Number(values[2 * i + 1])),
+  }
 }
 
 function add(to: Measures, more: Measures): void {

@@ -2,10 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import { TooExpensiveError, UnavailableError } from '../http/problems'
 import type { Bind, RecordFilter } from './model'
 import { statement } from './sql'
-import { foldedGroups } from './folded-groups'
+import { foldedGroups, POSITION_BYTES } from './folded-groups'
 import {
   type GroupQuery,
   type GroupRow,
+  type PositionsRow,
   type TotalRow,
   type Groups,
   groupsOf,
@@ -70,20 +71,25 @@ async function groupsFrom(
     return source ? groupsQuery(source, query, value, MOST_FOLDED + 1) : ''
   })
   if (!isKnown) return undefined
-  const answer = await store.run<GroupRow | TotalRow>(read, true, remedy)
+  const answer = await store.run<GroupRow | PositionsRow | TotalRow>(read, true, remedy)
   const total = answer.find((row): row is TotalRow => (row as Partial<TotalRow>).groups != null)!
-  const rows = answer.filter((row) => row !== total)
   if (total.incomplete) return undefined
+  const rows = answer.filter((row) => row !== total)
+  const isPacked = (row: GroupRow): row is PositionsRow => (row as Partial<PositionsRow>).positions != null
+  const complete = groupsOf(
+    total,
+    rows.filter((row) => !isPacked(row)),
+    query,
+  )
   const cell = query.by.findIndex(({ dimension }) => dimension.cell)
-  const isComplete = (row: GroupRow) => cell < 0 || row[`k${cell}`] === null
-  const complete = groupsOf(total, rows.filter(isComplete), query)
   if (cell < 0) return complete
-  const positions = rows.filter((row) => !isComplete(row))
-  if (positions.length > MOST_FOLDED) {
+  const packed = rows.filter(isPacked)
+  const positions = packed.reduce((sum, row) => sum + row.positions.length / (2 * POSITION_BYTES), 0)
+  if (positions > MOST_FOLDED) {
     const other = query.by.find((_, i) => i !== cell)
     throw new TooExpensiveError(
       `More than ${MOST_FOLDED} ${other ? `pairs of a position and ${other.name}` : 'positions'} would have to be assigned to H3 cells. Narrow it by chain, prover, a shorter time or a smaller bbox, or group by geohash.`,
     )
   }
-  return foldedGroups(complete, positions, query, setImmediate)
+  return foldedGroups(complete, packed, query, setImmediate)
 }

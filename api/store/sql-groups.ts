@@ -24,8 +24,8 @@ export interface Dimension extends Pick<Key, 'type' | 'format'> {
   argument?: { minimum: number; maximum: number }
   /** Dimension of record_group that contains the key, and the key by its column `value`. */
   kept?: { dimension: string } & Key
-  /** Returns the key of a group by the SQL key: for cells that the database cannot compute. */
-  cell?: (key: string, argument: number) => string
+  /** Cell of a position in degrees, which the database cannot compute. Its key is that of PositionsRow. */
+  cell?: (longitude: number, latitude: number, argument: number) => string
 }
 
 const UTC = `timestamp AT TIME ZONE 'UTC'`
@@ -72,14 +72,11 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
     argument: { minimum: 1, maximum: 12 },
   },
   h3: {
-    key: () => `longitude || ' ' || latitude`,
+    key: () => `encode(float8send(longitude) || float8send(latitude), 'hex')`,
     type: 'text',
     description: 'H3 cell of a point, of this resolution; null for other types.',
     argument: { minimum: 0, maximum: 15 },
-    cell: (key, resolution) => {
-      const end = key.indexOf(' ')
-      return latLngToCell(Number(key.slice(end)), Number(key.slice(0, end)), resolution)
-    },
+    cell: (longitude, latitude, resolution) => latLngToCell(latitude, longitude, resolution),
   },
 }
 
@@ -146,6 +143,13 @@ export interface GroupRow {
   /** Records without this sum. */
   [without: `w${number}`]: number
   records: number
+}
+/** Row of groupsQuery with the positions of groups that have the same other key. */
+export interface PositionsRow extends GroupRow {
+  /** In hexadecimal: longitude and latitude of each as big-endian doubles. */
+  positions: string
+  /** For each position the records and, for each sum, its value and `without`: `1 0 1,2 35 0`. */
+  measures: string
 }
 /** Row of groupsQuery with the totals of all groups. No other row exists while the source is incomplete. */
 export interface TotalRow extends GroupRow {
@@ -266,7 +270,8 @@ export function recordSource({ sums }: GroupQuery, filter: RecordFilter, value: 
  * Reads the first groups in order, and in a row of its own the number and the totals of all groups, with the
  * state of the source in the same snapshot: counts of another snapshot or server could be incomplete. With a
  * dimension that the database cannot compute, these are the groups and totals of records without its key. Up
- * to `most` groups with a key follow in no order, which `foldedGroups` completes.
+ * to `most` positions follow in no order, a row for those with the same other key, which `foldedGroups`
+ * completes: a row for each would take twice as long to read.
  */
 export function groupsQuery(
   source: Source,
@@ -305,14 +310,30 @@ export function groupsQuery(
   const inText = (columns: readonly string[]) =>
     columns.map((column, i) => `${column}${measures[i]!.startsWith('s') ? '::text' : ''}`)
   const names = [...keys.map((_, i) => `k${i}`), ...measures].join(', ')
-  const rows = `SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')} FROM grouped`
+  const unpacked = folded < 0 ? '' : ', NULL AS positions, NULL AS measures'
+  const rows = `SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')}${unpacked} FROM grouped`
   const complete = folded < 0 ? '' : `WHERE k${folded} IS NULL`
-  const parts = folded < 0 ? '' : `UNION ALL (${rows} WHERE k${folded} IS NOT NULL LIMIT ${value(most)})`
+  const shownFirst = `${rows} ${complete} ORDER BY ${order.join(', ')} LIMIT ${value(top)}`
+  const parts = folded < 0 ? '' : `UNION ALL (${packed(folded, shown, measures, value(most))})`
   return `WITH grouped AS (${grouped})
-    SELECT ${source.incomplete} AS incomplete, total.* FROM (
+    SELECT ${source.incomplete} AS incomplete, total.*${unpacked} FROM (
       SELECT count(*)::float8 AS groups, ${[...noKeys, ...inText(totals)].join(', ')}
       FROM grouped ${complete}) AS total(groups, ${names})
-    UNION ALL (${rows} ${complete} ORDER BY ${order.join(', ')} LIMIT ${value(top)}) ${parts}`
+    UNION ALL (${shownFirst}) ${parts}`
+}
+
+/** Reads a row for each other key of the positions, the key `folded`. */
+function packed(folded: number, shown: readonly string[], measures: readonly string[], most: string): string {
+  const other = 1 - folded
+  const columns = [
+    ...shown.map((sql, i) => (i === folded ? 'NULL' : sql)),
+    ...measures.map(() => 'NULL'),
+    `string_agg(k${folded}, '')`,
+    `string_agg(concat_ws(' ', ${measures.join(', ')}), ',')`,
+  ]
+  return `SELECT NULL, NULL, ${columns.join(', ')} FROM (
+    SELECT * FROM grouped WHERE k${folded} IS NOT NULL LIMIT ${most}) AS positions
+    ${shown.length > 1 ? `GROUP BY k${other}` : 'HAVING count(*) > 0'}`
 }
 
 /** Groups of rows that the database sorted and totalled. */
