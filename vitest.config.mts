@@ -16,6 +16,10 @@ const workers = (waiting: number) => Math.max(1, Math.min(cores + waiting, Math.
  */
 process.env.NODE_COMPILE_CACHE ||= path.resolve('node_modules/.cache/compile')
 
+/** `npm test` leaves out slow tests unless EFFORT asks for more. */
+const isQuick =
+  /^test(:unit)?$/.test(process.env.npm_lifecycle_event ?? '') && !(Number(process.env.EFFORT) >= 1)
+
 export default defineConfig({
   // Resolves graphql as Node does in the service, so that PostGraphile and the service share one copy.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
@@ -32,7 +36,7 @@ export default defineConfig({
         description: 'other tests that do more at the effort of `npm run test:all`',
       },
       {
-        ...{ name: 'slow', timeout: 240_000 },
+        ...{ name: 'slow', timeout: 240_000, skip: isQuick },
         description: 'unit and service tests that take seconds, which `npm test` leaves out',
       },
     ],
