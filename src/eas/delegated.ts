@@ -2,7 +2,7 @@ import { Interface } from 'ethers/abi'
 import { TypedDataEncoder, id, type TypedDataField } from 'ethers/hash'
 import { isCanonicalSignature } from './compact'
 import { hasher } from './keccak'
-import { ATTEST_FIELDS, type AttestLayout } from './layouts'
+import { ATTEST_FIELDS, DOMAIN_FIELDS, type AttestLayout } from './layouts'
 import { payloadBytes } from './payload'
 import { addressWord, hex, padded, uint } from './words'
 
@@ -109,13 +109,6 @@ export interface AttestTypedData {
   domain: AttestDomain
   message: Record<string, string | boolean>
 }
-
-const DOMAIN_FIELDS: readonly TypedDataField[] = [
-  { name: 'name', type: 'string' },
-  { name: 'version', type: 'string' },
-  { name: 'chainId', type: 'uint256' },
-  { name: 'verifyingContract', type: 'address' },
-]
 
 /** Typed data for signers that compute the digest themselves, with the caller's forms of id and addresses. */
 export function typedDataOf<T extends object>(

@@ -36,8 +36,8 @@ export {
   type DelegatedRequest,
   type MultiDelegatedRequest,
 } from './delegated'
-export { LONGEST_DEADLINE_SECONDS, type AttestLayout } from './layouts'
-export { QUORUM_ABI, quorumDigest, quorumDomain, quorumTypedData, type QuorumAnswer } from './quorum'
+export { LONGEST_DEADLINE_SECONDS, quorumDomain, type AttestLayout } from './layouts'
+export { QUORUM_ABI, quorumDigest, quorumTypedData, type QuorumAnswer } from './quorum'
 export {
   addressOf,
   canonicalSignature,

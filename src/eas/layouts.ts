@@ -40,3 +40,16 @@ export const ATTEST_FIELDS: Record<AttestLayout, Field[]> = {
 
 /** Fields of the typed data that the operators of a quorum sign (GeoQuorum.sol, struct Answer). */
 export const QUORUM_FIELDS: Field[] = [...LEGACY_FIELDS, DEADLINE, { name: 'epoch', type: 'uint32' }]
+
+/** Fields of an EIP-712 domain, where typed data names them. */
+export const DOMAIN_FIELDS: readonly Field[] = [
+  { name: 'name', type: 'string' },
+  { name: 'version', type: 'string' },
+  { name: 'chainId', type: 'uint256' },
+  { name: 'verifyingContract', type: 'address' },
+]
+/** EIP-712 domain of a GeoQuorum contract. */
+export const quorumDomain = <Address extends string>(chainId: number, contract: Address) => ({
+  ...{ name: 'GeoQuorum', version: '1', chainId },
+  verifyingContract: contract,
+})

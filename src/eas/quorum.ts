@@ -15,11 +15,6 @@ export interface QuorumAnswer extends Pick<
   epoch: number
 }
 
-/** EIP-712 domain of a GeoQuorum contract. */
-export function quorumDomain(chainId: number, contract: string): AttestDomain {
-  return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: contract }
-}
-
 /** EIP-712 digest that operators sign, equal to the contract's `digestOf`. */
 export function quorumDigest(domain: AttestDomain, answer: QuorumAnswer): string {
   return TypedDataEncoder.hash(domain, { Answer: QUORUM_FIELDS }, answer)

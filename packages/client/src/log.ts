@@ -17,6 +17,7 @@ import {
 } from '../../../src/tlog'
 import { RECORDS_ERRORS, type RecordsErrorKind } from '../../../src/errors'
 import { expandSignature } from '../../../src/eas/compact'
+import { quorumDomain } from '../../../src/eas/layouts'
 import { checkSignedOn, withAllFields } from './eas'
 import {
   AlteredAnswerError,
@@ -28,7 +29,7 @@ import {
 } from './errors'
 import { refusalOf, requireJson } from './http'
 import { limitedFetch } from './quorum/operators'
-import { contentOf, quorumDomain, signersOf } from './quorum/signatures'
+import { contentOf, signersOf } from './quorum/signatures'
 import { connect, type Connection } from './service'
 import { SKEW_SECONDS, timeOf } from './says'
 import type { Answer, LogClaim, QuorumAnswer, QuorumOperator } from './types'
@@ -114,7 +115,7 @@ export async function loggedByOperators(
     const entry: Omit<Entry, 'kind' | 'time'> = {
       ...{ ...content, recipient: recipient.toLowerCase(), chainId, nonce: epoch },
       ...{ layout: 'quorum', attester: signer.operator.toLowerCase(), signature },
-      separator: domainSeparator({ domain: quorumDomain(chainId, quorum) }),
+      separator: domainSeparator({ domain: quorumDomain(chainId, quorum as `0x${string}`) }),
     }
     if (url === undefined) {
       const reason = "The answer does not name the operator's service, and a policy is set."

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { DOMAIN_FIELDS } from '../../../src/eas/layouts'
 import { SignerError } from './errors'
 import {
   ethersReader,
@@ -200,14 +201,8 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
     signMessage: async (text) =>
       ask('personal_sign', `0x${hexOf(new TextEncoder().encode(text))}`, await address()),
     signTypedData: async (typed) => {
-      const EIP712Domain = [
-        { name: 'name', type: 'string' },
-        { name: 'version', type: 'string' },
-        { name: 'chainId', type: 'uint256' },
-        { name: 'verifyingContract', type: 'address' },
-      ]
       const json = JSON.stringify(
-        { ...typed, types: { EIP712Domain, ...typed.types } },
+        { ...typed, types: { EIP712Domain: DOMAIN_FIELDS, ...typed.types } },
         (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
       )
       return ask('eth_signTypedData_v4', await address(), json)

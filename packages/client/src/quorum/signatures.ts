@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
-import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { QUORUM_FIELDS, quorumDomain } from '../../../../src/eas/layouts'
 import { altered, decodeClaims, ZERO_HASH } from '../eas'
 import { AlteredAnswerError, messageOf } from '../errors'
 import { otherThanAsked, type Asked } from '../questions'
@@ -51,10 +51,6 @@ async function signatureProblem(
   if (hash !== digest) return 'the digest is not that of the payload'
   const by = await recoverAddress({ hash, signature: signature as Hex })
   return same(by, operator) ? undefined : `signed by ${by}, not by the operator ${operator}`
-}
-
-export function quorumDomain(chainId: number, quorum: string) {
-  return { name: 'GeoQuorum', version: '1', chainId, verifyingContract: quorum as Hex }
 }
 
 /** Returns the signed fields with bytes in lower-case hex. Other forms have the same digest. */
