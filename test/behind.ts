@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { format } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { ZeroHash } from 'ethers'
 import { request, testAccount, type LocalChain } from '../dev/chain'
@@ -9,7 +10,6 @@ import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
 import { createMigratedDatabase, lastingFolder, rows, temporaryFolder } from './database'
-import { runNode } from './node'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { LOCAL_CHAIN, built, forgetBuilt, mine } from './world'
 
@@ -126,12 +126,24 @@ export function audit(
   return command({ ...environment, RPC_URL_BASE_SEPOLIA: rpcUrl }, 'audit', '--chain', SLUG)
 }
 
-/** Runs a command of lib/indexer/commands.js with these settings. Returns its exit code and output. */
+/**
+ * Runs `npm run replay`, `audit`, `snapshot` or `restore` in this process, with modules of its own, because
+ * they remember schemas and attesters. Returns its exit code and output.
+ */
 export async function command(
-  env: NodeJS.ProcessEnv,
+  environment: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<{ code: number; output: string }> {
-  return runNode(['lib/indexer/commands.js', ...args], env)
+  forgetBuilt()
+  const { readSettings } = built<typeof import('../src/config')>('lib/config.js')
+  const { runCommand } = built<typeof import('../src/indexer/run-command')>('lib/indexer/run-command.js')
+  let output = ''
+  const code = await runCommand(args, (...requirements) => readSettings(environment, requirements), {
+    line: (text) => (output += `${text}\n`),
+    progress: () => {},
+    problem: (error) => (output += `${format(error)}\n`),
+  })
+  return { code, output }
 }
 
 /**

@@ -66,14 +66,6 @@ test('the service exports every metric that rules and dashboards name', async ()
     for (const [name] of query.matchAll(words)) expect(told, where).toContain(name)
 })
 
-test.each(['/metrics/', '/%6detrics', '/metrics/?a=1', '/metric%73'])(
-  'the service returns 404 for %s, which a proxy that blocks /metrics would pass',
-  async (path) => {
-    const answer = await fetch(world.url + path)
-    expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ status: 'error' })])
-  },
-)
-
 test('the service counts RPC calls by method and host only, at the API and the indexer', async () => {
   for (const text of await both()) {
     const host = new URL(world.chain.url).host

@@ -1,15 +1,17 @@
 import { beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, revoke } from '../dev/chain'
-import { blankSettings } from '../dev/settings'
-import { LOCATION_SCHEMA } from '../src/location'
-import { command as run } from './behind'
-import { rows } from './database'
-import { expectCounts, expectInvariants } from './invariants'
-import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from './world'
+import { attest, locationRequest, revoke } from '../../dev/chain'
+import { blankSettings } from '../../dev/settings'
+import { command as run } from '../../test/behind'
+import { rows } from '../../test/database'
+import { expectCounts, expectInvariants } from '../../test/invariants'
+import { runNode } from '../../test/node'
+import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from '../../test/world'
+import { LOCATION_SCHEMA } from '../location'
 
 /**
  * Tests the operator's tools: `npm run replay`, `npm run audit`, /ready, /metrics. The continuous audit is
- * off, so that it does not repair what the commands should find.
+ * off, so that it does not repair what the commands should find. test/snapshot.service.test.ts tests `npm run
+ * snapshot` and `npm run restore`.
  */
 let world: TestWorld
 let uids: string[]
@@ -30,16 +32,8 @@ const sql = <Row extends object>(text: string, values?: unknown[]) =>
   rows<Row>(world.databaseUrl, text, values)
 const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
 
-const command = (...args: string[]) =>
-  run(
-    {
-      ...process.env,
-      ...blankSettings(),
-      DATABASE_URL: world.databaseUrl,
-      RPC_URL_BASE_SEPOLIA: world.chain.url,
-    },
-    ...args,
-  )
+const settings = () => ({ DATABASE_URL: world.databaseUrl, RPC_URL_BASE_SEPOLIA: world.chain.url })
+const command = (...args: string[]) => run(settings(), ...args)
 
 test('replay repairs records that differ from the log, or only reports them with --check', async () => {
   expect(await command('replay')).toEqual({
@@ -185,13 +179,30 @@ test.each<[string[], string]>([
     ['audit', '--chain', 'base-sepolia', '--to', '999999999'],
     'cannot be audited. The indexed and final blocks',
   ],
-  [['rewind'], 'expected replay, audit, snapshot, restore'],
-  [['replay', '--wrong'], 'Unknown option'],
 ])('the command %s is rejected with the expected form', async (args, message) => {
   // If only one chain is connected, audit does not need --chain.
   if (message === 'is all there is') return expect((await command(...args)).code).toBe(0)
   expect(await command(...args)).toEqual({ code: 2, output: expect.stringContaining(message) })
 })
+
+test(
+  'the process of a command prints what it found, and exits with its status',
+  { tags: ['slow'] },
+  async () => {
+    const start = (...args: string[]) =>
+      runNode(['lib/indexer/commands.js', ...args], { ...process.env, ...blankSettings(), ...settings() })
+    expect(await start('audit', '--chain', 'base-sepolia', '--quick')).toEqual({
+      code: 0,
+      output: expect.stringContaining('; the log matches'),
+    })
+    await sql(`UPDATE location_record SET memo = 'changed' WHERE uid = $1`, [uids[0]])
+    expect(await start('replay')).toEqual({
+      code: 1,
+      output: expect.stringContaining('1 records differed from the log and were repaired'),
+    })
+    expect(await start('rewind')).toEqual({ code: 2, output: expect.stringContaining(`got 'rewind'`) })
+  },
+)
 
 test('/ready and /metrics report the progress of each chain', async () => {
   const { chain } = world
@@ -236,3 +247,11 @@ test('/ready and /metrics report the progress of each chain', async () => {
     /http_request_duration_seconds_count\{method="GET",route="\/api\/v0\/location-records\/:uid",status="200"\} \d/,
   )
 })
+
+test.each(['/metrics/', '/%6detrics', '/metrics/?a=1', '/metric%73'])(
+  'the service returns 404 for %s, which a proxy that blocks /metrics would pass',
+  async (path) => {
+    const answer = await fetch(world.url + path)
+    expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ status: 'error' })])
+  },
+)
