@@ -78,7 +78,7 @@ export async function startCluster(replicas: number, folder = temporaryFolder())
     initialise(dataOf(folder, 0))
     await primary!.postgres.start()
     await rows(primary!.url.replace('/geo', '/postgres'), 'CREATE DATABASE geo')
-    migrate(primary!.url)
+    await migrate(primary!.url)
     for (const each of others) await each.follow(primary!)
     if (replicas > 0) {
       // From this statement on, a commit waits until a replica has it.

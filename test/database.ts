@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, cpSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Client } from 'pg'
 import { preparedDatabase, type DatabaseRequest } from '../dev/prepared'
 import { freePort, isRunning } from '../dev/services'
+import { runMigrations } from '../src/migrations'
 import { atEnd } from './ends'
 
 /**
@@ -85,13 +86,9 @@ export async function createTemplate(fill: (url: string) => Promise<void> | void
   return { template: data, drop }
 }
 
-/** Runs the migrations like `npm run migrate`. With `--to`, undoes later ones. */
-export function migrate(url: string, ...options: string[]): void {
-  const { status, stderr } = spawnSync(process.execPath, ['lib/migrate.js', ...options], {
-    env: { ...process.env, DATABASE_URL: url },
-    encoding: 'utf8',
-  })
-  if (status !== 0) throw new Error(`The migrations failed:\n${stderr}`)
+/** Runs the migrations like `npm run migrate`. With `to`, undoes later ones. */
+export function migrate(url: string, to?: string): Promise<void> {
+  return runMigrations(url, to, () => {})
 }
 
 async function onServer(server: string, template = 'template1'): Promise<TestDatabase> {

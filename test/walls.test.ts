@@ -38,15 +38,9 @@ test('every file of api and src is in a room, except files that serve all rooms'
     files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
   ).toEqual([
     ...['src/chains-file.ts', 'src/chains.ts', 'src/clock.ts', 'src/config.ts', 'src/errors.ts'],
-    ...[
-      'src/events.ts',
-      'src/log.ts',
-      'src/migrate.ts',
-      'src/page-header.ts',
-      'src/postgres.ts',
-      'src/process.ts',
-    ],
-    ...['src/retry.ts', 'src/strict-json.ts', 'src/tracing.ts', 'src/words.ts'],
+    ...['src/events.ts', 'src/log.ts', 'src/migrate.ts', 'src/migrations.ts', 'src/page-header.ts'],
+    ...['src/postgres.ts', 'src/process.ts', 'src/retry.ts', 'src/strict-json.ts', 'src/tracing.ts'],
+    'src/words.ts',
     ...['api/copies.ts', 'api/copy.ts'],
     ...['api/deploy-proxy.ts', 'api/main.ts', 'api/process.ts', 'api/server.ts'],
     ...['api/squid-graphql-server.ts'],
@@ -208,7 +202,7 @@ test('SQL, the environment, the key, outgoing calls and caches are each used in 
     holders(/\b(INSERT INTO|UPDATE|DELETE FROM)\b/).filter(
       (file) => file.startsWith('src/') && !file.startsWith('src/indexer/store/'),
     ),
-  ).toEqual(['src/migrate.ts'])
+  ).toEqual(['src/migrations.ts'])
 })
 /** Reads of the system clock: Date.now, new Date() and Date(). */
 const WALL_TIME =

@@ -346,8 +346,8 @@ test.each([1, 2, 3])(
   { tags: ['slow'] },
   async (seed) => {
     const own = await createMigratedDatabase()
-    const undo = () => migrate(own.url, '--to', 'Readings')
-    undo()
+    const undo = () => migrate(own.url, 'Readings')
+    await undo()
     // A schema of another squid in the same database.
     await rows(own.url, `CREATE SCHEMA squid_processor; CREATE TABLE squid_processor.status (id int)`)
     const blocks = new Blocks(seededRandom(seed))
@@ -358,7 +358,7 @@ test.each([1, 2, 3])(
     await followed.hot(3, 6)
     await followed.hot(followed.branch.length - 1, 2)
     const state = { branch: followed.branch, final: followed.final }
-    migrate(own.url)
+    await migrate(own.url)
 
     const world = opened(own)
     const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
@@ -384,7 +384,7 @@ test.each([1, 2, 3])(
     await followed.hot(followed.final + 1, 3)
 
     // Reverts the database to the previous version.
-    undo()
+    await undo()
     const again = oldStore(own.url)
     expect(await again.store.connect()).toMatchObject({
       ...{ height: followed.final - 1, hash: followed.branch[followed.final - 1]!.hash },
@@ -392,7 +392,7 @@ test.each([1, 2, 3])(
     })
     followed = movedTo(followed, again.target, blocks)
     await followed.hot(followed.final, 2)
-    migrate(own.url)
+    await migrate(own.url)
     followed = movedTo(followed, () => store, blocks)
     await followed.hot(followed.branch.length, 1)
     const { differing } = await replayPage(

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { blankSettings } from '../dev/settings'
 import { connect, createDatabase, createMigratedDatabase, migrate, rows } from '../test/database'
+import { runNode } from '../test/node'
+import { SettingsError } from './config'
 
 test('a migration that fails keeps those before it, and the next run applies the others once', async () => {
   const { url } = await createDatabase()
@@ -9,14 +12,14 @@ test('a migration that fails keeps those before it, and the next run applies the
     (await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY timestamp')).rows.map(
       ({ name }) => name.replace(/\d+$/, ''),
     )
-  migrate(url)
+  await migrate(url)
   const all = await names()
   await client.query(`DELETE FROM migrations WHERE name ~ '^(Transactions|FoldedWords)'`)
   await client.query('DROP INDEX attestation_event_transaction')
-  expect(() => migrate(url)).toThrow('function "folded" already exists')
+  await expect(migrate(url)).rejects.toThrow('function "folded" already exists')
   expect(await names()).toEqual(all.filter((name) => name !== 'FoldedWords'))
   await client.query(readFileSync('db/migrations/1797775200000-FoldedWords.down.sql', 'utf8'))
-  migrate(url)
+  await migrate(url)
   expect(await names()).toEqual(all)
 })
 
@@ -27,22 +30,35 @@ test('`--to` undoes later migrations, and refuses a migration that the database 
       ({ name }) => name,
     )
   const all = await names()
-  expect(() => migrate(url, '--to', 'Line')).toThrow('--to')
+  await expect(migrate(url, 'Line')).rejects.toThrow(SettingsError)
   expect(await names()).toEqual(all)
-  migrate(url, '--to', 'ChainState')
+  await migrate(url, 'ChainState')
   expect(await names()).toEqual(
     all.slice(
       0,
       all.findIndex((name) => name.startsWith('Lines')),
     ),
   )
-  expect(() => migrate(url, '--to', 'Lines')).toThrow('--to')
-  migrate(url)
+  await expect(migrate(url, 'Lines')).rejects.toThrow(SettingsError)
+  await migrate(url)
   expect(await names()).toEqual(all)
 })
 test('`--to` undoes nothing if a newer version has migrated the database', async () => {
   const { url } = await createMigratedDatabase()
   await rows(url, `INSERT INTO migrations (timestamp, name) VALUES (1899999999999, 'Newer1899999999999')`)
-  expect(() => migrate(url, '--to', 'ChainState')).toThrow('Newer')
+  await expect(migrate(url, 'ChainState')).rejects.toThrow('Newer')
   expect(await rows(url, `SELECT FROM migrations WHERE name LIKE 'Lines%'`)).toHaveLength(1)
+})
+
+test('npm run migrate reports what it did, and exits with a status for each kind of error', async () => {
+  const { url } = await createMigratedDatabase()
+  const run = (...args: string[]) =>
+    runNode(['lib/migrate.js', ...args], { ...process.env, ...blankSettings(), DATABASE_URL: url })
+  expect(await run()).toEqual({ code: 0, output: 'The database is up to date\n' })
+  expect(await run('--from', 'Lines')).toEqual({
+    code: 2,
+    output: expect.stringContaining('--to <migration>'),
+  })
+  await rows(url, `INSERT INTO migrations (timestamp, name) VALUES (1899999999999, 'Newer1899999999999')`)
+  expect(await run('--to', 'ChainState')).toEqual({ code: 1, output: expect.stringContaining('Newer') })
 })

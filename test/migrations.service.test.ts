@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { createOrmConfig } from '@subsquid/typeorm-config'
-import { DataSource, type MixedList } from 'typeorm'
+import type { Client } from 'pg'
+import { DataSource } from 'typeorm'
 import { expect, test } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { CHAINS } from '../src/chains'
@@ -8,20 +9,24 @@ import { Database, replayPage } from '../src/indexer/store'
 import { project, type ChainEvent } from '../src/indexer/project'
 import { watchedOf } from '../src/indexer/registry'
 import { EventKind } from '../src/model'
-import { TEST_DATABASE_URL, createDatabase, createMigratedDatabase, migrate, rows } from './database'
+import { TEST_DATABASE_URL, connect, createDatabase, createMigratedDatabase, migrate, rows } from './database'
 import { insertRecordsSql } from '../bench/generated-records'
 import { expectCounts } from './invariants'
 import { FAMILIES, attestedPlace, hostile, type Attested } from './hostile'
 
 /** Migrations from db/migrations/load.js, oldest first. */
-type Migrations = Extract<MixedList<new () => { name: string }>, unknown[]>
-const MIGRATIONS = createRequire(__filename)('../db/migrations/load.js') as Migrations
+const MIGRATIONS = createRequire(__filename)('../db/migrations/load.js') as (new () => {
+  readonly name: string
+  readonly up: (database: Client) => Promise<unknown>
+  readonly down: (database: Client) => Promise<unknown>
+})[]
 
 /** A connection of TypeORM's migration tool that knows only the first `count` migrations. */
 async function migrationTool(url: string, count = MIGRATIONS.length): Promise<DataSource> {
   process.env.DB_URL = url
-  const migrations = MIGRATIONS.slice(0, count) as (new () => object)[]
-  return new DataSource({ ...createOrmConfig(), migrations }).initialize()
+  const config = createOrmConfig()
+  delete process.env.DB_URL
+  return new DataSource({ ...config, migrations: MIGRATIONS.slice(0, count) }).initialize()
 }
 
 /** Migrates up to the first `count` migrations. */
@@ -36,15 +41,6 @@ async function migrateTo(url: string, count: number): Promise<void> {
 
 /** Number of migrations before this one. */
 const indexOf = (name: string) => MIGRATIONS.findIndex((Migration) => new Migration().name.startsWith(name))
-
-async function undoLast(url: string): Promise<void> {
-  const source = await migrationTool(url)
-  try {
-    await source.undoLastMigration({ transaction: 'all' })
-  } finally {
-    await source.destroy()
-  }
-}
 
 /** This project's part of a database's catalog, without PostGIS's. */
 const SCHEMA = `
@@ -77,7 +73,7 @@ const SCHEMA = `
   ORDER BY 1, 2, 3`
 const schemaOf = (url: string) => rows<{ what: string; name: string; is: string }>(url, SCHEMA)
 
-test('the migrations match the entities, except for columns and indexes of shapes', async () => {
+test("TypeORM's tool undoes and applies migrations, and they match the entities, except for shapes", async () => {
   const database = await createMigratedDatabase()
   const source = await migrationTool(database.url)
   try {
@@ -97,6 +93,11 @@ test('the migrations match the entities, except for columns and indexes of shape
         ),
       ].map((name) => `DROP INDEX "public"."${name}"`),
     ])
+    const names = await appliedTo(database.url)
+    await source.undoLastMigration({ transaction: 'all' })
+    expect(await appliedTo(database.url)).toEqual(names.slice(0, -1))
+    await source.runMigrations({ transaction: 'all' })
+    expect(await appliedTo(database.url)).toEqual(names)
   } finally {
     await source.destroy()
     await database.drop()
@@ -115,58 +116,58 @@ const RECORD = `
 const appliedTo = async (url: string) =>
   (await rows<{ name: string }>(url, 'SELECT name FROM migrations ORDER BY id')).map(({ name }) => name)
 /** Undoes this migration and all later ones, as docs/operations/upgrades.md describes. */
-function undoFrom(url: string, first: string): void {
+function undoFrom(url: string, first: string): Promise<void> {
   const { name } = new MIGRATIONS[indexOf(first) - 1]!()
-  migrate(url, '--to', name.replace(/\d+$/, ''))
+  return migrate(url, name.replace(/\d+$/, ''))
 }
 
-test.each(['Poison', 'Records', 'Indexer'])(
-  'the migrations undo and repeat %s and all later migrations, with a long location type',
-  async (first) => {
-    const own = await createMigratedDatabase()
-    const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(own.url, text, values)
-    // This text has 12 kB that do not compress. The limit of an index entry is 2,704 bytes.
-    const random = seededRandom(4_000)
-    const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
-    const long = Array.from({ length: 4_000 }, letter).join('')
-    await sql(RECORD, ['long', long])
-    const [names, before] = [await appliedTo(own.url), await schemaOf(own.url)]
-    try {
-      undoFrom(own.url, first)
-      // A row of the previous release; the trigger adds its shape.
-      await sql(RECORD, ['then', 'geojson'])
-      expect(await sql('SELECT id FROM location_record WHERE geom IS NOT NULL')).toEqual([{ id: 'then' }])
-      migrate(own.url)
-      expect([await appliedTo(own.url), await schemaOf(own.url)]).toEqual([names, before])
-      await sql(RECORD, ['again', `${long}!`])
-      expect(await sql('SELECT id, location_type AS type FROM location_record ORDER BY id')).toEqual([
-        { id: 'again', type: `${long}!` },
-        { id: 'long', type: long },
-        { id: 'then', type: 'geojson' },
-      ])
-    } finally {
-      await own.drop()
-    }
-  },
-)
+test('the migrations undo and repeat all later ones than the first, with a long location type', async () => {
+  const { url } = await createMigratedDatabase()
+  const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(url, text, values)
+  // This text has 12 kB that do not compress. The limit of an index entry is 2,704 bytes.
+  const random = seededRandom(4_000)
+  const letter = () => String.fromCharCode(0x4e00 + Math.floor(random() * 20_000))
+  const long = Array.from({ length: 4_000 }, letter).join('')
+  await sql(RECORD, ['long', long])
+  const [names, before] = [await appliedTo(url), await schemaOf(url)]
+  const releases = ['Poison', 'Records', 'Indexer']
+  for (const first of releases) {
+    await undoFrom(url, first)
+    // A row of the previous release; the trigger adds its shape.
+    await sql(RECORD, [first, 'geojson'])
+    const shaped = 'SELECT id FROM location_record WHERE geom IS NOT NULL AND id = $1'
+    expect(await sql(shaped, [first])).toEqual([{ id: first }])
+  }
+  await migrate(url)
+  expect([await appliedTo(url), await schemaOf(url)]).toEqual([names, before])
+  await sql(RECORD, ['again', `${long}!`])
+  const stored = await sql<{ id: string; type: string }>(
+    'SELECT id, location_type AS type FROM location_record',
+  )
+  expect(Object.fromEntries(stored.map(({ id, type }) => [id, type]))).toEqual({
+    ...Object.fromEntries(releases.map((id) => [id, 'geojson'])),
+    ...{ long, again: `${long}!` },
+  })
+})
 
 test('the `down` of each migration undoes its `up`, which can be repeated', async () => {
-  const database = await createDatabase()
-  try {
-    await migrateTo(database.url, 0)
-    const states = [await schemaOf(database.url)]
-    for (let count = 1; count <= MIGRATIONS.length; count++) {
-      await migrateTo(database.url, count)
-      const state = await schemaOf(database.url)
-      expect(state).not.toEqual(states.at(-1))
-      await undoLast(database.url)
-      expect(await schemaOf(database.url)).toEqual(states.at(-1))
-      await migrateTo(database.url, count)
-      expect(await schemaOf(database.url)).toEqual(state)
-      states.push(state)
-    }
-  } finally {
-    await database.drop()
+  const { url } = await createDatabase()
+  const client = await connect(url)
+  const schema = async () => (await client.query(SCHEMA)).rows
+  const run = async (work: (database: Client) => Promise<unknown>) => {
+    await client.query('BEGIN')
+    await work(client)
+    await client.query('COMMIT')
+    return schema()
+  }
+  let before = await schema()
+  for (const Migration of MIGRATIONS) {
+    const { up, down } = new Migration()
+    const after = await run(up)
+    expect(after).not.toEqual(before)
+    expect(await run(down)).toEqual(before)
+    expect(await run(up)).toEqual(after)
+    before = after
   }
 })
 
@@ -182,7 +183,7 @@ test('WebhookHolders preserves a lease of subscriptions that is valid while it r
          ('e', NULL, NULL)) AS given (id, holder, lease)
        RETURNING holder, held_until AS until`,
     )
-    migrate(database.url)
+    await migrate(database.url)
     expect(await sql('SELECT holder, held_until AS until FROM webhook_holder ORDER BY holder')).toEqual([
       leases[1],
       leases[2],
@@ -202,10 +203,10 @@ test('DatabaseEpochs and its down preserve the epoch of a database', async () =>
   try {
     await migrateTo(database.url, indexOf('DatabaseEpochs'))
     const before = await epochAfter(database.url, 'before')
-    migrate(database.url)
+    await migrate(database.url)
     const after = await epochAfter(database.url, 'after')
     expect([after.since, after.origin.startsWith(`${before.origin}/`)]).toEqual([before.since, true])
-    undoFrom(database.url, 'DatabaseEpochs')
+    await undoFrom(database.url, 'DatabaseEpochs')
     expect(await epochAfter(database.url, 'undone')).toEqual(before)
   } finally {
     await database.drop()
@@ -230,13 +231,13 @@ test('RecordGroups and its down preserve the counts of groups', async () => {
     )
     await revoke()
     const before = await counts()
-    migrate(database.url)
+    await migrate(database.url)
     expect(await counts()).toEqual(before)
     await revoke()
     for (const { slug } of CHAINS) await expectCounts(database.url, slug)
     const after = await counts()
     expect(after).not.toEqual(before)
-    undoFrom(database.url, 'RecordGroups')
+    await undoFrom(database.url, 'RecordGroups')
     expect(await counts()).toEqual(after)
     await revoke()
     expect(await counts()).toEqual(before)
@@ -276,7 +277,7 @@ test('the comments cover every column of the views, even when the migration Pois
   try {
     const all = await comments()
     expect(all.filter(({ comment }) => comment === null)).toEqual([])
-    undoFrom(database.url, 'Poison')
+    await undoFrom(database.url, 'Poison')
     expect(await comments()).toEqual(
       all.filter(({ column }) => !/location_record.(problem|attributes)|withheld|answer/.test(column)),
     )
@@ -295,12 +296,12 @@ test('the comments are written once, and corrected if a comment differs', async 
     )
   try {
     const before = await written()
-    migrate(database.url)
+    await migrate(database.url)
     expect(await written()).toEqual(before)
     const schema = await schemaOf(database.url)
     await rows(database.url, `COMMENT ON COLUMN published.location_record.uid IS 'other'`)
     await rows(database.url, `COMMENT ON VIEW published.attestation_event IS NULL`)
-    migrate(database.url)
+    await migrate(database.url)
     expect(await schemaOf(database.url)).toEqual(schema)
   } finally {
     await database.drop()
@@ -328,7 +329,7 @@ function realisticLog(): { events: ChainEvent[]; bodies: Map<string, Attested['b
     place('x', Array.from({ length: 4_000 }, () => String.fromCharCode(0x4e00 + random() * 20_000)).join('')),
     ...Object.values(FAMILIES).map((shape) => place(JSON.stringify(shape(12)), 'geojson-polygon')),
   ]
-  const attested = [...places, ...Array.from({ length: 150 }, () => hostile(n++, random))]
+  const attested = [...places, ...Array.from({ length: 60 }, () => hostile(n++, random))]
   const revoked = [...attested.filter((_, i) => i % 5 === 1), attestedPlace(9_999, '', '')]
   const revocations = revoked.map(({ event }): ChainEvent => ({
     ...attestedPlace(n++, '', '').event,
@@ -352,7 +353,7 @@ test('the migrations bring a database of the first migration to the state of a n
     for (const { slug } of chains) {
       const { events: log, rows: projected } = project(slug, events, bodies, writtenAt)
       const records = projected.location_record
-      expect([log.length, records.length > 80, records.some(({ geometry }) => !geometry)]).toEqual([
+      expect([log.length, records.length > 40, records.some(({ geometry }) => !geometry)]).toEqual([
         events.length,
         true,
         true,
@@ -369,7 +370,7 @@ test('the migrations bring a database of the first migration to the state of a n
             JSON.stringify(given),
           ])
     }
-    migrate(old.url)
+    await migrate(old.url)
     expect(await schemaOf(old.url)).toEqual(await schemaOf(fresh.url))
     await expectSame('SELECT * FROM attestation_event ORDER BY id')
     await expectSame(
