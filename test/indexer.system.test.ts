@@ -1,294 +1,102 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
-import { AbiCoder } from 'ethers'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import { afterEach, beforeAll, expect, test } from 'vitest'
-import { attest, locationRequest, request, revoke } from '../dev/chain'
-import { freePort, startService } from '../dev/services'
-import { blankSettings } from '../dev/settings'
-import { fieldTypes } from '../src/eas'
-import { LOCATION_SCHEMA } from '../src/location'
-import { command } from './behind'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { attest, locationRequest } from '../dev/chain'
+import { freePort, startService, type Service } from '../dev/services'
+import { startFaultyWorld, type FaultyWorld } from './behind'
 import { TEST_DATABASE_URL, rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
-import { LOCAL_CHAIN, inOneBlock, mine, startTestWorld, type TestWorld } from './world'
+import { LOCAL_CHAIN } from './world'
 
-/** Tests processes, blocks with many events, and refused rows. The invariants hold after each test. */
-let world: TestWorld
+/** Tests processes of indexers that share a chain, each of which takes over from the one before it. */
+let world: FaultyWorld
+/** The processes. The last one writes, or waits for the one before it. */
+const indexers: Service[] = []
 beforeAll(async () => {
-  world = await startTestWorld({}, { processes: true })
+  world = await startFaultyWorld()
+  start()
+  await world.caughtUp()
 })
 afterEach(async () => {
   await world.caughtUp()
   await expectInvariants(world)
 })
-
-const place = (longitude: number, latitude = 10) =>
-  locationRequest({ type: 'Point', coordinates: [longitude, latitude] })
-const status = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).status
-const isRevoked = async (uid: string) => (await world.get(`/api/v0/location-records/${uid}`)).body.revoked
-/** Another indexer that follows the world's chain. */
-const startIndexer = (name: string, folder: string, more: NodeJS.ProcessEnv = {}) =>
-  startService(
-    name,
-    ['lib/indexer/main.js', 'base-sepolia'],
-    {
-      ...process.env,
-      ...blankSettings(),
-      DATABASE_URL: world.databaseUrl,
-      RPC_URL_BASE_SEPOLIA: world.chain.url,
-      ...more,
-    },
-    folder,
-  )
-
-test('the indexer indexes several attestations and their revocations in one block', async () => {
-  const { chain, caughtUp } = world
-  const eas = await chain.eas()
-  const twin = place(10)
-  const attestTwin = () => eas.getFunction('attest').send(twin, { gasLimit: 1_000_000 })
-  const receipts = await inOneBlock(chain, [
-    attestTwin,
-    attestTwin,
-    () =>
-      eas
-        .getFunction('multiAttest')
-        .send([{ schema: twin.schema, data: [place(11).data, place(12).data] }], { gasLimit: 2_000_000 }),
-  ])
-  const uids = receipts.flatMap((receipt) => receipt.logs.map((entry) => entry.data))
-  expect(new Set(uids).size).toBe(4)
-  await caughtUp()
-  expect(await Promise.all(uids.map(status))).toEqual([200, 200, 200, 200])
-
-  // Revokes an attestation in its own block. Its content and time, and therefore its UID, are known in
-  // advance.
-  const snapshot = await chain.provider.send('evm_snapshot', [])
-  const time = (await chain.provider.getBlock('latest'))!.timestamp + 100
-  await chain.provider.send('evm_setNextBlockTimestamp', [time])
-  const uid = await attest(chain, place(13))
-  await chain.provider.send('evm_revert', [snapshot])
-  await chain.provider.send('evm_setNextBlockTimestamp', [time])
-  await inOneBlock(chain, [
-    () => eas.getFunction('attest').send(place(13), { gasLimit: 1_000_000 }),
-    () =>
-      eas
-        .getFunction('revoke')
-        .send({ schema: twin.schema, data: { uid, value: 0 } }, { gasLimit: 1_000_000 }),
-  ])
-  // If the new head has a height that was already read, the indexer notices it only with the next block.
-  await mine(chain, 1)
-  await caughtUp()
-  expect(await isRevoked(uid)).toBe(true)
+afterAll(async () => {
+  for (const each of indexers) await each.stop()
+  await world?.stop()
 })
 
-test('the indexer orders the changes of one block by the log index of their events', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const eas = await chain.eas()
-  const receipts = await inOneBlock(
-    chain,
-    Array.from(
-      { length: 12 },
-      (_, i) => () => eas.getFunction('attest').send(place(20 + i, 20), { gasLimit: 1_000_000 }),
-    ),
-  )
-  const uids = receipts.map(({ logs }) => logs[0]!.data)
-  await caughtUp()
-  const changes = await rows<{ uid: string }>(
-    databaseUrl,
-    'SELECT uid FROM record_change WHERE uid = ANY($1) ORDER BY id',
-    [uids],
-  )
-  expect(changes.map(({ uid }) => uid)).toEqual(uids)
-})
-
-test('the indexer stores all of 300 attestations in one block, some of them malformed', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const encode = (type: string, location: string, memo = '') =>
-    AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_SCHEMA.fields), [
-      0,
-      'EPSG:4326',
-      type,
-      location,
-      [],
-      [],
-      [],
-      [],
-      memo,
-    ])
-  const ring = Array.from({ length: 1_500 }, (_, i) => [10 * Math.cos(i * 2.39), 10 * Math.sin(i * 2.39)])
-  const absurd = [
-    encode('geojson-polygon', JSON.stringify({ type: 'Polygon', coordinates: [[...ring, ring[0]]] })),
-    encode('geojson', '['.repeat(20_000)),
-    encode('wkt', `GEOMETRYCOLLECTION(${'GEOMETRYCOLLECTION('.repeat(2_000)}`),
-    // This string contains invalid UTF-8.
-    encode('geohash', 'x'.repeat(20_000)).replaceAll('7878', 'fffe'),
-    // All ABI offsets point to the same empty position.
-    `0x${'120'.padStart(64, '0').repeat(9)}${'0'.repeat(64)}`,
-    encode('h3', '89283082837ffff'.repeat(1_000)),
-    encode('scaledCoordinates', '{"x":1e400,"y":"1","scale":0}'),
-    encode('\ud83d\ude00'.repeat(200), 'x', '\u0001\u001f\u2028'),
-    // The text exceeds the maximum size of an index entry, even compressed.
-    encode(
-      Array.from({ length: 4_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7_919) % 20_000))).join(
-        '',
-      ),
-      'x',
-    ),
-  ]
-  const data = Array.from({ length: 300 }, (_, i) => ({
-    ...request(LOCATION_SCHEMA.uid, absurd[i] ?? encode('geohash', 'u33dc0', String(i % 100))).data,
-    ...(i % 3 === 1 && { expirationTime: 2n ** 64n - 1n }),
-  }))
-  const multiAttest = (await chain.eas()).getFunction('multiAttest')
-  const slices = [0, 50, 100, 150, 200, 250]
-  const receipts = await inOneBlock(
-    chain,
-    slices.map(
-      (i) => () =>
-        multiAttest.send([{ schema: LOCATION_SCHEMA.uid, data: data.slice(i, i + 50) }], {
-          gasLimit: i ? 60_000_000 : 600_000_000,
-        }),
-    ),
-  )
-  expect(receipts.flatMap(({ logs }) => logs)).toHaveLength(300)
-  const { blockNumber } = receipts[0]!
-  await caughtUp()
-  const found = await rows<{ problems: number; records: number }>(
-    databaseUrl,
-    `SELECT (SELECT count(*) FROM attestation_event WHERE block_number = $1 AND problem IS NOT NULL)::int AS problems, (SELECT count(*) FROM location_record WHERE block_number = $1)::int AS records`,
-    [blockNumber],
-  )
-  // The index accepts a ring that crosses itself; only compute rejects it. Only the payload with invalid
-  // UTF-8, which cannot be decoded, has no record.
-  expect(found).toEqual([{ problems: 8, records: 299 }])
-})
-
-test('the indexer withholds an attestation that the database refuses, until a replay or reorg', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const sql = <Row extends object>(text: string, values?: unknown[]) => rows<Row>(databaseUrl, text, values)
-  const withheld = async () =>
-    (await world.get('/ready')).body.chains['base-sepolia'].withheld_attestations as number
-  const attestMemo = (memo: string) =>
-    attest(chain, locationRequest({ type: 'Point', coordinates: [60, 10] }, { memo }))
-  await caughtUp()
-  await sql(`ALTER TABLE location_record ADD CONSTRAINT refused CHECK (memo <> 'poison')`)
-  const snapshot = await chain.provider.send('evm_snapshot', [])
-  const taken = await attestMemo('poison')
-  await caughtUp()
-  expect(await withheld()).toBe(1)
-  await chain.provider.send('evm_revert', [snapshot])
-  await mine(chain, 2)
-  await caughtUp()
-  expect(await withheld()).toBe(0)
-
-  const [guilty, healthy] = [await attestMemo('poison'), await attestMemo('healthy')]
-  await revoke(chain, guilty)
-  await caughtUp()
-  expect([await status(taken), await status(guilty), await status(healthy), await withheld()]).toEqual([
-    404, 404, 200, 1,
-  ])
-  expect(await (await fetch(`${world.url}/metrics`)).text()).toContain(
-    'geospatial_withheld_attestations{chain="base-sepolia"} 1',
-  )
-  await mine(chain, LOCAL_CHAIN.finality + 1)
-  await caughtUp()
-  const environment = { ...process.env, ...blankSettings(), DATABASE_URL: databaseUrl }
-  const audit = await command(
-    { ...environment, RPC_URL_BASE_SEPOLIA: chain.url },
-    'audit',
-    '--chain',
-    'base-sepolia',
-    '--quick',
-  )
-  expect([audit.code, audit.output]).toEqual([
-    1,
-    expect.stringContaining(`${guilty}: withheld, it could not be stored:`),
-  ])
-  await sql('ALTER TABLE location_record DROP CONSTRAINT refused')
-  // A replay needs no endpoint.
-  expect((await command(environment, 'replay')).output).toContain(
-    '1 records differed from the log and were repaired',
-  )
-  // Adds a record of a chain whose event log is empty.
-  await sql(`INSERT INTO location_record SELECT (jsonb_populate_record(record,
-    jsonb_build_object('id', 'celo-' || uid, 'chain', 'celo'))).* FROM location_record AS record LIMIT 1`)
-  expect((await command(environment, 'replay')).output).toMatch(
-    /celo: 1 attestations replayed, 1 records differed from the log and were repaired/,
-  )
-  expect(await sql(`SELECT FROM location_record WHERE chain = 'celo'`)).toEqual([])
-  expect([await isRevoked(guilty), await withheld()]).toEqual([true, 0])
-})
+function start(settings: NodeJS.ProcessEnv = {}): Service {
+  const program = ['lib/indexer/main.js', LOCAL_CHAIN.slug]
+  const started = startService('indexer', program, { ...world.environment, ...settings }, temporaryFolder())
+  indexers.push(started)
+  return started
+}
+/** Starts another indexer, and resolves when it waits. */
+async function startSecond(settings: NodeJS.ProcessEnv = {}): Promise<Service> {
+  const second = start(settings)
+  while (!second.tail().includes('another indexer of base-sepolia is running')) await pause(20)
+  return second
+}
+const query = <Row extends object>(sql: string, values?: unknown[]) =>
+  rows<Row>(world.databaseUrl, sql, values)
+const writer = async () => (await query<{ writer: string }>('SELECT writer FROM chain_writer'))[0]!.writer
+let longitude = 50
+const place = () => locationRequest({ type: 'Point', coordinates: [longitude++, 10] })
 
 test('the second indexer of a chain waits, and takes over when the first indexer dies', async () => {
-  const { chain, caughtUp, databaseUrl } = world
-  const folder = temporaryFolder()
-  const second = startIndexer('second', folder)
-  const writers = () => rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer')
-  while (!second.tail().includes('another indexer of base-sepolia is running'))
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  const before = await writers()
-  const [{ last }] = (await rows<{ last: number }>(
-    databaseUrl,
-    'SELECT coalesce(max(id), 0)::int AS last FROM record_change',
-  )) as [{ last: number }]
+  const { chain, caughtUp } = world
+  const first = indexers.at(-1)!
+  const port = await freePort()
+  const second = await startSecond({ INDEXER_METRICS_PORT: String(port) })
+  expect(await writer()).toContain(`/${first.pid}/`)
+  if (process.platform === 'linux') expect(listening(first.pid)).toEqual([])
   const uids: string[] = []
-  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(50 + i)))
+  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place()))
   await caughtUp()
-  expect(await writers()).toEqual(before)
-  // The first indexer is restarted after a while, and then waits for the second.
-  await world.services.get('indexer-base-sepolia')!.kill()
-  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place(60 + i)))
+  expect(await writer()).toContain(`/${first.pid}/`)
+  await first.kill()
+  for (let i = 0; i < 3; i++) uids.push(await attest(chain, place()))
   await caughtUp()
-  expect(await Promise.all(uids.map(status))).toEqual(uids.map(() => 200))
-  expect(await writers()).not.toEqual(before)
-  const changes = await rows<{ kind: string; uid: string }>(
-    databaseUrl,
-    'SELECT kind, uid FROM record_change WHERE id > $1 ORDER BY id',
-    [last],
+  expect(await writer()).toContain(`/${second.pid}/`)
+  const changes = await query<{ kind: string; uid: string }>(
+    'SELECT kind, uid FROM record_change ORDER BY id',
   )
   expect(changes).toEqual(uids.map((uid) => ({ kind: 'new', uid })))
-  await second.stop()
+  // Only an indexer with INDEXER_METRICS_PORT listens, and only on loopback.
+  const metrics = await fetch(`http://127.0.0.1:${port}/metrics`)
+  expect(await metrics.text()).toContain('sqd_processor_last_block')
+  if (process.platform === 'linux') expect(listening(second.pid)).toEqual(['127.0.0.1'])
 })
 
 // The embedded database has a single session, which a transaction occupies.
 test.skipIf(!TEST_DATABASE_URL)(
   'an indexer that freezes during a batch is replaced, and ends when it resumes',
   async () => {
-    const { chain, caughtUp, databaseUrl } = world
-    const folder = temporaryFolder()
-    await caughtUp()
-    const first = world.services.get('indexer-base-sepolia')!
-    const writer = async () =>
-      (await rows<{ writer: string }>(databaseUrl, 'SELECT writer FROM chain_writer'))[0]!.writer
-    // The indexer may just have been restarted, and may be waiting for the lease of its predecessor.
-    while (!(await writer()).includes(`/${first.pid}/`))
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    const second = startIndexer('second', folder)
+    const { chain, databaseUrl } = world
+    const first = indexers.at(-1)!
+    const second = await startSecond()
     const blocker = new Client({ connectionString: databaseUrl })
     try {
-      while (!second.tail().includes('another indexer of base-sepolia is running'))
-        await new Promise((resolve) => setTimeout(resolve, 50))
       expect(await writer()).toContain(`/${first.pid}/`)
-
       await blocker.connect()
       await blocker.query('BEGIN; LOCK TABLE attestation_event IN EXCLUSIVE MODE')
-      const uid = await attest(chain, place(63))
+      const uid = await attest(chain, place())
       const waiting = () =>
-        rows(
-          databaseUrl,
-          `SELECT FROM pg_locks WHERE relation = 'attestation_event'::regclass AND NOT granted`,
-        )
-      while ((await waiting()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+        query(`SELECT FROM pg_locks WHERE relation = 'attestation_event'::regclass AND NOT granted`)
+      while ((await waiting()).length === 0) await pause(20)
       process.kill(first.pid, 'SIGSTOP')
       await blocker.end()
       const open = () =>
-        rows(
-          databaseUrl,
+        query(
           `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'ClientRead'
            AND xact_start IS NOT NULL AND application_name LIKE 'indexer of base-sepolia %'`,
         )
-      while ((await open()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+      while ((await open()).length === 0) await pause(20)
 
-      while ((await status(uid)) !== 200) await new Promise((resolve) => setTimeout(resolve, 50))
+      const stored = () => query('SELECT FROM location_record WHERE uid = $1', [uid])
+      while ((await stored()).length === 0) await pause(50)
       expect(await writer()).toContain(`/${second.pid}/`)
       process.kill(first.pid, 'SIGCONT')
       expect(await first.ended).toBe(1)
@@ -299,35 +107,7 @@ test.skipIf(!TEST_DATABASE_URL)(
         // The process has ended.
       }
       await blocker.end().catch(() => {})
-      await second.stop()
     }
-    // The first indexer is restarted.
-    const again = () => `/${world.services.get('indexer-base-sepolia')!.pid}/`
-    while (!(await writer()).includes(again())) await new Promise((resolve) => setTimeout(resolve, 50))
-  },
-)
-
-test.skipIf(process.platform !== 'linux')(
-  'the indexer listens only on loopback for metrics, if INDEXER_METRICS_PORT is set',
-  async () => {
-    const indexer = world.services.get('indexer-base-sepolia')!
-    expect(listening(indexer.pid)).toEqual([])
-
-    await indexer.kill()
-    const port = await freePort()
-    const folder = temporaryFolder()
-    const own = startIndexer('own', folder, { INDEXER_METRICS_PORT: String(port) })
-    // The other indexer is killed until this one acquires the lease.
-    const answer = async () =>
-      (await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined))?.text()
-    let text: string | undefined
-    while ((text = await answer()) === undefined) {
-      await world.services.get('indexer-base-sepolia')!.kill()
-      await new Promise((resolve) => setTimeout(resolve, 300))
-    }
-    expect(text).toContain('sqd_processor_last_block')
-    expect(listening(own.pid)).toEqual(['127.0.0.1'])
-    await own.stop()
   },
 )
 

@@ -11,7 +11,7 @@ import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
 import { startIndexer, type Indexer, type IndexerSettings } from './run'
 
-/** Tests of an indexer before its first block. test/indexer.system.test.ts tests the other states. */
+/** Tests of an indexer before its first block. test/indexer.*.test.ts test the other states. */
 const chain = CHAINS[0]!
 let shared: TestDatabase
 let endpoint: string

@@ -164,7 +164,7 @@ describe('a restored service', () => {
       expect(await rows(other.databaseUrl, sql)).toEqual(await rows(source.databaseUrl, sql))
     expect(await count(other, 'location_record')).toBe(final - 4)
   })
-  test('repeats no state, so that earlier ETags and positions are invalid', async () => {
+  test('repeats no state, so that earlier ETags and positions are invalid', { tags: ['slow'] }, async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
     const states = await Promise.all(
@@ -181,41 +181,49 @@ describe('a restored service', () => {
     }
     expect(tags[0]).not.toBe(tags[1])
   })
-  test('continues if blocks after its final block were reorganized while it was down', async () => {
-    const other = await emptied()
-    await offline(other.environment, 'restore', snapshot)
-    await world.chain.provider.send('anvil_reorg', [20, []])
-    await attest(world.chain, place(70))
-    indexer = startIndexerBehind(other)
-    await other.caughtUp()
-    await expectInvariants(other)
-  })
-  test('finds a forged event with valid checksums by a check against the chain', async () => {
-    const forged = copyOf('forged')
-    rewrite(forged, 'events', (lines) => {
-      const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-      const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
-      // An invented revocation and an omitted attestation.
-      const fake = {
-        ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
-        ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
-      }
-      // The lines stay unparsed, because JSON.stringify rounds large numbers. They begin with the id.
-      return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
-    })
-    const other = await emptied()
-    const restored = await offline(other.environment, 'restore', forged)
-    expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('events restored')])
-    const found = await audit(other)
-    expect([found.code, found.output]).toEqual([
-      1,
-      expect.stringContaining('2 differed in the log and were repaired'),
-    ])
-    expect((await audit(other)).code).toBe(0)
-    indexer = startIndexerBehind(other)
-    await other.caughtUp()
-    await expectInvariants(other)
-  })
+  test(
+    'continues if blocks after its final block were reorganized while it was down',
+    { tags: ['slow'] },
+    async () => {
+      const other = await emptied()
+      await offline(other.environment, 'restore', snapshot)
+      await world.chain.provider.send('anvil_reorg', [20, []])
+      await attest(world.chain, place(70))
+      indexer = startIndexerBehind(other)
+      await other.caughtUp()
+      await expectInvariants(other)
+    },
+  )
+  test(
+    'finds a forged event with valid checksums by a check against the chain',
+    { tags: ['slow'] },
+    async () => {
+      const forged = copyOf('forged')
+      rewrite(forged, 'events', (lines) => {
+        const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+        const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
+        // An invented revocation and an omitted attestation.
+        const fake = {
+          ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
+          ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
+        }
+        // The lines stay unparsed, because JSON.stringify rounds large numbers. They begin with the id.
+        return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
+      })
+      const other = await emptied()
+      const restored = await offline(other.environment, 'restore', forged)
+      expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('events restored')])
+      const found = await audit(other)
+      expect([found.code, found.output]).toEqual([
+        1,
+        expect.stringContaining('2 differed in the log and were repaired'),
+      ])
+      expect((await audit(other)).code).toBe(0)
+      indexer = startIndexerBehind(other)
+      await other.caughtUp()
+      await expectInvariants(other)
+    },
+  )
 })
 
 test('a restored service withholds a record that the database refuses, and keeps other events', async () => {
@@ -248,7 +256,7 @@ test('a restored service withholds a record that the database refuses, and keeps
   expect(stored).toEqual({ events: 1_500, withheld: 1, others: 500 })
 })
 
-/** Restores a snapshot like the command, whose process needs longer. */
+/** Restores a snapshot like the command. Rejects with the error that the command prints. */
 async function restoreHere({ databaseUrl }: FaultyWorld, from: string): Promise<void> {
   const database = new Database(databaseUrl, () => {})
   try {
@@ -261,6 +269,11 @@ async function restoreHere({ databaseUrl }: FaultyWorld, from: string): Promise<
 const NOT_LINES = /has a line that is neither an event nor a schema/
 
 describe('restoreSnapshot rejects a snapshot', () => {
+  /** Stays empty, because no test may write anything. */
+  let empty: FaultyWorld
+  beforeAll(async () => {
+    empty = onDatabase(world, (await createMigratedDatabase()).url)
+  })
   const nothingWritten = async (of: FaultyWorld) => {
     for (const table of ['attestation_event', 'location_record', 'location_schema', 'chain_status'])
       expect(await count(of, table)).toBe(0)
@@ -340,22 +353,20 @@ describe('restoreSnapshot rejects a snapshot', () => {
   ])('%s', async (name, damage, message) => {
     const damaged = copyOf(name.replaceAll(/\W/g, '-'))
     damage(damaged)
-    const other = await emptied()
-    await expect(restoreHere(other, damaged)).rejects.toMatchObject({
+    await expect(restoreHere(empty, damaged)).rejects.toMatchObject({
       name: 'SnapshotError',
       message: expect.stringMatching(message),
     })
-    await nothingWritten(other)
+    await nothingWritten(empty)
   })
   test('after it has read some parts, and leaves none of them in the database', async () => {
     const damaged = copyOf('late')
     rewrite(damaged, 'events', (lines) => [...copiesOf(lines, 700), 'x'])
-    const other = await emptied()
-    await expect(restoreHere(other, damaged)).rejects.toMatchObject({
+    await expect(restoreHere(empty, damaged)).rejects.toMatchObject({
       name: 'SnapshotError',
       message: expect.stringMatching(NOT_LINES),
     })
-    await nothingWritten(other)
+    await nothingWritten(empty)
   })
   test('if the database is not empty, or its indexer runs', async () => {
     const { code, output } = await offline(world.environment, 'restore', snapshot)
@@ -365,18 +376,17 @@ describe('restoreSnapshot rejects a snapshot', () => {
         /A snapshot can be restored into an empty database only, but attestation_event has rows\. Stop the indexers, create a new database/,
       ),
     ])
-    const other = await emptied()
     await rows(
-      other.databaseUrl,
+      empty.databaseUrl,
       `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, 'another', now() + interval '1 hour')`,
       [SLUG],
     )
-    const second = await offline(other.environment, 'restore', snapshot)
+    const second = await offline(empty.environment, 'restore', snapshot)
     expect([second.code, second.output]).toEqual([
       2,
       expect.stringContaining(`but an indexer of ${SLUG} is running`),
     ])
-    await nothingWritten(other)
+    await nothingWritten(empty)
   })
   test('only when the indexer starts, if the final block is not on the chain', async () => {
     const foreign = copyOf('foreign')
