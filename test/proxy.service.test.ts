@@ -7,7 +7,9 @@ import { LOCAL_SIGNER_KEY, mineOn, mined, testAccount, type LocalChain } from '.
 import { startTestChain, testedSlugs } from './chains'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
+import { deployProxy } from '../api/proxy-deployment'
 import { CHAINS } from '../src/chains'
+import { SettingsError, readSettings } from '../src/config'
 import { startApi } from './api'
 import { runNode } from './node'
 import { EFFORT } from './seed'
@@ -284,41 +286,44 @@ test('direct answers of the service land when eas-sdk submits them unchanged', a
 })
 
 describe('npm run deploy-proxy', () => {
-  const run = (environment: NodeJS.ProcessEnv, ...args: string[]) =>
-    runNode(['dist/api/deploy-proxy.js', ...args], { ...process.env, ...blankSettings(), ...environment })
   const settings = () => ({
     RPC_URL_BASE_SEPOLIA: local('base-sepolia').url,
     SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
   })
-
-  test(
-    'shows the cost and sends nothing with --dry-run, or without a terminal to ask',
-    { tags: ['slow'] },
-    async () => {
-      const chain = local('base-sepolia')
-      const sent = await chain.provider.getTransactionCount(OURS)
-      const dry = await run(settings(), '--chain', 'base-sepolia', '--dry-run')
-      expect(dry).toEqual({
-        code: 0,
-        output: expect.stringMatching(/Cost {7}at most [\d.]+ of .* gas at .* gwei[^]*Dry run/),
-      })
-      expect(await run(settings(), '--chain', 'base-sepolia')).toEqual({
-        code: 2,
-        output: expect.stringContaining('Add --yes to send it'),
-      })
-      expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
-    },
-  )
-  test('deploys a proxy that the service accepts, and prints its setting', { tags: ['slow'] }, async () => {
-    const { code, output } = await run(
-      settings(),
-      '--chain',
-      'base-sepolia',
-      '--yes',
-      '--name',
-      'Another name',
+  /** Runs the command in this process. Returns its output. */
+  async function run(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
+    let output = ''
+    await deployProxy(
+      args,
+      (...requirements) => readSettings(environment, requirements),
+      (text) => (output += `${text}\n`),
+      () => Promise.resolve(false),
     )
-    expect([code, output]).toEqual([0, expect.stringContaining('Deployed')])
+    return output
+  }
+
+  test('shows the cost, and sends nothing with --dry-run or without a confirmation', async () => {
+    const chain = local('base-sepolia')
+    const sent = await chain.provider.getTransactionCount(OURS)
+    for (const [args, end] of [
+      [['--dry-run'], 'Dry run: nothing was sent.'],
+      [[], 'Nothing was sent.'],
+    ] as const) {
+      const output = await run(settings(), '--chain', 'base-sepolia', ...args)
+      expect(output).toMatch(/Cost {7}at most [\d.]+ of .* gas at .* gwei/)
+      expect(output).toContain(`\n${end}\n`)
+    }
+    expect(await chain.provider.getTransactionCount(OURS)).toBe(sent)
+  })
+  test('ends with status 2 without a terminal for the confirmation', { tags: ['slow'] }, async () => {
+    const environment = { ...process.env, ...blankSettings(), ...settings() }
+    expect(await runNode(['dist/api/deploy-proxy.js', '--chain', 'base-sepolia'], environment)).toEqual({
+      code: 2,
+      output: expect.stringMatching(/^Chain {6}base-sepolia[^]*Add --yes to send it/),
+    })
+  })
+  test('deploys a proxy that the service accepts, and prints its setting', async () => {
+    const output = await run(settings(), '--chain', 'base-sepolia', '--yes', '--name', 'Another name')
     const proxy = /^PROXY_BASE_SEPOLIA=(0x[0-9a-fA-F]{40})$/m.exec(output)![1]!
     expect(proxy).not.toBe(local('base-sepolia').proxy)
     const api = await startApi({ rpcUrl: local('base-sepolia').url, proxy })
@@ -329,14 +334,11 @@ describe('npm run deploy-proxy', () => {
       ready: true,
       domain: { name: 'Another name' },
     })
-    expect(
-      await run({ ...settings(), PROXY_BASE_SEPOLIA: proxy }, '--chain', 'base-sepolia', '--yes'),
-    ).toEqual({
-      code: 2,
-      output: expect.stringContaining(`already names a working proxy, ${proxy}`),
-    })
+    const again = run({ ...settings(), PROXY_BASE_SEPOLIA: proxy }, '--chain', 'base-sepolia', '--yes')
+    await expect(again).rejects.toThrow(`already names a working proxy, ${proxy}`)
+    await expect(again).rejects.toThrow(SettingsError)
   })
-  test('reports problems of its arguments, the chain and the balance', { tags: ['slow'] }, async () => {
+  test('reports problems of its arguments, the chain and the balance', async () => {
     for (const [args, key, expected] of [
       [[], undefined, '--chain: missing; one of base-sepolia'],
       [['--chain', 'base-sepolia', '--fast'], undefined, "Unknown option '--fast'"],
@@ -346,11 +348,11 @@ describe('npm run deploy-proxy', () => {
         Wallet.createRandom().privateKey,
         'The balance of the signer is too low: send it',
       ],
-    ] as const)
-      expect(await run({ ...settings(), ...(key && { SIGNER_PRIVATE_KEY: key }) }, ...args)).toEqual({
-        code: 2,
-        output: expect.stringContaining(expected),
-      })
+    ] as const) {
+      const refused = run({ ...settings(), ...(key && { SIGNER_PRIVATE_KEY: key }) }, ...args)
+      await expect(refused).rejects.toThrow(SettingsError)
+      await expect(refused).rejects.toThrow(expected)
+    }
   })
 })
 

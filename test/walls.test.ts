@@ -42,7 +42,7 @@ test('every file of api and src is in a room, except files that serve all rooms'
     ...['src/postgres.ts', 'src/process.ts', 'src/retry.ts', 'src/strict-json.ts', 'src/tracing.ts'],
     'src/words.ts',
     ...['api/copies.ts', 'api/copy.ts'],
-    ...['api/deploy-proxy.ts', 'api/main.ts', 'api/process.ts', 'api/server.ts'],
+    ...['api/deploy-proxy.ts', 'api/main.ts', 'api/process.ts', 'api/proxy-deployment.ts', 'api/server.ts'],
     ...['api/squid-graphql-server.ts'],
   ])
 })
@@ -180,7 +180,7 @@ test('SQL, the environment, the key, outgoing calls and caches are each used in 
   ])
   // The attester commits the entry of a signature before it returns the signature. The other file signs
   // transactions.
-  expect(holders(/\bsigner\.sign\(/)).toEqual(['api/deploy-proxy.ts', 'api/compute/attester.ts'])
+  expect(holders(/\bsigner\.sign\(/)).toEqual(['api/proxy-deployment.ts', 'api/compute/attester.ts'])
   // The project has one kind of cache, and one list of caches (docs/architecture/caches.md).
   expect(holders(/'lru-cache'/)).toEqual(['api/http/cache.ts'])
   expect(holders(/'pkcs11js'/)).toEqual(['api/compute/signers/pkcs11-worker.ts'])
@@ -213,7 +213,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['src/indexer/store/replay.ts', '      new Date(),\n', 'when rows are written'],
   ['src/indexer/snapshot.ts', 'taken = new Date().toISOString()', 'when a snapshot is taken'],
   ['api/copy.ts', 'clock = () => Date.now()', 'deadlines, expiry and timestamps that are signed or shown'],
-  ['api/deploy-proxy.ts', 'clock = () => Date.now()', 'compared with the time of a block'],
+  ['api/proxy-deployment.ts', 'clock = () => Date.now()', 'compared with the time of a block'],
   ['api/compute/landed.ts', 'head.time < Date.now() / 1000', 'compared with the time of a block'],
   ['api/http/guard.ts', 'new Date().toUTCString()', 'the header Date'],
   ['packages/cli/src/ask.ts', 'deadline - Date.now() / 1000', 'compared with a deadline'],
