@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { Signature, Wallet } from 'ethers'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import openapiTS, { astToString } from 'openapi-typescript'
@@ -14,8 +15,9 @@ import {
   testAccount,
   type LocalChain,
 } from '../../dev/chain'
-import { freePort, startService } from '../../dev/services'
-import { blankSettings } from '../../dev/settings'
+import { built, forgetBuilt } from '../../dev/in-process'
+import { freePort } from '../../dev/services'
+import { readSettings } from '../../src/config'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
@@ -126,19 +128,15 @@ afterAll(async () => {
 
 /** Runs the indexer until it has read the whole chain. */
 async function index(): Promise<void> {
-  const environment = {
-    ...process.env,
-    ...blankSettings(),
-    DATABASE_URL: database.url,
-    RPC_URL_BASE_SEPOLIA: chain.url,
-    AUDIT_CALLS_PER_SECOND: '0',
-  }
-  const indexer = startService(
-    'indexer',
-    ['lib/indexer/main.js', 'base-sepolia'],
-    environment,
-    temporaryFolder(),
+  const settings = readSettings(
+    { DATABASE_URL: database.url, RPC_URL_BASE_SEPOLIA: chain.url, AUDIT_CALLS_PER_SECOND: '0' },
+    ['database', 'chains'],
   )
+  forgetBuilt()
+  const { unifySubsquidLog } = built<typeof import('../../src/log')>('lib/log.js')
+  unifySubsquidLog(settings.logLevel, path.join(temporaryFolder(), 'indexer.log'))
+  const { startIndexer } = built<typeof import('../../src/indexer/run')>('lib/indexer/run.js')
+  const indexer = startIndexer(settings.chains[0]!, settings)
   const head = await chain.provider.getBlockNumber()
   for (;;) {
     const [status] = await rows<{ head: number; indexed: number }>(
@@ -146,10 +144,7 @@ async function index(): Promise<void> {
       'SELECT head_height AS head, indexed_height AS indexed FROM chain_status',
     )
     if (status?.head === head && status.indexed === head) break
-    await Promise.race([
-      indexer.ended.then((code) => Promise.reject(new Error(`the indexer ended: ${code}`))),
-      new Promise((resolve) => setTimeout(resolve, 50)),
-    ])
+    await Promise.race([indexer.ended, new Promise((resolve) => setTimeout(resolve, 50))])
   }
   await indexer.stop()
 }
