@@ -10,7 +10,7 @@ let url: string
 const folder = temporaryFolder()
 beforeAll(async () => {
   const port = await freePort()
-  service = startService('database', ['dist/dev/database.js', String(port)], process.env, folder)
+  service = startService('database', ['dist/dev/database.js', '--small', String(port)], process.env, folder)
   await service.ready
   url = `postgres://postgres@127.0.0.1:${port}/postgres`
 })

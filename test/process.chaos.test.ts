@@ -53,7 +53,6 @@ test.each<[script: string, args: string[], ready: RegExp | undefined]>([
   ['graphql', [], /Server listening/],
   ['index', ['--', 'base-sepolia'], anIndexerThatWaits.ready],
   ['replay', [], undefined],
-  ['audit', ['--', '--chain', 'celo'], undefined],
   ['migrate', [], undefined],
 ])('the process of npm run %s ends when npm is terminated', async (script, args, ready) => {
   const connected = once(silent, 'connection')
@@ -63,15 +62,26 @@ test.each<[script: string, args: string[], ready: RegExp | undefined]>([
   await ended
 })
 
-test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s ends a process gracefully', async (signal) => {
-  const { child, says, ended, output } = start(process.execPath, anIndexerThatWaits.args)
+/** A program that does nothing but wait, and ends as all programs of the service do. */
+const waiting = `require('./lib/process.js').onStop((reason) => {
+  console.log(JSON.stringify({ reason }))
+  process.exit(0)
+})
+setInterval(() => {}, 1_000)
+console.log('Waiting to be stopped')`
+test.each([
+  ['SIGINT', ['-e', waiting]],
+  ['SIGHUP', ['-e', waiting]],
+  ['SIGTERM', anIndexerThatWaits.args],
+] as const)('%s ends a process gracefully', async (signal, args) => {
+  const { child, says, ended, output } = start(process.execPath, [...args])
   await says(anIndexerThatWaits.ready)
   child.kill(signal)
   expect(await ended).toEqual([0, null])
   expect(output()).toContain(`"reason":"${signal}"`)
 })
 
-test.each<[string, NodeJS.ProcessEnv]>([
+test.concurrent.each<[string, NodeJS.ProcessEnv]>([
   ['without npm', {}],
   [
     'in the environment of another npm script',
@@ -99,7 +109,7 @@ test.each([
   ['dist/api/squid-graphql-server.js', 'GQL_PORT'],
 ])('%s on a port in use names the setting to change, without a stack', async (program, setting) => {
   const child = spawn(process.execPath, [program], {
-    env: { ...environment, [setting]: port, LOG_LEVEL: 'silent' },
+    env: { ...environment, [setting]: port, LOG_LEVEL: 'silent', API_PROCESSES: '1' },
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])

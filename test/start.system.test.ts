@@ -35,6 +35,8 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<World> {
     PORT: String(port),
     LOCAL_CHAIN_PORT: String(chainPort),
     LOCAL_DB_PORT: String(databasePort),
+    // copies.system.test.ts starts several API instances.
+    API_PROCESSES: '1',
     ...(database && { DATABASE_URL: database.url }),
   }
   return startWorld({
