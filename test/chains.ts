@@ -15,15 +15,21 @@ import { atEnd } from './ends'
 /** Starts local chains with deployed contracts. Their states are created once and stay between runs. */
 
 /**
- * Slugs of the chains on which a test of every chain runs. Below the effort of `npm run test:all`, these are
- * the first chains with the oldest and with the newest version of EAS.
+ * Slugs of the chains on which a test of every version of EAS runs: the first chain with each version, from
+ * the oldest. Below the effort of `npm run test:all`, only the oldest and the newest version are tested.
  */
 export function testedSlugs(effort: number): string[] {
-  const slugs = CHAINS.map(({ slug }) => slug)
-  if (effort >= 2) return slugs
   const versions = CHAINS.map(localVersion)
-  const sorted = versions.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
-  return [sorted[0]!, sorted.at(-1)!].map((version) => slugs[versions.indexOf(version)]!)
+  const sorted = [...new Set(versions)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+  const tested = effort < 2 ? [sorted[0]!, sorted.at(-1)!] : sorted
+  return tested.map((version) => CHAINS[versions.indexOf(version)]!.slug)
+}
+
+/** Pairs of a tested chain and a value: each chain and each value occurs, but not each combination. */
+export function testedWith<T>(effort: number, values: readonly T[]): [slug: string, value: T][] {
+  const slugs = testedSlugs(effort)
+  const count = Math.max(slugs.length, values.length)
+  return Array.from({ length: count }, (_, i) => [slugs[i % slugs.length]!, values[i % values.length]!])
 }
 
 /** Chains with a prepared state. On other chains, tests deploy the contracts. */
@@ -42,6 +48,8 @@ const key = () => {
   for (const file of SOURCES) hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 16)
 }
+/** Time of the first block of each state: 2025-10-01. A test may start the chain at any later time. */
+const START = Date.UTC(2025, 9, 1) / 1000
 /** Age after which states of older sources are removed: a week. */
 const OLD_MS = 7 * 86_400_000
 const FOLDER = path.join('node_modules/.cache/chains', key())
@@ -61,7 +69,7 @@ export async function prepareChains(): Promise<void> {
   await Promise.all(
     PREPARED.filter((chain) => !preparedState(chain)).map(async (chain) => {
       const made = path.resolve(FOLDER, `${chain.slug}.${process.pid}`)
-      const local = await startLocalChain({ chain, port: await freePort(), stateFile: made })
+      const local = await startLocalChain({ chain, port: await freePort(), stateFile: made, startsAt: START })
       await local.stop()
       renameSync(made, path.resolve(FOLDER, `${chain.slug}.json`))
     }),
