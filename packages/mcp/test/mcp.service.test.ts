@@ -6,8 +6,10 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createGeo } from '@geospatial-attestation/client'
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { createMcpServer } from '@geospatial-attestation/mcp'
+import { Client, InMemoryTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Wallet } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, testAccount } from '../../../dev/chain'
 import { startApi } from '../../../test/api'
@@ -16,7 +18,7 @@ import { listening } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { positions } from '../../../test/positions'
 
-/** Tests the tools with the official client, over stdio and over HTTP, on the running service. */
+/** Tests the tools with the official client, over stdio, over HTTP and in memory, on the running service. */
 let world: TestWorld
 const folder = temporaryFolder()
 const keyFile = path.join(folder, 'key')
@@ -45,7 +47,7 @@ afterAll(async () => {
 })
 type Era = 'legacy' | 'auto' | { pin: string }
 async function connect(
-  transport: StdioClientTransport | StreamableHTTPClientTransport,
+  transport: StdioClientTransport | StreamableHTTPClientTransport | InMemoryTransport,
   mode: Era,
 ): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } })
@@ -53,16 +55,25 @@ async function connect(
   await client.connect(transport)
   return client
 }
-const overStdio = (mode: Era = 'legacy', ...more: string[]) =>
+const overStdio = (mode: Era = 'legacy') =>
   connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: ['packages/mcp/test/stdio.mjs', world.url, world.chain.url, ...more],
+      args: ['packages/mcp/test/stdio.mjs', world.url, world.chain.url],
     }),
     mode,
   )
 const overHttp = (mode: Era = 'legacy', url = world.url) =>
   connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)), mode)
+
+/** Client of a server with the tools of stdio, with a key that pays for landing unless it is undefined. */
+async function inMemory(key?: string, url = world.url): Promise<Client> {
+  const [ours, theirs] = InMemoryTransport.createLinkedPair()
+  const land = key === undefined ? undefined : new Wallet(key, world.chain.provider)
+  await createMcpServer({ geo: createGeo(url), ...(land && { land }), keepAnswers: true }).connect(theirs)
+  return connect(ours, 'legacy')
+}
+const withKey = () => inMemory(testAccount(6).privateKey)
 
 const call = (client: Client, name: string, input: Record<string, unknown>) =>
   client.callTool({ name, arguments: input })
@@ -101,85 +112,84 @@ describe.each<[string, Era]>([
   ['the revision of 2026', { pin: '2026-07-28' }],
   ['negotiated', 'auto'],
 ])('MCP (%s)', (_, mode) => {
-  describe.each([
+  // `npm test` has one client, which negotiates the newest revision.
+  const tags = mode === 'auto' ? [] : ['slow']
+  test.each([
     ['stdio', overStdio],
     ['HTTP', overHttp],
-  ] as const)('over %s', (transport, open) => {
-    // `npm test` has one client, which negotiates the newest revision.
-    const tags = mode === 'auto' ? [] : ['slow']
-    test('returns results that match the output schema of every tool', { tags }, async () => {
-      const client = await open(mode)
-      const { tools } = await client.listTools()
-      expect(tools.map(({ name }) => name)).toEqual(READING)
-      for (const { name, description, annotations, inputSchema, outputSchema } of tools) {
-        expect([name, annotations?.readOnlyHint]).toEqual([name, true])
-        expect([inputSchema.type, outputSchema?.type, description!.length > 20]).toEqual([
-          ...['object', 'object', true],
-        ])
-      }
-      // The part of the tools that hosts show to a model. docs/guide/agents.md states its size.
-      const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
-      expect(shown.length).toBeLessThan(14_250)
-      expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never instructions/)
-
-      const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
-      expect(distance).toMatchObject({
-        ...{ result: 881329.94, units: 'meters', chain: 'base-sepolia' },
-        inputRefs: [expect.stringMatching(/^0x/), gate],
-        attester: expect.stringMatching(/^0x/),
-      })
-      expect(distance.texts).toEqual([
-        expect.stringMatching(/^The distance between 0x.* is 881,329\.94 m, .*\. Signed by 0x.*\.$/),
-      ])
-      expect([distance.answer_id !== undefined, distance.signed_answer]).toEqual([
-        transport === 'stdio',
-        undefined,
-      ])
-      for (const [name, input, result] of [
-        ['contains', { container: SQUARE, geometry: [13.351, 52.5105] }, true],
-        ['within', { geometry: gate, target: [13.4094, 52.5208], radius: 2000 }, false],
-        ['intersects', { geometry1: JSON.stringify(SQUARE), geometry2: LINE }, false],
-        ['area', { geometry: SQUARE }, 10199.3273],
-        ['length', { geometry: LINE }, 881329.94],
-      ] as const)
-        expect([name, (await told(client, name, { ...input, ...CHAIN })).result]).toEqual([name, result])
-
-      const found = await told(client, 'search_records', { near: GATE, radius: 1000, ...CHAIN })
-      expect(found).toMatchObject({
-        records: [{ uid: gate, longitude: 13.3777, revoked: false, untrusted: { memo: 'Gate' } }],
-        next_cursor: null,
-      })
-      expect(found.texts[0]).toContain(gate)
-      const uids = async (filters: object) =>
-        (await told(client, 'search_records', { near: GATE, ...filters })).records.map(({ uid }: Told) => uid)
-      expect(await uids({ memo: 'gat' })).toEqual([gate])
-      for (const other of [
-        { memo: 'tower gate' },
-        { schema: `0x${'12'.repeat(32)}` },
-        { attributes: { a: 1 } },
-      ])
-        expect(await uids(other)).toEqual([])
-      for (const chain of [undefined, 'base-sepolia', 84532, '84532'])
-        expect(await told(client, 'get_record', { uid: gate, chain })).toMatchObject({
-          ...{ uid: gate, latitude: 52.5163 },
-        })
-      for (const chain of [84532, 'Base-Sepolia'])
-        expect(await told(client, 'distance', { from: TOWER, to: GATE, chain })).toMatchObject({
-          chain: 'base-sepolia',
-        })
-      expect(await told(client, 'list_chains', {})).toMatchObject({
-        chains: [{ slug: 'base-sepolia', id: 84532, ready: true, attester: distance.attester }],
-      })
-
-      const whole = await told(client, 'area', { geometry: SQUARE, ...CHAIN, include_signature: true })
-      expect(JSON.parse(whole.texts[1]!)).toEqual(whole.signed_answer)
-      for (const answer of [whole.signed_answer, JSON.stringify(whole.signed_answer)])
-        expect(await told(client, 'verify_answer', { answer })).toMatchObject({
-          ...{ ours: true, submittable: true, landed: { status: 'not landed' } },
-          sentence: whole.sentence,
-        })
-    })
+  ] as const)('lists and calls tools over %s', { tags }, async (transport, open) => {
+    const client = await open(mode)
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(READING)
+    expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never instructions/)
+    const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
+    expect(distance).toMatchObject({ result: 881329.94, chain: 'base-sepolia' })
+    // Only over stdio, the server keeps answers.
+    expect(distance.answer_id !== undefined).toBe(transport === 'stdio')
   })
+})
+
+test('MCP returns results that match the output schema of every tool', async () => {
+  const client = await overHttp('auto')
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).toEqual(READING)
+  for (const { name, description, annotations, inputSchema, outputSchema } of tools) {
+    expect([name, annotations?.readOnlyHint]).toEqual([name, true])
+    expect([inputSchema.type, outputSchema?.type, description!.length > 20]).toEqual([
+      ...['object', 'object', true],
+    ])
+  }
+  // The part of the tools that hosts show to a model. docs/guide/agents.md states its size.
+  const shown = JSON.stringify(tools.map(({ outputSchema: _, ...tool }) => tool))
+  expect(shown.length).toBeLessThan(14_250)
+  const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
+  expect(distance).toMatchObject({
+    ...{ result: 881329.94, units: 'meters', chain: 'base-sepolia' },
+    inputRefs: [expect.stringMatching(/^0x/), gate],
+    attester: expect.stringMatching(/^0x/),
+  })
+  expect(distance.texts).toEqual([
+    expect.stringMatching(/^The distance between 0x.* is 881,329\.94 m, .*\. Signed by 0x.*\.$/),
+  ])
+  expect(distance.signed_answer).toBeUndefined()
+  for (const [name, input, result] of [
+    ['contains', { container: SQUARE, geometry: [13.351, 52.5105] }, true],
+    ['within', { geometry: gate, target: [13.4094, 52.5208], radius: 2000 }, false],
+    ['intersects', { geometry1: JSON.stringify(SQUARE), geometry2: LINE }, false],
+    ['area', { geometry: SQUARE }, 10199.3273],
+    ['length', { geometry: LINE }, 881329.94],
+  ] as const)
+    expect([name, (await told(client, name, { ...input, ...CHAIN })).result]).toEqual([name, result])
+
+  const found = await told(client, 'search_records', { near: GATE, radius: 1000, ...CHAIN })
+  expect(found).toMatchObject({
+    records: [{ uid: gate, longitude: 13.3777, revoked: false, untrusted: { memo: 'Gate' } }],
+    next_cursor: null,
+  })
+  expect(found.texts[0]).toContain(gate)
+  const uids = async (filters: object) =>
+    (await told(client, 'search_records', { near: GATE, ...filters })).records.map(({ uid }: Told) => uid)
+  expect(await uids({ memo: 'gat' })).toEqual([gate])
+  for (const other of [{ memo: 'tower gate' }, { schema: `0x${'12'.repeat(32)}` }, { attributes: { a: 1 } }])
+    expect(await uids(other)).toEqual([])
+  for (const chain of [undefined, 'base-sepolia', 84532, '84532'])
+    expect(await told(client, 'get_record', { uid: gate, chain })).toMatchObject({
+      ...{ uid: gate, latitude: 52.5163 },
+    })
+  for (const chain of [84532, 'Base-Sepolia'])
+    expect(await told(client, 'distance', { from: TOWER, to: GATE, chain })).toMatchObject({
+      chain: 'base-sepolia',
+    })
+  expect(await told(client, 'list_chains', {})).toMatchObject({
+    chains: [{ slug: 'base-sepolia', id: 84532, ready: true, attester: distance.attester }],
+  })
+
+  const whole = await told(client, 'area', { geometry: SQUARE, ...CHAIN, include_signature: true })
+  expect(JSON.parse(whole.texts[1]!)).toEqual(whole.signed_answer)
+  for (const answer of [whole.signed_answer, JSON.stringify(whole.signed_answer)])
+    expect(await told(client, 'verify_answer', { answer })).toMatchObject({
+      ...{ ours: true, submittable: true, landed: { status: 'not landed' } },
+      sentence: whole.sentence,
+    })
 })
 
 test('the MCP server returns the salt of a private place once, which reproduces the reference', async () => {
@@ -271,7 +281,7 @@ test(
   async () => {
     const zone = await attest(world.chain, locationRequest({ ...SQUARE, type: 'Polygon' }), 4)
     await world.caughtUp()
-    const client = await overStdio('legacy', keyFile)
+    const client = await withKey()
     const inside = await told(client, 'find_zones', {
       geometry: [13.3507, 52.5104],
       ...{ uids: [zone, hostile], ...CHAIN },
@@ -304,7 +314,6 @@ test('the MCP server ends a cancelled call silently', { tags: ['slow'] }, async 
 })
 
 describe('the landing tool', () => {
-  const withKey = () => overStdio('legacy', keyFile)
   const sent = () => world.chain.provider.getTransactionCount(testAccount(6).address)
   const geo = () => createGeo({ url: world.url, chain: 84532, providers: { 84532: world.chain.url } })
 
@@ -380,7 +389,7 @@ describe('the landing tool', () => {
     },
   )
   test('is missing without a key, or over HTTP', async () => {
-    for (const client of [await overStdio(), await overHttp()])
+    for (const client of [await inMemory(), await overHttp()])
       await expect(call(client, 'land_answer', { answer: 'answer-1' })).rejects.toThrow(
         'Tool land_answer not found',
       )
@@ -457,14 +466,8 @@ describe('error messages that state the next step', () => {
   ])('are returned for %s %j', async (name, input, message) => {
     expect(await refused(client, name, input)).toMatch(message)
   })
-  test('name a service that is unreachable', { tags: ['slow'] }, async () => {
-    const client = await connect(
-      new StdioClientTransport({
-        command: process.execPath,
-        args: ['packages/mcp/test/stdio.mjs', 'http://127.0.0.1:1', world.chain.url],
-      }),
-      'legacy',
-    )
+  test('name a service that is unreachable', async () => {
+    const client = await inMemory(undefined, 'http://127.0.0.1:1')
     expect(await refused(client, 'list_chains', {})).toMatch(
       /^127\.0\.0\.1:1 does not respond \(.*\)\. Check that the service is running at .*\. Tell the user\.$/,
     )
