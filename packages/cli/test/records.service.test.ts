@@ -2,8 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, revoke } from '../../../dev/chain'
+import { attest, locationRequest, revoke, testAccount } from '../../../dev/chain'
 import { serve } from '../../../test/http-server'
+import { insertRecords, somePlaces } from '../../../test/records'
+import { square } from '../../../test/shapes'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { openShell, type Shell } from './geo'
 
@@ -18,14 +20,23 @@ let all: number
 const LIST = '/api/v0/location-records'
 const FORMATS = ['csv', 'ndjson', 'geojson'] as const
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: 'base-sepolia,celo' })
   shell = openShell(world)
+  const places = somePlaces(120, 1).map((place, i) => ({ ...place, chain: i % 4 ? 'base-sepolia' : 'celo' }))
+  const prover = testAccount(0).address.toLowerCase()
+  const london = { type: 'Point', coordinates: [-0.12, 51.5] }
+  const named = { timestamp: Date.UTC(2026, 0, 2), geometry: square(13.2, 52.2, 0.5), prover }
+  await insertRecords(world.databaseUrl, [
+    ...places,
+    { ...named, locationType: 'geojson-polygon' },
+    { ...named, geometry: london },
+  ])
   // Line breaks, quotes and commas inside a record must not be mistaken for its end.
   const memo = 'one\n{"two"},\n"three",\x1b[31m\u009b31m\u202e four'
   await attest(world.chain, locationRequest({ type: 'Point', coordinates: [-123.393, -48.877] }, { memo }), 9)
   await world.caughtUp()
   all = (await world.get(`${LIST}/stats`)).body.total
-  expect(all).toBeGreaterThan(400)
+  expect(all).toBe(123)
 })
 
 const raw = async (query: string) => (await fetch(`${world.url}${LIST}?${query}`)).text()
@@ -75,7 +86,7 @@ describe('geo records, to a file or stdout,', () => {
     const uids = (await listed('limit=1000')).map(({ uid }) => uid as string)
     expect(uids).toHaveLength(all)
     // The record with line breaks is the newest, so every result contains it.
-    for (const limit of [1, 2, all - 1, all, all + 1, 1000, 1001]) {
+    for (const limit of [1, all - 1, all, all + 1, 1001]) {
       const { stdout } = await shell.geo(['records', '--format', format, '--limit', String(limit)])
       const first = uids.slice(0, limit)
       if (format === 'geojson')
@@ -132,7 +143,8 @@ describe('geo records, to a file or stdout,', () => {
   })
 
   test.each(FORMATS)('cuts %s that arrives in tiny chunks at the same positions', async (format) => {
-    const whole = Buffer.from(await raw(`format=${format}&bbox=-124,-49,-123,52`))
+    const box = 'bbox=-124,-60,-90,60'
+    const whole = Buffer.from(await raw(`format=${format}&${box}`))
     const url = await serve((request, response) => {
       response.writeHead(200)
       let at = 0
@@ -146,7 +158,7 @@ describe('geo records, to a file or stdout,', () => {
     })
     for (const limit of ['1', '2', '3']) {
       const { stdout } = await shell.geo(['records', '--format', format, '--limit', limit, '--url', url])
-      expect(stdout).toBe(await raw(`format=${format}&bbox=-124,-49,-123,52&limit=${limit}`))
+      expect(stdout).toBe(await raw(`format=${format}&${box}&limit=${limit}`))
     }
   })
 
@@ -240,8 +252,6 @@ describe('geo, to read from the service,', () => {
     const { chains } = JSON.parse((await shell.geo(['chains', '--json'])).stdout)
     expect(chains).toMatchObject([
       { slug: 'base-sepolia', id: 84532, ready: true, records: { status: 'ready' } },
-      { slug: 'sepolia' },
-      { slug: 'arbitrum' },
       { slug: 'celo', id: 42220, ready: true, proxy: { address: world.chains.get('celo')!.proxy } },
     ])
     expect((await shell.geo(['chains'])).stdout).toMatch(
