@@ -128,14 +128,15 @@ const firstOf = ({ geometry }: GivenRecord) =>
   (geometry!.coordinates as number[]).flat(3).slice(0, 2) as [number, number]
 
 async function expectEveryRecord(zooms: readonly number[], seed: number): Promise<void> {
-  const given = someRecords(2_400, seed)
+  const count = EFFORT < 2 ? 1_200 : 2_400
+  const given = someRecords(count, seed)
   const stored = await insertRecords(
     database.url,
     seed === 1 ? given.map((each) => ({ ...each, geometry: point(...firstOf(each)) })) : given,
   )
   await insertRecords(database.url, [{ geometry: null }, { geometry: null }], 10_000)
   const api = await start()
-  const day = new Date(stored[1_200]!.timestamp).toISOString()
+  const day = new Date(stored[count / 2]!.timestamp).toISOString()
   const queries = [
     '',
     'chain=celo',
@@ -162,7 +163,7 @@ async function expectEveryRecord(zooms: readonly number[], seed: number): Promis
     for (const z of EFFORT < 2 ? [zooms[i % zooms.length]!] : zooms)
       expect([query, z, await countAt(api, z, query)]).toEqual([query, z, expected - nowhere])
   }
-  if (seed === 1) for (const z of EFFORT < 2 ? [3] : [3, 4]) expect(await countAt(api, z)).toBe(2_400)
+  if (seed === 1) for (const z of EFFORT < 2 ? [2] : [3, 4]) expect(await countAt(api, z)).toBe(count)
   // The records in Berlin are counted at low zooms, and drawn at high zooms.
   const far = await show(api, tileAt(5, ...BERLIN))
   expect(new Set(far.map(({ layer }) => layer))).toEqual(new Set(['clusters']))
@@ -296,7 +297,7 @@ test('the tile service sends a shape if it is visible, otherwise a point, at the
 })
 
 test('the tile service changes only the tiles that a revocation affects', async () => {
-  const places = [BERLIN, [2.35, 48.86], [-74, 40.7], [151.2, -33.9], [179.9, -17]] as const
+  const places = [BERLIN, [-74, 40.7], [179.9, -17]] as const
   const stored = await insertRecords(
     database.url,
     places.map(([lng, lat]) => ({ chain: 'celo', geometry: point(lng, lat) })),
