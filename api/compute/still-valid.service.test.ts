@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import {
   attest,
@@ -22,17 +21,21 @@ let chain: LocalChain
 let api: TestApi
 /** Number of signatures, and of entries in the log. */
 const made = { signatures: 0, entries: 0 }
-/** Part of the service that takes more than a second, in which the input is revoked. */
+/** Part of the service that seems to take more than a second, in which the input is revoked. */
 let slow: { part: string; uid: string } | undefined
 async function taking(part: string): Promise<void> {
   if (slow?.part !== part) return
   const { uid } = slow
   slow = undefined
   await revoke(chain, uid)
-  await pause(1_050)
+  ahead += 1_050
 }
+/** Milliseconds by which the clock of the service is ahead. */
+let ahead = 0
 
 beforeAll(async () => {
+  const now = performance.now.bind(performance)
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead)
   chain = await startTestChain({ port: await freePort() })
   const signer = await keySigner(LOCAL_SIGNER_KEY)
   const slowSigner: Signer = {
