@@ -46,14 +46,6 @@ test('every file of api and src is in a room, except files that serve all rooms'
     ...['api/squid-graphql-server.ts'],
   ])
 })
-test('rooms import each other in one direction only, and only through their doors', () => {
-  const wrong = files.flatMap((file) =>
-    imports(file)
-      .filter((target) => problemOf(file, target))
-      .map((target) => `${file} -> ${target}`),
-  )
-  expect(wrong).toEqual([])
-})
 test('the check reports an import against an arrow, or of a file behind a door', () => {
   expect(problemOf('src/geodesy/area.ts', 'src/location')).toContain(
     'src/geodesy may not import src/location.',
