@@ -19,38 +19,28 @@ const kernel = [
 ]
 const API = 'dist/api/main.js'
 const CLIENT = 'packages/client/dist/index.mjs'
-const CLIENT_TYPES = 'packages/client/src/openapi.ts'
+const CLIENT_TYPES = path.normalize('packages/client/src/openapi.ts')
 /** True if type declarations of packages are built. The installation of `npm start` lacks the builder. */
 const TYPED = existsSync('node_modules/rolldown-plugin-dts')
 /**
- * Parts, the longest first. `product` is a file that the program writes. Its time becomes the time at which
- * the build started, so that any later change of `sources` makes the part outdated. `kept` is another file
- * that must exist. A part starts after the parts of its `needs` have ended. Parts with `typed` produce
- * declarations only.
+ * Parts, in the order in which they start. `product` is a file that the program writes. Its time becomes the
+ * time at which the build started, so that any later change of `sources` makes the part outdated. `kept` is
+ * another file that must exist. A part starts after the parts of its `needs` have ended. Parts with `typed`
+ * produce declarations only.
  */
 const PARTS = [
+  {
+    name: 'packages/client',
+    program: ['packages/build.mjs', 'client'],
+    sources: ['packages/client', ...kernel, ...library],
+    product: CLIENT,
+  },
   {
     name: 'API and start',
     program: tsc('tsconfig.dist.json'),
     sources: ['src', 'api', 'dev', 'bench', 'packages/witness/src', 'tsconfig.json', 'tsconfig.dist.json'],
     product: API,
     folder: ['dist', '.'],
-  },
-  {
-    name: 'types of packages/client',
-    program: ['dev/client-types.mjs'],
-    sources: [API],
-    product: 'dist/openapi.json',
-    kept: CLIENT_TYPES,
-    needs: ['API and start'],
-    typed: true,
-  },
-  {
-    name: 'packages/client',
-    program: ['packages/build.mjs', 'client'],
-    sources: ['packages/client', ...kernel, ...library],
-    product: CLIENT,
-    ...(TYPED && { kept: 'packages/client/dist/index.d.mts', needs: ['types of packages/client'] }),
   },
   {
     name: 'pages',
@@ -62,11 +52,13 @@ const PARTS = [
     needs: ['packages/client'],
   },
   {
-    name: 'indexer',
-    program: tsc('tsconfig.lib.json'),
-    sources: ['src', 'tsconfig.json', 'tsconfig.lib.json'],
-    product: 'lib/migrate.js',
-    folder: ['lib', 'src'],
+    name: 'types of the API',
+    program: ['dev/client-types.mjs'],
+    sources: [API],
+    product: 'dist/openapi.json',
+    kept: CLIENT_TYPES,
+    needs: ['API and start'],
+    typed: true,
   },
   {
     name: 'packages/mcp and cli',
@@ -77,8 +69,23 @@ const PARTS = [
       ...library,
     ],
     product: 'packages/cli/dist/main.mjs',
-    ...(TYPED && { kept: 'packages/mcp/dist/index.d.mts' }),
     needs: ['packages/client'],
+  },
+  {
+    name: 'declarations of packages',
+    program: ['packages/declarations.mjs', 'client', 'mcp'],
+    sources: ['packages/client', 'packages/mcp', CLIENT_TYPES, 'packages/declarations.mjs', ...kernel],
+    product: 'packages/client/dist/index.d.mts',
+    kept: 'packages/mcp/dist/index.d.mts',
+    needs: ['types of the API', 'packages/client', 'packages/mcp and cli'],
+    typed: true,
+  },
+  {
+    name: 'indexer',
+    program: tsc('tsconfig.lib.json'),
+    sources: ['src', 'tsconfig.json', 'tsconfig.lib.json'],
+    product: 'lib/migrate.js',
+    folder: ['lib', 'src'],
   },
   {
     name: 'packages/witness',
@@ -117,7 +124,10 @@ function isCurrent({ product, kept = product, sources }) {
   )
 }
 
-/** Time of the newest source in these files and folders, in milliseconds. Tests are not sources. */
+/**
+ * Time of the newest source in these files and folders, in milliseconds. In a folder, tests and the types of
+ * the API are not sources, because no program contains them.
+ */
 function newest(paths) {
   let latest = 0
   for (const file of paths) {
@@ -129,7 +139,8 @@ function newest(paths) {
         newest(
           readdirSync(file)
             .filter((name) => !/^(dist|test|node_modules|ponder)$|\.test\.ts$|\.md$/.test(name))
-            .map((name) => path.join(file, name)),
+            .map((name) => path.join(file, name))
+            .filter((each) => each !== CLIENT_TYPES),
         ),
       )
   }
