@@ -9,6 +9,7 @@ import { testAccount } from '../dev/chain'
 import { CHROMIUM, openPage } from './browser'
 import { temporaryFolder } from './database'
 import { serve } from './http-server'
+import { compile } from './typescript'
 import { startTestWorld, type TestWorld } from './world'
 
 /**
@@ -34,16 +35,17 @@ const listed = new Map<string, string[]>()
 beforeAll(async () => {
   project = temporaryFolder()
   const modules = path.join(project, 'node_modules')
+  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+  const workspaces = PACKAGES.map((name) => `--workspace=packages/${name}`)
+  const packed = execFileSync(npm, ['pack', '--json', '--pack-destination', project, ...workspaces], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const archives = JSON.parse(packed) as { name: string; filename: string; files: { path: string }[] }[]
   for (const name of PACKAGES) {
     const folder = path.join(modules, SCOPE, name)
     mkdirSync(folder, { recursive: true })
-    const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
-    const packed = execFileSync(npm, ['pack', '--json', '--pack-destination', project], {
-      cwd: path.resolve('packages', name),
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    const [{ filename, files }] = JSON.parse(packed) as [{ filename: string; files: { path: string }[] }]
+    const { filename, files } = archives.find((each) => each.name === `${SCOPE}/${name}`)!
     listed.set(
       name,
       files.map((file) => file.path),
@@ -218,18 +220,13 @@ export async function typed() {
 `
     const head = `import { createGeo, type Geo } from '${SCOPE}/client'\n`
     const files = [write('types.mts', head + use), write('types.cts', head + use)]
-    const tsc = path.resolve('node_modules/typescript/bin/tsc')
     const strict = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2022', '--lib', 'es2023,dom']
     const resolutions = [
       ['--module', 'nodenext'],
       ['--module', 'preserve', '--moduleResolution', 'bundler'],
     ]
-    for (const resolution of resolutions) {
-      const { stdout } = await run(process.execPath, [tsc, ...strict, ...resolution, ...files], {
-        cwd: project,
-      }).catch((error: unknown) => error as { stdout: string })
-      expect([resolution, stdout]).toEqual([resolution, ''])
-    }
+    for (const resolution of resolutions)
+      expect([resolution, compile([...strict, ...resolution, ...files], project)]).toEqual([resolution, ''])
   })
 
   test.runIf(CHROMIUM)('runs in a browser, as a bundle of less than 52 kB compressed', async () => {

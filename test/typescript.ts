@@ -10,6 +10,17 @@ const COMPILER_OPTIONS = {
 }
 
 /**
+ * Runs the compiler on files, by default in this folder. Returns what it prints: one line for each error, and
+ * details of the error in indented lines.
+ */
+export function compile(options: readonly string[], cwd = process.cwd()): string {
+  const compiler = [path.resolve(TSC), '--pretty', 'false', ...options]
+  const { status, stdout, stderr } = spawnSync(process.execPath, compiler, { cwd, encoding: 'utf8' })
+  if (status !== 0 && !stdout) throw new Error(`The compiler failed: ${stderr}`)
+  return stdout
+}
+
+/**
  * Compiles TypeScript programs with the options of a user's strict project: NodeNext, with all declarations
  * of packages checked. Returns the JavaScript of each, in the same order. Throws an Error that names each
  * mistake by the program's name and line.
@@ -23,11 +34,8 @@ export function compilePrograms(sources: readonly { name: string; source: string
     writeFileSync(config, JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['*.mts'] }))
     for (const [i, { source }] of sources.entries())
       writeFileSync(path.join(folder, `program${i}.mts`), source)
-    const { status, stdout } = spawnSync(process.execPath, [TSC, '-p', config, '--pretty', 'false'], {
-      encoding: 'utf8',
-    })
-    if (status !== 0)
-      throw new Error(stdout.replace(/\S*program(\d+)\.mts/g, (_, i) => sources[Number(i)]!.name))
+    const errors = compile(['-p', config])
+    if (errors) throw new Error(errors.replace(/\S*program(\d+)\.mts/g, (_, i) => sources[Number(i)]!.name))
     return sources.map((_, i) => readFileSync(path.join(folder, `program${i}.mjs`), 'utf8'))
   } finally {
     rmSync(folder, { recursive: true })
