@@ -17,7 +17,7 @@ async function open(
   parameters: Record<string, string> = {},
   { wallet, ...options }: PageOptions & { wallet?: StandIn } = {},
 ): Promise<OpenPage> {
-  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  const browser = await openPage(options)
   await wallet?.install(browser.page)
   await browser.page.goto(`${world.url}/attest?${new URLSearchParams(parameters).toString()}`)
   await browser.page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })

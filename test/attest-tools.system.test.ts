@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 
 async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
-  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  const browser = await openPage(options)
   await browser.page.goto(`${world.url}/attest?${new URLSearchParams(parameters).toString()}`)
   return browser
 }

@@ -145,7 +145,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   test.each(['light', 'dark'] as const)(
     'shows the streets of the archive on a %s page',
     async (colorScheme) => {
-      await using browser = await openPage({ colorScheme })
+      await using browser = await openPage({ colorScheme, isSharp: true })
       await opened(browser, `${streets.url}/?at=${CROSSING.join(',')},16`)
       await browser.page.getByText('© OpenStreetMap').waitFor()
       await browser.page.locator('.map[data-state=idle]').waitFor()
@@ -182,7 +182,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     expect(browser.complaints).toEqual([])
   })
   test('shows land, water and borders at every zoom without streets', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage({ isSharp: true })
     await opened(browser, plain.url)
     for (const zoom of [1, 2.4, 4.6, 5.5, 7.9, 12])
       for (const [at, colour] of [

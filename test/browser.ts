@@ -40,7 +40,15 @@ export interface PageOptions extends Pick<
 > {
   /** default: true */
   webgl?: boolean
+  /** true if the test looks at the pixels of the map; by default, the map is drawn with COARSE */
+  isSharp?: boolean
 }
+
+/**
+ * Pixels of the map per pixel of the page, in each direction. The map loads, places and finds the same
+ * features, but the emulation of a graphics card draws a sixteenth of the pixels.
+ */
+const COARSE = 0.25
 
 /**
  * Options of tests that concern only the texts and forms of a page, which then shows its plain map. The
@@ -50,11 +58,16 @@ export const WITHOUT_MAP: PageOptions = { webgl: false }
 
 /**
  * Opens a page in CHROMIUM, which can reach only this machine, so a page that loads an external resource
- * fails visibly. Close the page with `await using`.
+ * fails visibly. Nothing moves gradually, unless `reducedMotion` is passed. Close the page with `await using`.
  */
-export async function openPage({ webgl = true, ...options }: PageOptions = {}): Promise<OpenPage> {
+export async function openPage({
+  webgl = true,
+  isSharp = Boolean(process.env.PICTURES),
+  ...options
+}: PageOptions = {}): Promise<OpenPage> {
   const browser = await browserWith(webgl)
-  const page = await browser.newPage({ viewport: SIZES[2], ...options })
+  const page = await browser.newPage({ viewport: SIZES[2], reducedMotion: 'reduce', ...options })
+  if (!isSharp) await page.addInitScript(`devicePixelRatio = ${COARSE}`)
   // Times out before the test does, so that the error names the element for which a hanging test waits.
   page.setDefaultTimeout((TestRunner.getCurrentTest()?.timeout ?? 2 * STEP_MS) / 2)
   const complaints: string[] = []

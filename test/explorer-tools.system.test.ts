@@ -87,7 +87,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('outlines an area in which there are many points', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage({ isSharp: true })
     const { page } = browser
     await page.goto(`${world.url}?at=4,10,4`)
     await shows(page, 6)

@@ -39,7 +39,7 @@ async function sizeOf(session: CDPSession): Promise<Size> {
 describe.skipIf(!CHROMIUM)('the explorer', () => {
   hunt('needs no more memory after many live changes', CHANGES, async ({ cases, report }) => {
     // Each animation of the map and each pixel costs processor time, but no memory that remains.
-    await using browser = await openPage({ viewport: { width: 900, height: 500 }, reducedMotion: 'reduce' })
+    await using browser = await openPage({ viewport: { width: 900, height: 500 } })
     const { page } = browser
     await page.goto(`${world.url}?at=10,10,6`)
     await page.locator('[data-live=live]').waitFor()

@@ -43,7 +43,7 @@ const flown = (page: Page, longitude: number, latitude: number) =>
 
 describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
   test('finds a place by words of its memo, by keyboard alone, and shows it', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage({ reducedMotion: 'no-preference' })
     const { page } = browser
     await page.goto(world.url)
     await idle(page)

@@ -49,7 +49,7 @@ const check = (page: Page, name: string, state: string) =>
 const pageOf = (uid: string) => `${world.url}/r/base-sepolia/${uid}`
 
 async function opened(uid: string, options?: PageOptions): Promise<OpenPage> {
-  const browser = await openPage({ reducedMotion: 'reduce', ...options })
+  const browser = await openPage(options)
   await browser.page.goto(pageOf(uid))
   await sheet(browser.page).locator('.facts').waitFor()
   return browser
