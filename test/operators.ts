@@ -3,16 +3,18 @@ import path from 'node:path'
 import { Wallet, type TypedDataField } from 'ethers'
 import { createGeo, type Quorum, type QuorumOptions } from '@geospatial-attestation/client'
 import { deployQuorum, testAccount, type LocalChain } from '../dev/chain'
-import { stopAll, type ServiceHere } from '../dev/in-process'
+import type { ServiceHere } from '../dev/in-process'
 import { inOrder, Operator } from '../dev/operators'
 import { freePort, startService, type Service } from '../dev/services'
 import { quorumDomain, type QuorumAnswer } from '../src/eas'
 import { startTestChain } from './chains'
 import { createMigratedDatabase, temporaryFolder } from './database'
+import { atEnd } from './ends'
 
 /**
- * Starts five operators with separate databases, keys and RPC proxies, on one local chain. Each has two
- * processes, its indexer and its API.
+ * Starts five operators with separate databases, keys and RPC proxies, on one local chain. Three of them have
+ * two processes each, the indexer and the API, which can be killed and frozen. The others run in this
+ * process. They are stopped after the file's tests.
  */
 export interface OperatorsWorld {
   readonly chain: LocalChain
@@ -20,56 +22,55 @@ export interface OperatorsWorld {
   readonly quorum: string
   /** in the order of their indices */
   readonly operators: readonly Operator[]
+  /** true if the operator has its own processes */
+  hasProcesses(operator: Operator): boolean
   /** sends a signal to both processes of an operator */
   signal(operator: Operator, name: OperatorSignal): void
-  stop(): Promise<void>
 }
 export type OperatorSignal = 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'
 const OPERATORS = 5
+const WITH_PROCESSES = 3
 export const THRESHOLD = 3
 
 export async function startOperators(): Promise<OperatorsWorld> {
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = () => stopAll(stops)
-  try {
-    const folder = temporaryFolder()
-    const chain = await startTestChain({ port: await freePort(), statesKept: 200 })
-    stops.push(() => chain.stop())
-    // Local chains start in the past, but answers have the present time.
-    await chain.provider.send('anvil_setTime', [Date.now()])
-    await chain.provider.send('anvil_mine', ['0x1'])
-    const wallets = inOrder(Array.from({ length: OPERATORS }, (_, i) => `0x${`${i + 1}`.repeat(64)}`))
-    const quorum = await deployQuorum(chain, {
-      ...{ operators: wallets.map(({ address }) => address), threshold: THRESHOLD },
-      owner: testAccount(8).address,
+  const folder = temporaryFolder()
+  const chain = await startTestChain({ port: await freePort(), statesKept: 200 })
+  // Local chains start in the past, but answers have the present time.
+  await chain.provider.send('anvil_setTime', [Date.now()])
+  await chain.provider.send('anvil_mine', ['0x1'])
+  const wallets = inOrder(Array.from({ length: OPERATORS }, (_, i) => `0x${`${i + 1}`.repeat(64)}`))
+  const quorum = await deployQuorum(chain, {
+    ...{ operators: wallets.map(({ address }) => address), threshold: THRESHOLD },
+    owner: testAccount(8).address,
+  })
+  const { slug } = chain.chain
+  const CHAINS_FILE = path.join(folder, 'chains.json')
+  writeFileSync(CHAINS_FILE, JSON.stringify([{ slug, quorum }]))
+  const databases = await Promise.all(wallets.map(() => createMigratedDatabase()))
+  const operators: Operator[] = []
+  atEnd(() => Promise.all(operators.map((each) => each.close())))
+  const processes = new Map<Operator, Set<Service>>()
+  for (const [i, wallet] of wallets.entries()) {
+    const running = new Set<Service>()
+    const own = i < WITH_PROCESSES && {
+      environment: { API_PROCESSES: '1', CHAINS_FILE },
+      run: (environment: NodeJS.ProcessEnv) => startProcesses(environment, slug, folder, running),
+    }
+    const operator = await Operator.create({
+      ...{ chain, quorum, wallet, databaseUrl: databases[i]!.url, port: await freePort(), folder },
+      ...own,
     })
-    const operators: Operator[] = []
-    const { slug } = chain.chain
-    writeFileSync(path.join(folder, 'chains.json'), JSON.stringify([{ slug, quorum }]))
-    const processes = new Map<number, Set<Service>>()
-    for (const wallet of wallets) {
-      const database = await createMigratedDatabase()
-      stops.push(() => database.drop())
-      const port = await freePort()
-      const running = new Set<Service>()
-      processes.set(port, running)
-      const operator = await Operator.create({
-        ...{ chain, quorum, wallet, databaseUrl: database.url, port, folder },
-        environment: { API_PROCESSES: '1', CHAINS_FILE: path.join(folder, 'chains.json') },
-        run: (environment) => startProcesses(environment, slug, folder, running),
-      })
-      stops.push(() => operator.close())
-      operators.push(operator)
-    }
-    await Promise.all(operators.map((each) => each.start()))
-    await Promise.all(operators.map((each) => each.caughtUp()))
-    const signal = ({ options }: Operator, name: OperatorSignal) => {
-      for (const { pid } of processes.get(options.port)!) process.kill(pid, name)
-    }
-    return { chain, quorum, operators, signal, stop }
-  } catch (error) {
-    await stop()
-    throw error
+    if (own) processes.set(operator, running)
+    operators.push(operator)
+  }
+  await Promise.all(operators.map((each) => each.start()))
+  await Promise.all(operators.map((each) => each.caughtUp()))
+  return {
+    ...{ chain, quorum, operators },
+    hasProcesses: (operator) => processes.has(operator),
+    signal: (operator, name) => {
+      for (const { pid } of processes.get(operator)!) process.kill(pid, name)
+    },
   }
 }
 

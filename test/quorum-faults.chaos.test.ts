@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { Contract, Interface, concat, getAddress } from 'ethers'
 import { Geodesic } from 'geographiclib-geodesic'
 import type { Question, QuorumAnswer } from '@geospatial-attestation/client'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { attest, locationRequest, revoke, testAccount } from '../dev/chain'
 import type { Operator } from '../dev/operators'
 import { QUORUM_ABI } from '../src/eas'
@@ -20,9 +20,9 @@ import { box, polygon } from './shapes'
 import { inOneBlock } from './world'
 
 /**
- * Sends questions to five operators with separate processes, databases, keys and RPC proxies. Some of them
- * are killed or frozen during a question, dishonest, or honest behind an RPC endpoint that lies or lags.
- * Results are compared with GeographicLib and the test's own list of places.
+ * Sends questions to five operators with separate databases, keys and RPC proxies. Some of them are killed or
+ * frozen during a question, dishonest, or honest behind an RPC endpoint that lies or lags. Results are
+ * compared with GeographicLib and the test's own list of places.
  *
  * CI (EFFORT=2) asks 52 questions with two faulty operators, in which each fault occurs, and 8 with more of
  * them. docs/operations/quorum.md has the result of a longer run.
@@ -33,7 +33,6 @@ beforeAll(async () => {
   world = await startOperators()
   contract = new Contract(world.quorum, QUORUM_ABI, world.chain.provider)
 })
-afterAll(() => world?.stop())
 
 type FaultName = 'is killed' | 'is frozen' | `lie: ${LieName}` | `rpc: ${string}`
 const SIGNALS: Partial<Record<FaultName, OperatorSignal>> = { 'is killed': 'SIGKILL', 'is frozen': 'SIGSTOP' }
@@ -385,9 +384,18 @@ function deck<T>([first, ...others]: readonly T[], random: () => number): () => 
     return left.splice(Math.floor(random() * left.length), 1)[0]!
   }
 }
-function someOf<T>(list: readonly T[], count: number, random: () => number): T[] {
-  const left = [...list]
-  return Array.from({ length: count }, () => left.splice(Math.floor(random() * left.length), 1)[0]!)
+/** Assigns each fault to another operator. Only operators with their own processes are killed or frozen. */
+function assigned(faults: readonly FaultName[], random: () => number): Map<Operator, FaultName> {
+  const left = new Set(world.operators)
+  const silentFirst = faults.toSorted((a, b) => Number(b in SIGNALS) - Number(a in SIGNALS))
+  return new Map(
+    silentFirst.map((fault) => {
+      const fit = [...left].filter((each) => !(fault in SIGNALS) || world.hasProcesses(each))
+      const chosen = fit[Math.floor(random() * fit.length)]!
+      left.delete(chosen)
+      return [chosen, fault]
+    }),
+  )
 }
 
 /** Runs rounds of questions. `choose` returns the faults of a round. */
@@ -454,15 +462,11 @@ hunt(
     const seen = await play(
       hunted,
       () => {
-        const faulty = someOf(world.operators, 2, random)
         const first = next()
         // Every second time, this is the strongest attack: both operators sign the same false bytes.
         if (LYING.includes(first)) isTogether = !isTogether
         const second = LYING.includes(first) && isTogether ? first : next()
-        return new Map([
-          [faulty[0]!, first],
-          [faulty[1]!, second],
-        ])
+        return assigned([first, second], random)
       },
       true,
     )
@@ -488,10 +492,10 @@ hunt(
     const seen = await play(
       hunted,
       () => {
-        const faulty = someOf(world.operators, 3 + Math.floor(random() * 3), random)
         const first = next()
         const second = first.startsWith('lie: ') ? first : next()
-        return new Map(faulty.map((each, i) => [each, i === 0 ? first : i === 1 ? second : silent()]))
+        const others = Array.from({ length: 1 + Math.floor(random() * 3) }, silent)
+        return assigned([first, second, ...others], random)
       },
       false,
     )
