@@ -25,7 +25,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   let url: string
   let stopping = false
   /** Parts that are restarted when they exit, each with the function that kills it. */
-  const kept: Record<string, { kill(): Promise<void>; stop(): Promise<void> }> = {}
+  const kept: Record<string, { kill(): Promise<void> }> = {}
   let haproxy: Program
   let redis: Program
   const loads: Promise<void>[] = []
@@ -113,11 +113,9 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   afterAll(async () => {
     stopping = true
     await Promise.all(loads)
-    for (const each of Object.values(kept)) await each.stop()
-    await haproxy?.kill()
-    await redis?.kill()
+    const parts = [...Object.values(kept), haproxy, redis]
+    await Promise.all(parts.map((each) => each?.kill()))
     await cluster?.stop()
-    await chain?.stop()
   })
 
   /** Runs a process of the service, and restarts it whenever it ends. */
@@ -131,20 +129,19 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       return again()
     }
     void again()
-    kept[name] = { kill: () => service.kill(), stop: () => service.stop() }
+    kept[name] = { kill: () => service.kill() }
   }
 
+  /** Milliseconds between two rounds of a client, which leave processor time to the service. */
+  const REST_MS = 100
   /** Runs a client until the end of the test. Any error that it throws fails the test. */
   async function run(load: () => Promise<void>): Promise<void> {
-    while (!stopping)
+    for (; !stopping; await pause(REST_MS))
       try {
         await load()
         rounds.set(load.name, (rounds.get(load.name) ?? 0) + 1)
       } catch (error) {
-        if (!stopping) {
-          wrong.push(`${load.name}: ${(error as Error).message}`)
-        }
-        await pause(100)
+        if (!stopping) wrong.push(`${load.name}: ${(error as Error).message}`)
       }
   }
   interface Answer {
@@ -210,7 +207,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       await revoke(chain, attested.at(-2)!)
     }
     // Attests only a few places per second, because one page must list all of them.
-    await pause(250)
+    await pause(2 * REST_MS)
   }
   async function lists(): Promise<void> {
     const answer = okay(await ask(`${LIST}?limit=1000`))
@@ -242,7 +239,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   }
   async function records(): Promise<void> {
     const [uid, wasRevoked] = [...told][Math.floor(Math.random() * told.size)] ?? []
-    if (uid === undefined) return pause(50)
+    if (uid === undefined) return
     const record = JSON.parse(okay(await ask(`${LIST}/${uid}`)).text) as Shown
     if (wasRevoked && !record.revoked) throw new Error(`${uid} is not revoked any more`)
     told1(uid, record.revoked)
@@ -259,7 +256,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     }
     // GraphQL reports inside a response with status 200 that its server stopped while a statement was
     // pending.
-    if (errors) return pause(50)
+    if (errors) return
     const { totalCount, nodes } = data!.locationRecords!
     if (totalCount !== nodes.length) throw new Error(`${totalCount} in all, ${nodes.length} shown`)
     holds(nodes, answer)
@@ -274,7 +271,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   }
   async function computations(): Promise<void> {
     const [uid, wasRevoked] = [...told][Math.floor(Math.random() * told.size)] ?? []
-    if (uid === undefined) return pause(50)
+    if (uid === undefined) return
     const to = { type: 'Point', coordinates: [0, 0] }
     const answer = await post('/compute/v0/distance', { chainId: chain.chain.id, from: uid, to })
     if (answer.status === 200) {
@@ -317,7 +314,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
       onEvent: onEvent,
       ...(position && { lastEventId: position }),
     }).catch(() => undefined)
-    if (!listener || listener.status !== 200) return pause(100)
+    if (!listener || listener.status !== 200) return
     const stop = setInterval(() => stopping && listener.close(), 100)
     await listener.ended
     clearInterval(stop)
@@ -355,31 +352,30 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   test('answers requests', async () => {
     await lives()
   })
-  test.each(['api-1', 'api-2', 'api-3', 'indexer'])('survives a kill of %s', async (name) => {
+  test.each(['api-1', 'indexer'])('survives a kill of %s', async (name) => {
     await kept[name]!.kill()
     await lives()
   })
   test('survives kills of HAProxy and Redis', async () => {
     for (const part of [haproxy, redis]) {
       await part.kill()
-      await pause(500)
+      await pause(2 * REST_MS)
       await part.start()
       await lives()
     }
   })
-  test('survives a kill of each replica', async () => {
-    for (const { postgres } of cluster.servers.slice(1)) {
-      await postgres.kill()
-      await lives()
-      await postgres.start()
-      await lives()
-    }
+  test('survives a kill of a replica', async () => {
+    const { postgres } = cluster.servers[1]!
+    await postgres.kill()
+    await lives()
+    await postgres.start()
+    await lives()
     await followed(cluster.servers[0]!, cluster.servers.slice(1))
   })
-  test('survives a kill of each PgBouncer', async () => {
-    for (const { bouncer } of cluster.servers) {
+  test('survives kills of the PgBouncers of the primary and of a replica', async () => {
+    for (const { bouncer } of cluster.servers.slice(0, 2)) {
       await bouncer.kill()
-      await pause(500)
+      await pause(2 * REST_MS)
       await bouncer.start()
       await lives()
     }
