@@ -129,7 +129,8 @@ async function databaseServer(folder: string, number: number): Promise<DatabaseS
     ...{ postgres, bouncer, port, data, bouncerPort, url },
     follow: async (other) => {
       emptyFolder(data)
-      run(`${POSTGRES}/pg_basebackup`, '-D', data, '-d', conninfo(other), '-R', '-X', 'stream', '-c', 'fast')
+      const options = ['-R', '-X', 'stream', '-c', 'fast', '--no-sync']
+      run(`${POSTGRES}/pg_basebackup`, '-D', data, '-d', conninfo(other), ...options)
       await postgres.start()
     },
     turnTo: async (other) => {

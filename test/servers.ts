@@ -95,7 +95,8 @@ export function run(command: string, ...args: string[]): void {
 /** Creates an empty cluster of databases, which accepts connections from this machine without a password. */
 export function initialise(data: string): void {
   emptyFolder(data)
-  run(`${POSTGRES}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8')
+  const options = ['--no-sync', '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8']
+  run(`${POSTGRES}/initdb`, '-D', data, ...options)
   writeFileSync(
     path.join(data, 'pg_hba.conf'),
     'local all all trust\nhost all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n',
