@@ -5,6 +5,7 @@ import { toBeHex, zeroPadValue } from 'ethers'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke } from '../dev/chain'
+import { seededRandom } from '../dev/random'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { rows, temporaryFolder } from './database'
@@ -20,12 +21,12 @@ import { mine, startTestWorld, type TestWorld } from './world'
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 let world: TestWorld
 let receiver: Receiver
-const copies: Service[] = []
+/** An API instance next to that of the world. */
+let copy: Service
+let port: number
 const folder = temporaryFolder()
 const file = path.join(folder, 'webhooks.json')
-const started: { port: number }[] = []
 beforeAll(async () => {
-  world = await startTestWorld({}, { processes: true })
   receiver = await startReceiver()
   writeFileSync(
     file,
@@ -35,13 +36,16 @@ beforeAll(async () => {
       { id: 'nowhere', url: `${receiver.url}/nowhere`, secret: SECRET, filter: { bbox: '0,-80,1,-79' } },
     ]),
   )
+  world = await startTestWorld(webhooks(), { processes: true })
+  copy = await startCopy((port = await freePort()))
 })
 afterAll(async () => {
-  await Promise.all(copies.map((copy) => copy.stop()))
+  await copy?.stop()
   receiver?.close()
 })
 
-async function startCopy(port: number, more: NodeJS.ProcessEnv = {}): Promise<Service> {
+const webhooks = () => ({ WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: new URL(receiver.url).host })
+async function startCopy(port: number, settings: NodeJS.ProcessEnv = webhooks()): Promise<Service> {
   const copy = startService(
     `api-${port}`,
     ['dist/api/main.js'],
@@ -53,14 +57,27 @@ async function startCopy(port: number, more: NodeJS.ProcessEnv = {}): Promise<Se
       SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
       PORT: String(port),
       API_PROCESSES: '1',
-      WEBHOOKS_FILE: file,
-      WEBHOOK_PRIVATE_HOSTS: new URL(receiver.url).host,
-      ...more,
+      ...settings,
     },
     folder,
   )
   await copy.ready
   return copy
+}
+/** Process id of the instance that delivers to the final subscription, or did before it was killed. */
+async function deliverer(): Promise<number> {
+  const [row] = await rows<{ pid: string }>(
+    world.databaseUrl,
+    `SELECT split_part(holder, '/', 2) AS pid FROM webhook_subscription WHERE id = 'final'`,
+  )
+  return Number(row!.pid)
+}
+/** Kills it, and starts another one. */
+async function killDeliverer(): Promise<void> {
+  // The world restarts its own instance.
+  if ((await deliverer()) !== copy.pid) return world.services.get('api')!.kill()
+  await copy.kill()
+  copy = await startCopy(port)
 }
 const told = (path: string) =>
   distinct(receiver.received.filter((each) => each.path === path)).map(({ body }) => {
@@ -73,22 +90,39 @@ const place = () => locationRequest({ type: 'Point', coordinates: [(longitude +=
 hunt(
   'a final subscription receives exactly the final chain in order, through kills and reorgs',
   6,
-  async ({ random, cases }) => {
+  async ({ random, seed, cases }) => {
     const { chain, caughtUp } = world
     const { finality } = chain.chain
     const below = (end: number) => Math.floor(random() * end)
-    for (let i = 0; i < 2; i++) {
-      started.push({ port: await freePort() })
-      copies.push(await startCopy(started[i]!.port))
-    }
-    const positions = () =>
+    const subscribed = () =>
       rows(world.databaseUrl, 'SELECT FROM webhook_subscription WHERE position IS NOT NULL')
-    while ((await positions()).length < 3) await pause(50)
+    while ((await subscribed()).length < 3) await pause(50)
     const from = (await chain.provider.getBlockNumber()) + 1
-    const kinds = [answers.status(500), answers.reset, answers.slow]
-    receiver.answer = () => (random() < 0.15 ? kinds[below(kinds.length)]! : answers.ok)
-    let [kills, reorgs, highest] = [0, 0, from]
+    let [reorgs, highest] = [0, from]
+    const reorg = async (depth: number) => {
+      // Uses a new coinbase, because anvil loses blocks that are mined again with the same hash.
+      await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+      await chain.provider.send('anvil_reorg', [depth, []])
+    }
+
+    // The deliverer is killed before it gets the response to its first message.
+    const attempts = () => receiver.received.filter((each) => each.path === '/final')
+    receiver.answer = (message) => (message.path === '/final' ? answers.hang : answers.ok)
     const attested: string[] = [await attest(chain, place())]
+    await mine(chain, finality)
+    await receiver.until(() => attempts().length > 0)
+    expect([copy.pid, world.services.get('api')!.pid]).toContain(await deliverer())
+    await killDeliverer()
+    const gone = await attest(chain, place())
+    await caughtUp()
+    await reorg(1)
+
+    // Has a random generator of its own, because the number of responses depends on timing.
+    const randomOfAnswers = seededRandom(seed + 1)
+    const kinds = [answers.status(500), answers.reset, answers.slow]
+    receiver.answer = () =>
+      randomOfAnswers() < 0.15 ? kinds[Math.floor(randomOfAnswers() * kinds.length)]! : answers.ok
+    let kills = 0
     for (let i = 0; i < cases; i++) {
       const act = below(10)
       if (act < 4) attested.push(await attest(chain, place()))
@@ -98,39 +132,31 @@ hunt(
       else if (act === 6) {
         const depth = 1 + below(1 + below(10))
         const height = await chain.provider.getBlockNumber()
-        if (height - depth > Math.max(from, highest - finality + 30)) {
-          await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-          await chain.provider.send('anvil_reorg', [depth, []])
-        }
+        if (height - depth > Math.max(from, highest - finality + 30)) await reorg(depth)
       } else if (act === 7) await pause(below(300))
       else if (act === 8 && i % 2) await world.services.get('indexer-base-sepolia')!.kill()
       else if (kills < cases / 20 && i > 10 * (kills + 1)) {
-        // Kills the delivering instance while it delivers.
-        const [row] = await rows<{ pid: string }>(
-          world.databaseUrl,
-          `SELECT split_part(holder, '/', 2) AS pid FROM webhook_subscription WHERE id = 'final'`,
-        )
-        const holds = copies.findIndex(({ pid }) => String(pid) === row!.pid)
-        const at = holds < 0 ? kills % 2 : holds
-        await copies[at]!.kill()
-        copies[at] = await startCopy(started[at]!.port)
+        await killDeliverer()
         kills++
       }
       highest = Math.max(highest, await chain.provider.getBlockNumber())
     }
-    // Subscriptions to the latest state receive removals too.
-    const gone = await attest(chain, place())
-    await caughtUp()
-    await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-    await chain.provider.send('anvil_reorg', [1, []])
     await mine(chain, finality + 15)
     await caughtUp()
+    // Subscriptions to the latest state receive removals too.
     while (!told('/latest').includes(`reorged ${gone}`)) await pause(50)
-    const expected = await onChain(world.chain, from)
+    const expected = await onChain(chain, from)
     while (told('/final').length < expected.length) await pause(50)
-    await pause(1_200)
+    // Messages arrive in order, so one too many would arrive before this one.
+    receiver.answer = () => answers.ok
+    const last = await attest(chain, place())
+    expected.push(`new ${last}`)
+    await mine(chain, finality + 15)
+    while (!told('/final').includes(`new ${last}`)) await pause(50)
     const heard = told('/final')
     expect([...heard].sort()).toEqual([...expected].sort())
+    const [first, ...others] = attempts()
+    expect(others.map(({ id }) => id)).toContain(first!.id)
     const ofRecord = (list: readonly string[]) =>
       attested.map((uid) => list.filter((each) => each.endsWith(uid)))
     expect(ofRecord(heard)).toEqual(ofRecord(expected))
@@ -141,12 +167,12 @@ hunt(
       expect(
         new Webhook(SECRET).verify(body, { ...headers, 'webhook-timestamp': headers['webhook-timestamp']! }),
       ).toBeTruthy()
-    if (cases >= 60) expect([kills > cases / 30, expected.length > 5]).toEqual([true, true])
+    if (cases >= 60) expect([kills > cases / 30, expected.length > 6]).toEqual([true, true])
   },
 )
 
 test('a process without the settings leaves the subscriptions unchanged, and warns of them', async () => {
-  const silent = await startCopy(await freePort(), { WEBHOOKS_FILE: '' })
+  const silent = await startCopy(await freePort(), {})
   while (!silent.tail().includes('webhook subscriptions exist')) await pause(50)
   await silent.stop()
   expect((await rows(world.databaseUrl, 'SELECT FROM webhook_subscription')).length).toBe(3)
