@@ -43,7 +43,7 @@ const someUids = async (sql = '') =>
     ({ uid }) => uid,
   )
 
-hunt('the response cache never returns an outdated response', 40, async ({ random, cases }) => {
+hunt('the response cache never returns an outdated response', 20, async ({ random, cases }) => {
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)]!
   const uids = await someUids('ORDER BY timestamp')
   const paths = [

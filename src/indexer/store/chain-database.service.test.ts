@@ -191,7 +191,7 @@ const updatedAt = async (url: string) =>
       .map(({ id, at }) => [id, at.getTime()]),
   )
 
-hunt('the store has exactly the rows of the chain after reorgs', 30, async ({ random, cases }) => {
+hunt('the store has exactly the rows of the chain after reorgs', 15, async ({ random, cases }) => {
   const world = await fresh()
   const blocks = new Blocks(random)
   const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
