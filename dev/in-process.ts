@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
+import Module, { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Settings } from '../src/config'
 
@@ -65,9 +66,29 @@ export function built<Module>(file: string): Module {
 }
 const load = createRequire(path.resolve('package.json'))
 const BUILT = ['lib', 'dist'].map((folder) => path.resolve(folder) + path.sep)
+const isBuilt = (file: string) => BUILT.some((folder) => file.startsWith(folder))
 
 /** Unloads the built modules, which cache schemas and attesters, so that the next service loads new ones. */
 export function forgetBuilt(): void {
-  for (const file of Object.keys(load.cache))
-    if (BUILT.some((folder) => file.startsWith(folder))) delete load.cache[file]
+  for (const file of Object.keys(load.cache)) if (isBuilt(file)) delete load.cache[file]
+}
+
+/** Compiled built modules: compiling takes half of the time to load them, and each service loads them. */
+const compiled = new Map<string, (...given: unknown[]) => void>()
+const loadFile = load.extensions['.js']
+load.extensions['.js'] = (module, file) => {
+  if (!isBuilt(file)) {
+    loadFile(module, file)
+    return
+  }
+  const run = compiled.get(file) ?? compile(file)
+  compiled.set(file, run)
+  run.call(module.exports, module.exports, createRequire(file), module, file, path.dirname(file))
+}
+
+/** Returns the function of a file's text, whose parameters are those of a CommonJS module. */
+function compile(file: string): (...given: unknown[]) => void {
+  const holder = new Module(file) as Module & { _compile: (text: string, file: string) => void }
+  holder._compile(`module.exports = ${Module.wrap(readFileSync(file, 'utf8'))}`, file)
+  return holder.exports as (...given: unknown[]) => void
 }
