@@ -178,7 +178,7 @@ class Start {
   private async startChain(): Promise<LocalChain> {
     const chain = await startLocalChain({ port: this.options.port })
     this.stops.push(() => chain.stop())
-    void chain.ended.then((reason) => this.breaks(reason))
+    void chain.ended.then((reason) => this.breaks(`${reason}. Start again.`))
     await chain.provider.send('anvil_setTime', [Date.now()])
     await chain.provider.send('anvil_mine', ['0x1'])
     mineOn(chain)
@@ -193,8 +193,11 @@ class Start {
     const args = ['dist/dev/database.js', '--small', String(port), data]
     const database = startService(name, args, processEnvironment(), path.join(folder, 'logs'))
     this.stops.push(() => database.stop())
-    await database.ready
-    void database.ended.then((code) => this.breaks(`The embedded database ${name} ended (${code})`))
+    database.ready.catch(({ message }: Error) => this.breaks(message))
+    await this.unlessBroken(database.ready)
+    void database.ended.then((code) =>
+      this.breaks(`The embedded database ${name} ended (${code}). Start again.`),
+    )
     return `postgres://postgres@127.0.0.1:${port}/postgres`
   }
 
@@ -233,7 +236,7 @@ class Start {
 
   private breaks(reason: string): void {
     if (this.isStopping) return
-    this.reason ??= `${reason}. Start again.`
+    this.reason ??= reason
     this.setBroken(this.reason)
   }
 
