@@ -35,6 +35,8 @@ export interface OperatorOptions {
 export class Operator {
   readonly url: string
   private service: ServiceHere | undefined
+  /** times at which earlier indexers last read the head */
+  private earlierLooks: ReadonlyMap<string, string> = new Map()
 
   private constructor(
     readonly options: OperatorOptions,
@@ -75,6 +77,7 @@ export class Operator {
   async start(): Promise<void> {
     const { folder, port, run } = this.options
     const log = path.join(folder, `operator-${port}.log`)
+    this.earlierLooks = await looks(this.settings.databaseUrl)
     this.service = await (run ? run(this.environment) : startHere(this.settings, log))
   }
 
@@ -82,8 +85,7 @@ export class Operator {
   async caughtUp(): Promise<void> {
     const { settings, service } = this
     const { chain } = this.options
-    const before = await looks(settings.databaseUrl)
-    const reading = waitForHead(settings, chain).then(() => waitForLook(settings, chain, before))
+    const reading = waitForHead(settings, chain).then(() => waitForLook(settings, chain, this.earlierLooks))
     await Promise.race([reading, service!.indexing])
   }
 
