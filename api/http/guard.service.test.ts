@@ -300,6 +300,15 @@ describe('pipelined requests', () => {
   )
 })
 
+test('a stop closes connections on which nothing was sent', { timeout: 8_000 }, async () => {
+  const stopped = await startApi()
+  const spare = connect(Number(new URL(stopped.url).port), '127.0.0.1')
+  await expect.poll(() => stopped.connections()).toBe(1)
+  const closed = once(spare, 'close')
+  await stopped.close()
+  await closed
+})
+
 test('are answered during a stop in the form of their API', { tags: ['slow'] }, async () => {
   const slow = await startApi({
     rpcUrl: await serve(() => {}),

@@ -96,6 +96,22 @@ export function guardedOptions(
 }
 
 /**
+ * Closes connections on which nothing was sent when the server stops. Browsers open such spare connections,
+ * and Node closes idle connections only after a request.
+ */
+function closeSpareConnections(app: FastifyInstance): void {
+  const open = new Set<Socket>()
+  app.server.on('connection', (socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  app.addHook('preClose', (done) => {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    done()
+  })
+}
+
+/**
  * Checks every request. Before it is counted or read, these are refused: another version of HTTP, too many
  * headers, a missing Host, a compressed body. Then bodies are refused that are not JSON in UTF-8, contain
  * `__proto__`, or nest too deep. A request without a response after `answerMs` gets an error. Errors have the
@@ -109,6 +125,7 @@ export function guardRequests(
   keepsBody: (request: FastifyRequest) => boolean = () => false,
 ): void {
   const largeBodies = new HeldBytes()
+  closeSpareConnections(app)
   app.decorateRequest('rawBody', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     exchanges.set(request.raw.socket, { request, reply })
