@@ -292,7 +292,7 @@ function parsed(text: string): Json {
 
 hunt(
   'every response to a changed request is documented',
-  1_000,
+  500,
   async ({ random, cases, report }) => {
     const changes = new Changes(random)
     const counts = new Map<string, number>()
