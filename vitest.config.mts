@@ -53,6 +53,7 @@ export default defineConfig({
           // Test files share modules, which saves a third of the time.
           isolate: false,
           maxWorkers: cores,
+          expect: { poll: { interval: 5, timeout: 30_000 } },
         },
       },
       tier('service', 1, { isolate: false }),

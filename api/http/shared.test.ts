@@ -68,6 +68,7 @@ test('a shared read is delayed briefly after a hanging read, and not after a fai
   let now = 0
   const { shared, underWay } = slowReads(0, () => now)
   void shared.get()
+  now = 240
   const waiting = shared.get()
   await expect.poll(() => underWay.length).toBe(2)
   underWay[1]!()

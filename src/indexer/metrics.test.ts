@@ -1,8 +1,10 @@
 import type { Server } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { Logger } from '@subsquid/logger'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { freePort } from '../../dev/services'
 import { sentence, testSentences } from '../../test/sentences'
+import { MONOTONIC } from '../clock'
 import type { Rpc } from '../rpc'
 import { IndexerMetrics } from './metrics'
 
@@ -19,9 +21,13 @@ beforeEach(async () => {
   ;[first, second] = [new IndexerMetrics(address), new IndexerMetrics(address)]
   await open(first)
 })
-afterEach(() => [first, second].forEach((metrics) => metrics!.close()))
+afterEach(() => {
+  vi.restoreAllMocks()
+  for (const metrics of [first, second]) metrics!.close()
+})
 
 test('the metrics of an indexer are served once its predecessor has closed the port', async () => {
+  vi.spyOn(MONOTONIC, 'pause').mockImplementation((_, signal) => setTimeout(5, undefined, { signal }))
   const opened = open(second!)
   await expect.poll(() => messages.length).toBe(1)
   first!.close()

@@ -186,7 +186,7 @@ describe('a remote signer', () => {
   test('times out with its wait for a slot included, and refuses further signatures', async () => {
     const { url, calls } = await service(() => undefined)
     // The counter starts before the trial, which calls the signer once.
-    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 300 })
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 100 })
     expect(signer.notReady()).toEqual(sentence())
     const digest = await digestOf(1)
     const answers = await Promise.allSettled(

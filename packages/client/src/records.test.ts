@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { recordsOf, type RecordEvent, type StreamOptions } from './records'
 
 /** Streams these connections, each a list of chunks, and leaves at the end of the last one. */
@@ -27,7 +27,11 @@ async function streamed(connections: readonly (readonly (string | Uint8Array<Arr
 }
 
 describe('a stream', () => {
+  afterEach(() => void vi.useRealTimers())
+
   test('resumes at the position of a comment', async () => {
+    // The pauses before it reconnects take no time.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync')
     const { asked, positions } = await streamed([
       ['retry: 3000\n\n', ':\nid: e,base.1\n\n', ':\nid: e,base.2\n\n'],
       [':\n\n', ':\nid: cut'],

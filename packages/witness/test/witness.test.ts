@@ -254,7 +254,7 @@ describe('geo-witness', () => {
     writeFileSync(lock, `${process.ppid} x\n`)
     expect((await starting).reported).toContain(`in use by process ${process.ppid}`)
     // The processes with these IDs have ended, or the ID is that of this process.
-    for (const owner of [`${process.pid}\n`, `${process.pid} x\n`, `${2 ** 22 + 1}\n`, '']) {
+    for (const owner of [`${process.pid}\n`, `${process.pid} x\n`, `${2 ** 22 + 1}\n`]) {
       writeFileSync(lock, owner)
       expect(await geoWitness(...options)).toMatchObject({ status: 0 })
     }
@@ -277,6 +277,14 @@ describe('geo-witness', () => {
       writeFileSync(path.join(checkpoints, name!), damaged)
       expect((await geoWitness(...options)).reported).toContain('is damaged')
     }
+  })
+
+  test('starts on a folder whose lock has no process id for a second', { tags: ['slow'] }, async () => {
+    await geoWitness('init', NAME)
+    writeFileSync(path.join(folder, 'w', 'lock'), '')
+    expect(await geoWitness('serve', '--log', formatVerifierKey((await newLog()).key))).toMatchObject({
+      status: 0,
+    })
   })
 
   test('does not cosign once another process has claimed its folder', async () => {

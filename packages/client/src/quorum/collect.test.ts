@@ -6,10 +6,13 @@ import type { Dissent } from '../types'
 import { collect } from './collect'
 import { dissentOf, QuorumError, type Operator } from './operators'
 
+afterEach(() => void vi.useRealTimers())
+
 test.each([
   [['not-indexed-yet', 'skew'], 'not-indexed-yet'],
   [['skew'], 'skew'],
 ] as const)('an operator that refuses with %j dissents with %s', async (refusals, reason) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync')
   const left = [...refusals]
   const sign = () => {
     const refusal = left.shift()!
@@ -69,7 +72,6 @@ test('the answer has the signed fields only, in lower-case hex', async () => {
 
 describe('an answer', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
   /** Answer of two operators, and the milliseconds after which it was returned. */
   const timed = async (...given: Parameters<typeof signing>[0]) => {
     const begun = performance.now()
