@@ -12,13 +12,20 @@ const files = ['src', 'api', 'dev'].flatMap(sourcesIn)
 const inPackages = readdirSync('packages', { withFileTypes: true })
   .filter((each) => each.isDirectory())
   .flatMap(({ name }) => sourcesIn(`packages/${name}/src`))
+/** Returns the function with results that are kept for each file. */
+function perFile<T>(of: (file: string) => T): (file: string) => T {
+  const known = new Map<string, T>()
+  return (file) => known.get(file) ?? known.set(file, of(file)).get(file)!
+}
 /** Text of a source file, with each import on one line. */
-const source = (file: string) =>
-  readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' '))
-const imports = (file: string) =>
+const source = perFile((file) =>
+  readFileSync(file, 'utf8').replace(/^import\b[^';]*'/gm, (statement) => statement.replace(/\s+/g, ' ')),
+)
+const imports = perFile((file) =>
   [...source(file).matchAll(/(?:from\s|import\(?|require\()\s*'([^']+)'/g)].map((match) =>
     match[1]!.startsWith('.') ? path.posix.join(path.posix.dirname(file), match[1]!) : match[1]!,
-  )
+  ),
+)
 const under = (folder: string) => files.filter((file) => file.startsWith(folder))
 /** All imports from these files of the given targets. */
 const crossings = (from: string[], to: RegExp) =>
