@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import ts from 'typescript'
+import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
 import { claimOf, OPERATION_ROWS } from '../src/operations/table'
 import { en } from '../web/messages/en'
@@ -24,44 +24,44 @@ const SHOWN =
 const isElement = (tag: string) => /^[a-z]/.test(tag)
 const WORD = /\p{L}{2}/u
 
+/** Node of a syntax tree (ESTree). */
+interface Node {
+  type: string
+  start: number
+  [member: string]: any
+}
+
 /** Literal texts of a component that users would see, as `line: text`. */
-function literalsIn(name: string, text: string): string[] {
-  const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX)
+function literalsIn(text: string): string[] {
   const found: string[] = []
-  const report = (node: ts.Node, literal: string) => {
-    const { line } = source.getLineAndCharacterOfPosition(node.getStart())
-    if (WORD.test(literal)) found.push(`${line + 1}: ${literal.trim()}`)
+  const report = ({ start }: Node, literal: string) => {
+    if (WORD.test(literal)) found.push(`${text.slice(0, start).split('\n').length}: ${literal.trim()}`)
   }
   /** Reports the literal texts that an expression can evaluate to. */
-  const values = (node: ts.Node): void => {
-    if (ts.isStringLiteralLike(node)) report(node, node.text)
-    else if (ts.isTemplateExpression(node)) {
-      report(node, [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' '))
-    } else if (ts.isConditionalExpression(node)) {
-      values(node.whenTrue)
-      values(node.whenFalse)
-    } else if (ts.isBinaryExpression(node)) {
-      const { kind } = node.operatorToken
-      if (kind !== ts.SyntaxKind.AmpersandAmpersandToken) values(node.left)
-      values(node.right)
-    } else if (ts.isParenthesizedExpression(node)) values(node.expression)
-    else if (ts.isArrayLiteralExpression(node)) node.elements.forEach(values)
-    else if (ts.isElementAccessExpression(node)) values(node.expression)
+  const values = (node: Node): void => {
+    const { type, operator, left, right } = node
+    if (type === 'Literal' && typeof node.value === 'string') report(node, node.value)
+    else if (type === 'TemplateLiteral')
+      report(node, node.quasis.map(({ value }: Node) => value.cooked).join(' '))
+    else if (type === 'ConditionalExpression') [node.consequent, node.alternate].forEach(values)
+    else if (left) (operator === '&&' ? [right] : [left, right]).forEach(values)
+    else if (type === 'ArrayExpression') node.elements.forEach(values)
+    else if (type === 'MemberExpression' && node.computed) values(node.object)
+    else if (type === 'ParenthesizedExpression' || type === 'JSXExpressionContainer') values(node.expression)
   }
-  const visit = (node: ts.Node): void => {
-    if (ts.isJsxText(node)) report(node, node.text)
-    if (ts.isJsxExpression(node) && node.expression && !ts.isJsxAttribute(node.parent))
-      values(node.expression)
-    if (ts.isJsxAttribute(node) && node.initializer) {
-      const attribute = node.name.getText()
-      const tag = node.parent.parent.tagName.getText()
-      const isShown = SHOWN.test(attribute) && !(attribute === 'name' && (isElement(tag) || KEYED.has(tag)))
-      if (isShown)
-        values(ts.isJsxExpression(node.initializer) ? node.initializer.expression! : node.initializer)
+  const visit = (node: Node): void => {
+    const { type } = node
+    if (type === 'JSXText') report(node, node.value)
+    for (const child of node.children ?? []) if (child.type === 'JSXExpressionContainer') values(child)
+    for (const { name, value } of type === 'JSXOpeningElement' ? node.attributes : []) {
+      const tag = text.slice(node.name.start, node.name.end)
+      const isKey = name?.name === 'name' && (isElement(tag) || KEYED.has(tag))
+      if (value && SHOWN.test(name.name) && !isKey) values(value)
     }
-    ts.forEachChild(node, visit)
+    for (const member of Object.values(node).flat())
+      if (typeof member?.type === 'string') visit(member as Node)
   }
-  visit(source)
+  visit(parseAst(text, { lang: 'tsx' }))
   return found
 }
 /** Components whose `name` is a key. */
@@ -70,13 +70,12 @@ const KEYED = new Set(['Choice', 'GeometryField', 'Text', 'TextField'])
 test('no component of the web interface contains a literal text', () => {
   expect(components.length).toBeGreaterThan(30)
   const found = components.flatMap((file) =>
-    literalsIn(file, readFileSync(file, 'utf8')).map((literal) => `${file}:${literal}`),
+    literalsIn(readFileSync(file, 'utf8')).map((literal) => `${file}:${literal}`),
   )
   expect(found).toEqual([])
 })
 test('the check of components finds each kind of literal text', () => {
   const found = literalsIn(
-    'example.tsx',
     `const Example = () => <p title="One" class="row" aria-label={isOpen ? 'Two' : say.three}>
        Three {count} {isLoud && 'Four'} {\`Five \${count}\`} {['Six', 'Seven'][0]} {name || 'Eight'} {(say.nine)}
        <input name="memo" placeholder={'Nine'} /> <Field name="Ten" /> <Text name="memo" /> · ✕
