@@ -1,7 +1,7 @@
 import { CHAINS } from '../src/chains'
 import type { AttestationBody } from '../src/indexer/bodies'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
-import { EventKind } from '../src/model'
+import { EventKind } from '../src/model/generated/_eventKind'
 import type { ChainEvent } from '../src/indexer/project'
 import { encode, word } from './abi'
 import { positions } from './positions'

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { compile } from '../../test/solidity'
 import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer } from './account'
 
-test('ACCOUNT_CHECK is the compiled code of account.sol', { tags: ['slow'] }, () => {
+test('ACCOUNT_CHECK is the compiled code of account.sol', { tags: ['slow'] }, async () => {
+  // solc takes a second to load, which `npm test` saves.
+  const { compile } = await import('../../test/solidity.js')
   expect(ACCOUNT_CHECK).toBe(compile('api/contracts/account.sol').AccountCheck!.bytecode)
 })
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
-import { AbiCoder } from 'ethers'
 import { expect, test } from 'vitest'
+import { encode } from '../../test/abi'
 import { attestedPlace } from '../../test/hostile'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../location'
 import { LOCATION_TYPES, SRS_SPELLINGS, type LocationType } from '../location/names'
-import { EventKind } from '../model'
+import { EventKind } from '../model/generated/_eventKind'
 import { project, READING } from './project'
 
 /** Projects one attestation and returns the columns that depend on its payload. */
-function projected(schema: string, types: string[], values: unknown[]) {
+function projected(schema: string, values: Parameters<typeof encode>[0]) {
   const uid = `0x${'1'.repeat(64)}`
   const zero = `0x${'0'.repeat(40)}`
   const event = {
@@ -18,7 +18,7 @@ function projected(schema: string, types: string[], values: unknown[]) {
   const body = {
     ...{ uid, schema, refUID: uid, time: 1n, expirationTime: 0n, revocationTime: 0n, recipient: zero },
     ...{ attester: zero, revocable: true },
-    data: Buffer.from(AbiCoder.defaultAbiCoder().encode(types, values).slice(2), 'hex'),
+    data: Buffer.from(encode(values).slice(2), 'hex'),
   }
   const { events, rows } = project('celo', [event], new Map([[uid, body]]), new Date(0))
   const [record] = rows.location_record
@@ -31,17 +31,9 @@ function projected(schema: string, types: string[], values: unknown[]) {
   ]
 }
 const read = (srs: string, type: string, location: string) =>
-  projected(
-    LOCATION_PROTOCOL_SCHEMA.uid,
-    ['string', 'string', 'string', 'string'],
-    ['1', srs, type, location],
-  )
+  projected(LOCATION_PROTOCOL_SCHEMA.uid, ['1', srs, type, location])
 const readTime = (time: bigint) =>
-  projected(
-    LOCATION_SCHEMA.uid,
-    ['uint256', 'string', 'string', 'string', 'string[]', 'bytes[]', 'string[]', 'string[]', 'string'],
-    [time, 'EPSG:4326', 'wkt', 'POINT(1 2)', [], [], [], [], ''],
-  )
+  projected(LOCATION_SCHEMA.uid, [time, 'EPSG:4326', 'wkt', 'POINT(1 2)', [], [], [], [], ''])
 
 const GEOJSON = [
   '{"type":"Point","coordinates":[13.4,52.5]}',
