@@ -337,7 +337,8 @@ async function simulate(random: () => number): Promise<number> {
     )
       expected.unshift(...each.logs.map(({ topics }) => topics[1]!))
     const rows = [...database.rows, ...database.hot]
-    expect({ script, events: rows.flatMap(({ events }) => events) }).toEqual({ script, events: expected })
+    const events = rows.flatMap((row) => row.events)
+    if (events.join() !== expected.join()) expect({ script, events }).toEqual({ script, events: expected })
     met.checks++
     if (doubtAbout(state, INDEX_MAX_AGE_SECONDS, false, BLOCK_MS) !== undefined) return
     met.fresh++

@@ -285,9 +285,11 @@ function quantity(value: number): string {
   return `0x${value.toString(16)}`
 }
 
+const blooms = new Map<string, string>()
 /** A bloom filter with the bits of these values (Yellow Paper, 4.3.1). */
 function bloomOf(values: readonly string[]): string {
-  if (values.length === 0) return NO_BLOOM
+  const known = blooms.get(values.join())
+  if (known !== undefined) return known
   const bloom = new Uint8Array(256)
   for (const value of values) {
     const hash = getBytes(keccakOfHex(value))
@@ -296,6 +298,7 @@ function bloomOf(values: readonly string[]): string {
       bloom[255 - (bit >> 3)]! |= 1 << (bit & 7)
     }
   }
+  blooms.set(values.join(), hexlify(bloom))
   return hexlify(bloom)
 }
 

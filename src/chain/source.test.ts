@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { DataConsistencyError } from '@subsquid/util-internal-ingest-tools'
 import { Runner, type HotDatabase, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
 import {
   SimulatedChain,
@@ -27,6 +27,12 @@ const LENGTH = 60
 const FINAL = LENGTH - 1 - CHAIN.finality
 const LONGEST_RANGE = 7
 
+/** Chain of LENGTH blocks, which each test continues in a copy. */
+const begun = new SimulatedChain(CHAIN.eas)
+beforeAll(async () => {
+  for (let i = 0; i < LENGTH; i++) await begun.mine(1_700_000_000 + i, [[topic(1)]])
+})
+
 /** Runs the runner over a simulated chain; `heights` are those of the blocks that it has written. */
 async function start({
   archiveUpTo,
@@ -34,8 +40,7 @@ async function start({
   laterLag = 0,
 }: { archiveUpTo?: number; archiveError?: Error; laterLag?: number } = {}) {
   const clock = new VirtualClock()
-  const chain = new SimulatedChain(CHAIN.eas)
-  for (let i = 0; i < LENGTH; i++) await chain.mine(1_700_000_000 + i, [[topic(1)]])
+  const chain = begun.copy()
   const endpoints = [0, 1].map(() => new SimulatedEndpoint(chain, CHAIN.id, clock, () => 20, LONGEST_RANGE))
   const urls = endpoints.map((_, i) => `http://endpoint-${i}.example`)
   const rpc = new Rpc({
