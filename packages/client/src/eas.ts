@@ -315,20 +315,20 @@ export async function checkSigned(
     ...{ ...content, expirationTime: BigInt(expirationTime), value: 0n },
     ...{ nonce: BigInt(delegation.nonce ?? 0), deadline: BigInt(delegation.deadline) },
   })
-  const layouts: AttestLayout[] = delegation.submission === 'proxy' ? ['proxy'] : ['legacy', 'v1', 'v2']
-  // A value that does not fit its type, such as a nonce of 1e99, cannot have been signed.
-  const signers = await Promise.all(
-    layouts.map(async (layout) => {
-      const types = { Attest: ATTEST_FIELDS[layout] }
-      try {
-        const hash = hashTypedData({ domain, types, primaryType: 'Attest', message: message() } as never)
-        return await recoverAddress({ hash, signature: signature as Hex })
-      } catch {
-        return ''
+  const layouts: AttestLayout[] = delegation.submission === 'proxy' ? ['proxy'] : ['v2', 'v1', 'legacy']
+  let layout: AttestLayout | undefined
+  for (const each of layouts) {
+    const types = { Attest: ATTEST_FIELDS[each] }
+    try {
+      const hash = hashTypedData({ domain, types, primaryType: 'Attest', message: message() } as never)
+      if (same(await recoverAddress({ hash, signature: signature as Hex }), attester)) {
+        layout = each
+        break
       }
-    }),
-  )
-  const layout = layouts[signers.findIndex((signer) => same(signer, attester))]
+    } catch {
+      // A value that does not fit its type, such as a nonce of 1e99, cannot have been signed.
+    }
+  }
   if (!layout) throw altered(`its signature is not by ${attester} over this content`)
 
   const expected = { ...content, expirationTime, deadline: delegation.deadline, value: '0', signature }
