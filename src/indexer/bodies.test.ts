@@ -49,9 +49,13 @@ test('the codec of bodies decodes results that ethers encoded', () => {
     ['tuple(bool success, bytes returnData)[]'],
     [answers.map((returnData) => ({ success: true, returnData }))],
   )
-  const given = all.map(({ revocationTime, ...each }) => ({ ...each, data: bytesOf(each.data) }))
-  expect(answers.map((answer) => decodeAttestation(bytesOf(answer)))).toEqual(given)
-  expect(multicallAnswers(results, given.length).map(decodeAttestation)).toEqual(given)
+  const given = all.map(({ revocationTime, ...each }) => each)
+  const decoded = (answer: Buffer) => {
+    const { data, ...rest } = decodeAttestation(answer)
+    return { ...rest, data: hexlify(data) }
+  }
+  expect(answers.map(bytesOf).map(decoded)).toEqual(given)
+  expect(multicallAnswers(results, given.length).map(decoded)).toEqual(given)
 })
 
 test('the codec of bodies rejects a result that is truncated, or has offsets beyond its end', () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { encodeAbiParameters, domainSeparator, hashTypedData, parseAbiParameters } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { encodeBooleanResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import {
@@ -64,8 +64,8 @@ async function world(by = now - 1) {
 describe('an answer of a quorum', () => {
   let { answer, logs } = {} as Awaited<ReturnType<typeof world>>
   let epoch: object
-  beforeEach(async () => {
-    ;({ answer, logs } = await world())
+  beforeAll(async () => void ({ answer, logs } = await world()))
+  beforeEach(() => {
     const operators = accounts.map(({ address }) => address)
     epoch = { epoch: 4, validFrom: 1, validUntil: 2 ** 40, threshold: 2, operators }
   })
