@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parseCsv } from '../../test/csv'
-import { hunt } from '../../test/seed'
+import { EFFORT, hunt } from '../../test/seed'
 import { CSV_COLUMNS, csvText, guarded } from './csv'
 
 /** Restores the text of a cell, by the expression of docs/reference/record-formats.md. */
@@ -88,6 +88,9 @@ describe('the CSV guard, for cells that a spreadsheet could read as a formula,',
   test('guards characters that Unicode normalises to = + - @, also after invisible characters', () => {
     let [forms, unseen] = [0, 0]
     for (let code = 1; code <= 0x10ffff; code++) {
+      // Small efforts leave out the planes without characters, and those of private use.
+      if (EFFORT < 2 && code === 0x40000) code = 0xe0000
+      if (EFFORT < 2 && code === 0xe2000) break
       if (code >= 0xd800 && code <= 0xdfff) continue
       const character = String.fromCodePoint(code)
       if (/^[=+\-−@]/.test(character.normalize('NFKC')) && ++forms)

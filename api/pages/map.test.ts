@@ -174,7 +174,7 @@ describe('a feature with more positions than the map draws', () => {
     // A shape across the edge of the picture is drawn at both edges.
     expect(some.reduce((sum, mark) => sum + countIn(mark), 0)).toBeLessThanOrEqual(COPIES * MOST)
     // Pages draw with this default.
-    const onPage = marks(draw(FAMILIES[name]!(40_000) as Geometry).svg)
+    const onPage = marks(draw(FAMILIES[name]!(15_000) as Geometry).svg)
     const positions = onPage.reduce((sum, mark) => sum + countIn(mark), 0)
     expect(positions).toBeGreaterThan(0)
     expect(positions).toBeLessThanOrEqual(COPIES * 5_000)

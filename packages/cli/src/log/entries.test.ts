@@ -24,7 +24,7 @@ const ZERO: Hex = `0x${'0'.repeat(64)}`
 
 hunt(
   'rejects entries whose signed payload is not an answer of its operation',
-  300,
+  150,
   async ({ random, cases }) => {
     const below = (limit: number) => Math.floor(random() * limit)
     const account = privateKeyToAccount(testAccount(5).privateKey as Hex)

@@ -43,7 +43,7 @@ async function signedEntry(operation: string): Promise<Uint8Array> {
 
 const JUNK: readonly unknown[] = [null, true, -1, 0.5, 1e300, '', 'x', [], [null], {}, { toString: 1 }]
 
-hunt('a malformed response is not an internal error of the monitor', 200, async ({ cases, random }) => {
+hunt('a malformed response is not an internal error of the monitor', 100, async ({ cases, random }) => {
   const below = (limit: number) => Math.floor(random() * limit)
   const oneOf = <Item>(items: readonly Item[]) => items[below(items.length)]!
   /** Replaces, removes or repeats a random part of a file. */
