@@ -1,7 +1,7 @@
 import type { Polygon } from 'geojson'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, attest, locationRequest } from '../dev/chain'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
+import { LOCAL_CHAIN } from '../dev/chain'
+import { CHROMIUM, follow, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -12,17 +12,11 @@ beforeAll(async () => {
   world = await startTestWorld()
 })
 
-/** Opens the page, and waits for the chains. */
-async function open(
-  parameters: Record<string, string> = {},
-  { wallet, ...options }: PageOptions & { wallet?: StandIn } = {},
-): Promise<OpenPage> {
-  const browser = await openPage(options)
-  await wallet?.install(browser.page)
-  await browser.page.goto(`${world.url}/attest?${new URLSearchParams(parameters).toString()}`)
-  await browser.page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
-  return browser
-}
+/** Waits until the form has the chains of the service. */
+const hasChains = ({ page }: OpenPage) =>
+  page.locator('option', { hasText: LOCAL_CHAIN.slug }).waitFor({ state: 'attached' })
+const addressOf = (parameters: Record<string, string> = {}) =>
+  `${world.url}/attest?${new URLSearchParams(parameters).toString()}`
 const button = ({ page }: OpenPage, name: string) => page.getByRole('button', { name, exact: true })
 /** Waits until the service returns the record, and returns the UID of the attestation. */
 async function shown({ page }: OpenPage): Promise<string> {
@@ -44,13 +38,36 @@ const TWO_FEATURES = JSON.stringify({ type: 'FeatureCollection', features: [POIN
 const CROSSED = '{"type":"Polygon","coordinates":[[[0,0],[2,2],[2,0],[0,2],[0,0]]]}'
 
 describe.skipIf(!CHROMIUM)('the attest page', () => {
+  /** Pages that the tests share, without a wallet and with one. */
+  let plain: OpenPage
+  let withWallet: OpenPage
+  let wallet: StandIn
+  beforeAll(async () => {
+    wallet = new StandIn(world.chain)
+    plain = await openPage({ ...WITHOUT_MAP, viewport: { width: 390, height: 800 } })
+    withWallet = await openPage({ ...WITHOUT_MAP, reducedMotion: 'reduce' })
+    await wallet.install(withWallet.page)
+    for (const { page } of [plain, withWallet]) await page.goto(addressOf())
+  })
+  let visits = 0
+  /** Opens the form with these contents, as a link does. */
+  const open = async (browser: OpenPage, parameters: Record<string, string> = {}) => {
+    // An address with other parameters resets the form.
+    await follow(browser.page, addressOf({ ...parameters, visit: String(++visits) }))
+    await hasChains(browser)
+    return browser
+  }
+
   test(
     'attests a drawn polygon with memo, time and media by a wallet on another chain, and shows it on the map',
     { timeout: 180_000 },
     async () => {
-      const wallet = new StandIn(world.chain, { chainId: 1 })
-      await using browser = await open({}, { wallet, viewport: { width: 1280, height: 1000 } })
+      const elsewhere = new StandIn(world.chain, { chainId: 1 })
+      await using browser = await openPage({ reducedMotion: 'reduce' })
       const { page, complaints } = browser
+      await elsewhere.install(page)
+      await page.goto(addressOf())
+      await hasChains(browser)
       await page.locator('.map[data-state=idle]').waitFor()
       await button(browser, 'Draw a polygon as Place').click()
       await page.locator('.maplibregl-map[data-drawing]').waitFor()
@@ -77,14 +94,17 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       expect(await browser.barriers()).toEqual([])
       await browser.picture('attest')
 
+      await page.locator('[data-live=live]').waitFor()
+      await page.locator('[data-places="0"]').waitFor({ state: 'attached' })
       await button(browser, 'Attest place with Stand-in').click()
       const uid = await shown(browser)
-      expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
+      await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
+      expect(elsewhere.chainId).toBe(LOCAL_CHAIN.id)
       const place = JSON.parse(await page.getByLabel('Place', { exact: true }).inputValue()) as Polygon
       expect(place.coordinates[0]).toHaveLength(5)
       const local = await page.evaluate<number>(`new Date('2026-01-02T03:04').getTime()`)
       expect(await recordOf(uid)).toMatchObject({
-        ...{ prover: wallet.account, memo: 'A field <b>of</b> \u202egrain' },
+        ...{ prover: elsewhere.account, memo: 'A field <b>of</b> \u202egrain' },
         location_type: 'geojson-polygon',
         event_timestamp: new Date(local).toISOString(),
         media_types: ['image/jpeg', 'image/png'],
@@ -103,13 +123,14 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   )
 
   test('shows the first field at the top in a narrow window', async () => {
-    await using browser = await open({}, { ...WITHOUT_MAP, viewport: { width: 390, height: 800 } })
-    await browser.page.locator('.map[data-state=idle]').waitFor()
-    expect(await browser.page.locator('.panel').evaluate((panel) => panel.scrollTop)).toBe(0)
+    const { page } = plain
+    await page.locator('.map[data-state=idle]').waitFor()
+    expect(await page.locator('.panel').evaluate((panel) => panel.scrollTop)).toBe(0)
+    await page.setViewportSize(SIZES[2])
   })
 
   test('attests a pasted position by one click on the local chain, and has the form in its address', async () => {
-    await using browser = await open({}, WITHOUT_MAP)
+    const browser = await open(plain)
     const { page, complaints } = browser
     await page.getByLabel('Place', { exact: true }).fill('2.2945, 48.8584')
     await page.getByLabel('Memo').fill('Tower')
@@ -132,7 +153,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
 
   test('warns of a form that a link filled, and shows its whole memo before the user signs', async () => {
     const memo = `Lovely tower${'\n'.repeat(60)}I sell it for nothing\u202e\u200b`
-    await using browser = await open({ place: '2.2945, 48.8584', memo }, WITHOUT_MAP)
+    const browser = await open(plain, { place: '2.2945, 48.8584', memo })
     const { page, complaints } = browser
     const note = page.getByRole('note')
     await note.waitFor()
@@ -151,17 +172,17 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     await page.getByLabel('Place', { exact: true }).fill('2, 48')
     await note.waitFor({ state: 'detached' })
     expect(await shown.textContent()).toBe('Mine')
-    expect(complaints).toEqual([])
+    expect(others(complaints)).toEqual([])
   })
   test('does not warn of a link if the form is empty', async () => {
-    await using browser = await open({ chain: LOCAL_CHAIN.slug }, WITHOUT_MAP)
+    const browser = await open(plain, { chain: LOCAL_CHAIN.slug })
     expect(await browser.page.getByRole('note').count()).toBe(0)
     await browser.page.getByLabel('Memo').fill('Mine')
     expect(await browser.page.getByRole('note').count()).toBe(0)
   })
 
   test('never writes a pasted private place into its address, even after edits make it invalid JSON', async () => {
-    await using browser = await open({ place: '2.2945, 48.8584' }, WITHOUT_MAP)
+    const browser = await open(plain, { place: '2.2945, 48.8584' })
     const { page, complaints } = browser
     const given = `{"geometry":{"type":"Point","coordinates":[60.5,30.25]},"salt":"0x${'5a'.repeat(32)}"}`
     // Reads the page's own URL, because page.url() lags behind.
@@ -172,21 +193,11 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       await page.getByLabel('Place', { exact: true }).fill(text)
       expect(await address()).not.toMatch(/[?&]place=/)
     }
-    expect(complaints).toEqual([])
-  })
-
-  test('shows attestations of other users on the live map', async () => {
-    await using browser = await open({ place: '10, 30' })
-    const { page } = browser
-    await page.locator('.map[data-state=idle]').waitFor()
-    await page.locator('[data-live=live]').waitFor()
-    await page.locator('[data-places="0"]').waitFor({ state: 'attached' })
-    await attest(world.chain, locationRequest({ type: 'Point', coordinates: [10.001, 30.001] }))
-    await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
+    expect(others(complaints)).toEqual([])
   })
 
   test('waits for a service that is unavailable, and shows the attestation afterwards', async () => {
-    await using browser = await open({ place: '7, 8' }, WITHOUT_MAP)
+    const browser = await open(plain, { place: '7, 8' })
     const { page } = browser
     await page.route('**/api/v0/location-records/0x*', (route) => route.abort())
     await button(browser, 'Attest place with a test account').click()
@@ -197,8 +208,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('rejects a form at the field of its problem, without calling a wallet', async () => {
-    const wallet = new StandIn(world.chain)
-    await using browser = await open({}, { wallet, ...WITHOUT_MAP })
+    const browser = await open(withWallet)
     const { page } = browser
     const cases: [what: string, field: string, given: Record<string, string>, words: RegExp][] = [
       ['nothing', 'Place', {}, /^Enter a place/],
@@ -248,7 +258,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('keeps a medium that is added while a photo is reduced, and does not attest meanwhile', async () => {
-    await using browser = await open({ place: '1, 2' }, WITHOUT_MAP)
+    const browser = await open(plain, { place: '1, 2' })
     const { page } = browser
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -266,7 +276,6 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('cannot be changed while the wallet is asked', async () => {
-    const wallet = new StandIn(world.chain)
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     const request = wallet.request.bind(wallet)
@@ -274,7 +283,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       if (asked.method === 'eth_sendTransaction') await held
       return request(asked)
     }
-    await using browser = await open({ place: '1, 2', memo: 'Signed' }, { wallet, ...WITHOUT_MAP })
+    const browser = await open(withWallet, { place: '1, 2', memo: 'Signed' })
     await browser.page.evaluate(`navigator.geolocation.getCurrentPosition = (done) => {
       globalThis.locate = () => done({ coords: { longitude: 5, latitude: 6, accuracy: 12 } })
     }`)
@@ -287,16 +296,20 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     const { memo: attested, longitude } = await recordOf(await shown(browser))
     expect([attested, longitude, await memo.isEnabled()]).toEqual(['Signed', 1, true])
     expect(await browser.page.locator('.place-sources [role=status]').count()).toBe(0)
+    wallet.request = request
   })
 
-  test('sends no second transaction while the first one may be included', { timeout: 120_000 }, async () => {
-    const wallet = new StandIn(world.chain, { refuses: { eth_getTransactionReceipt: -32000 } })
-    await using browser = await open({ place: '1, 2', memo: 'Once' }, { wallet, ...WITHOUT_MAP })
+  test('sends no second transaction while the first one may be included', async () => {
+    wallet.refuses = { eth_getTransactionReceipt: -32000 }
+    wallet.asked.length = 0
+    const browser = await open(withWallet, { place: '1, 2', memo: 'Once' })
     const { page } = browser
     const attest = button(browser, 'Attest place with Stand-in')
+    // The client reads the receipt twenty times, with pauses.
+    await page.clock.install()
     await attest.click()
     const sent = page.getByRole('region', { name: 'Sent transaction' })
-    await sent.waitFor()
+    await expect.poll(() => page.clock.fastForward(500).then(() => sent.count())).toBe(1)
     expect(await attest.isDisabled()).toBe(true)
     await page.reload()
     await sent.waitFor()
@@ -314,8 +327,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('reports that the wallet refused, and offers to try again', async () => {
-    const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
-    await using browser = await open({ place: '1, 2', memo: 'Again' }, { wallet, ...WITHOUT_MAP })
+    wallet.refuses = { eth_sendTransaction: 4001 }
+    const browser = await open(withWallet, { place: '1, 2', memo: 'Again' })
     await button(browser, 'Attest place with Stand-in').click()
     await browser.page.getByText('You rejected the request in your wallet. Nothing was sent.').waitFor()
     wallet.refuses = {}
