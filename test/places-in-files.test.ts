@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { pointShapefile } from './shapes'
 
 /** The modules, and their types without those of browsers, which this project does not have. */
 const [FILES, INPUT] = [path.resolve('web/panel/files.ts'), path.resolve('web/panel/input.ts')]
@@ -26,6 +27,15 @@ const collection = (coordinates: number[], crs?: unknown) => ({
   ...{ type: 'FeatureCollection', crs },
   features: [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates } }],
 })
+/** JSON without a geometry. */
+const EMPTY = [
+  'null',
+  '5',
+  '[2, 48]',
+  '{}',
+  '{"type":"Feature","geometry":null}',
+  '{"type":"Circle"}',
+].concat('{"type":"FeatureCollection","features":[null,{},5]}')
 const crsOf = (name: string) => ({ type: 'name', properties: { name } })
 
 test.each([
@@ -34,6 +44,19 @@ test.each([
   { type: 'LineString', coordinates: [[2, 48, 30], [3, 49, 0]] }, // oxfmt-ignore
 ])('the text of %j is read as the same geometry', (geometry) => {
   expect(parseInput(textOf(geometry))).toMatchObject({ geometry })
+})
+
+test.each([
+  [`48°51'30"N 2°17'40.2"E`, [2.2945, 48.858333333]],
+  ['2,2945; 48,8584', [2.2945, 48.8584]],
+  ['[2.2945, 48.8584]', [2.2945, 48.8584]],
+  ['POINT (2.2945 48.8584)', [2.2945, 48.8584]],
+  ['−2.5, −48', [-2.5, -48]],
+  ['8FW4V75V+8Q', [2.2944375, 48.8583125]],
+])('the text %s is read as a position', (text, coordinates) => {
+  expect(parseInput(text)).toMatchObject({
+    geometry: { type: 'Point', coordinates: coordinates.map((each) => expect.closeTo(each, 6)) },
+  })
 })
 
 describe('a place of a file', () => {
@@ -84,7 +107,7 @@ describe('a place of a file', () => {
   const prj = (datum: string, spheroid: string, more = '') =>
     `GEOGCS["${datum}",DATUM["D_${datum}",SPHEROID[${spheroid}]${more}],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]]`
   const shapefile = (text: string) =>
-    new File([zipOf({ 'a.shp': pointFile(-100, 40), 'a.prj': Buffer.from(text) })], 'a.zip')
+    new File([zipOf({ 'a.shp': pointShapefile(-100, 40), 'a.prj': Buffer.from(text) })], 'a.zip')
   test.each([
     prj('WGS_1984', '"WGS_1984",6378137.0,298.257223563'),
     prj('ETRS_1989', '"GRS_1980",6378137.0,298.257222101'),
@@ -103,35 +126,23 @@ describe('a place of a file', () => {
   })
 })
 
+test.each([
+  ...EMPTY.map((json) => ['a.json', json, /has no geometry/] as const),
+  ['a.shp', 'no shapefile', /is not a shapefile/],
+  ['a.zip', 'no archive', /is not a shapefile/],
+] as const)('a file %s with the content %s is refused', async (name, content, reason) => {
+  await expect(placesIn(new File([content], name))).rejects.toThrow(reason)
+})
+
 test('an archive may have other JSON, and GeoJSON of another reference system is refused', async () => {
   const archive = (json: unknown) =>
-    new File([zipOf({ 'a.shp': pointFile(7, 51), 'b.json': Buffer.from(JSON.stringify(json)) })], 'a.zip')
+    new File(
+      [zipOf({ 'a.shp': pointShapefile(7, 51), 'b.json': Buffer.from(JSON.stringify(json)) })],
+      'a.zip',
+    )
   expect(await placesIn(archive({ licence: 'CC0' }))).toMatchObject([{ text: '7, 51' }])
   await expect(placesIn(archive({ type: 'FeatureCollection', features: [], crs: {} }))).rejects.toThrow()
 })
-
-/** A shapefile with one point (ESRI Shapefile Technical Description, 1998). */
-function pointFile(longitude: number, latitude: number): Buffer {
-  const file = Buffer.alloc(128)
-  for (const [at, value] of [
-    [0, 9994],
-    [24, 64],
-    [100, 1],
-    [104, 10],
-  ] as const)
-    file.writeInt32BE(value, at)
-  for (const [at, value] of [
-    [28, 1000],
-    [32, 1],
-    [108, 1],
-  ] as const)
-    file.writeInt32LE(value, at)
-  for (const at of [36, 52, 112]) {
-    file.writeDoubleLE(longitude, at)
-    file.writeDoubleLE(latitude, at + 8)
-  }
-  return file
-}
 
 /** A ZIP archive of deflated files. Readers that ignore the checksums accept it. */
 function zipOf(files: Record<string, Buffer>): Buffer<ArrayBuffer> {

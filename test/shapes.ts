@@ -48,3 +48,26 @@ export function along(a: Position, b: Position, share: number): Position {
   const { metres, azimuth } = between(a, b)
   return travel(a, azimuth, metres * share)
 }
+
+/** A shapefile with one point (ESRI Shapefile Technical Description, 1998). */
+export function pointShapefile(longitude: number, latitude: number): Buffer {
+  const file = Buffer.alloc(128)
+  for (const [at, value] of [
+    [0, 9994],
+    [24, 64],
+    [100, 1],
+    [104, 10],
+  ] as const)
+    file.writeInt32BE(value, at)
+  for (const [at, value] of [
+    [28, 1000],
+    [32, 1],
+    [108, 1],
+  ] as const)
+    file.writeInt32LE(value, at)
+  for (const at of [36, 52, 112]) {
+    file.writeDoubleLE(longitude, at)
+    file.writeDoubleLE(latitude, at + 8)
+  }
+  return file
+}
