@@ -23,12 +23,14 @@ type Json = any
 let database: TestDatabase
 let server: Service
 let url: string
+/** Response to a request whose body does not arrive. Other tests run while the server waits for the body. */
+let unfinished: Promise<string>
 const folder = temporaryFolder()
 beforeAll(async () => {
   database = await createMigratedDatabase()
   await insertRecords(
     database.url,
-    Array.from({ length: 2_000 }, (_, n) => ({
+    Array.from({ length: 20 }, (_, n) => ({
       memo: `place ${n + 1}`,
       timestamp: Date.UTC(2026, 0, 1) + (n + 1) * 60_000,
       geometry: { type: 'Point', coordinates: [1, 2] },
@@ -44,12 +46,15 @@ beforeAll(async () => {
       ...blankSettings(),
       DATABASE_URL: database.url,
       GQL_PORT: String(port),
-      RECORDS_RATE_LIMIT_PER_HOUR: '500',
+      RECORDS_RATE_LIMIT_PER_HOUR: '100',
     },
     folder,
   )
   await server.ready
   url = `http://127.0.0.1:${port}`
+  const head =
+    'POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n'
+  unfinished = exchange(url, `${head}\r\n{`)
 })
 afterAll(() => server?.stop())
 
@@ -75,11 +80,11 @@ test('the squid server returns the entities of the squid', async () => {
   expect(errors).toEqual([])
   expect(data).toMatchObject({
     locationRecords: [
-      { id: 'celo-2000', memo: 'place 2000', expirationTime: '18446744073709551615' },
-      { id: 'celo-1999' },
+      { id: 'celo-20', memo: 'place 20', expirationTime: '18446744073709551615' },
+      { id: 'celo-19' },
     ],
     locationRecordById: { memo: 'place 7', geometry: '{"type":"Point","coordinates":[1,2]}' },
-    locationRecordsConnection: { totalCount: 2000, edges: [{ cursor: '1' }] },
+    locationRecordsConnection: { totalCount: 20, edges: [{ cursor: '1' }] },
     attestationEvents: [],
   })
 })
@@ -201,14 +206,6 @@ test('the squid server is reachable from this machine only', async () => {
   }
 })
 
-test('the squid server ends a request whose body does not arrive in time', async () => {
-  const answer = await exchange(
-    url,
-    'POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
-  )
-  expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /)
-})
-
 test.skipIf(!TEST_DATABASE_URL)('the server stops a statement after 3 seconds (needs Postgres)', async () => {
   const client = new Client({ connectionString: database.url })
   await client.connect()
@@ -227,7 +224,7 @@ test('the squid server limits requests per hour', async () => {
     body: '{"query":"{ __typename }"}',
   })
   const left = Number(answer.headers.get('ratelimit-remaining'))
-  expect(left).toBeGreaterThan(300)
+  expect(left).toBeGreaterThan(20)
   const statuses = await Promise.all(
     Array.from({ length: left + 3 }, () => post({}).then(({ status }) => status)),
   )
@@ -235,6 +232,10 @@ test('the squid server limits requests per hour', async () => {
     statuses.filter((status) => status === 429).length,
     statuses.filter((status) => status === 400).length,
   ]).toEqual([3, left])
+})
+
+test('the squid server ends a request whose body does not arrive in time', async () => {
+  expect(await unfinished).toMatch(/^HTTP\/1\.1 4\d\d /)
 })
 
 testSentences()
