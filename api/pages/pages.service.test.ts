@@ -140,7 +140,9 @@ describe('an error page', () => {
     const page = await ask(path, BROWSER)
     expect(page.status).toBe(status)
     expectSafe(page, path)
-    const answers = await Promise.all(PROGRAMS.map((accept) => ask(path, accept)))
+    // Each program gets several of the errors.
+    const some = PROGRAMS.filter((_, i) => (i + ERRORS.findIndex(([each]) => each === path)) % 4 === 0)
+    const answers = await Promise.all(some.map((accept) => ask(path, accept)))
     for (const answer of answers)
       expect([answer.status, answer.type, answer.text]).toEqual([
         status,
@@ -227,9 +229,7 @@ describe('the page of the record list', () => {
     ).toHaveLength(10)
   })
   test.each([
-    ['near=1,2&radius=9000000&sort=distance', 8],
     ['near=1,2&sort=distance', 3],
-    ['include=provenance', 8],
     ['near=1,2&radius=9000000&sort=distance&include=provenance&limit=2&total=true', 8],
   ])('links only to downloads that succeed, with %s', async (query, count) => {
     const { text } = await ask(`${LIST}?${query}`, BROWSER)
@@ -288,11 +288,10 @@ describe('the page of the record list', () => {
         await status(BROWSER, b),
         await status('*/*', a),
       ]).toEqual([304, 304, 200, 200])
-      for (const accept of PROGRAMS)
-        expect([(await ask(path, accept)).text, (await ask(path, accept)).headers.get('etag')]).toEqual([
-          json.text,
-          b,
-        ])
+      for (const accept of PROGRAMS) {
+        const { text, headers } = await ask(path, accept)
+        expect([text, headers.get('etag')]).toEqual([json.text, b])
+      }
     }
   })
 })
