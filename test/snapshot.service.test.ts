@@ -164,7 +164,7 @@ describe('a restored service', () => {
       expect(await rows(other.databaseUrl, sql)).toEqual(await rows(source.databaseUrl, sql))
     expect(await count(other, 'location_record')).toBe(final - 4)
   })
-  test('repeats no state, so that earlier ETags and positions are invalid', { tags: ['slow'] }, async () => {
+  test('repeats no state, so that earlier ETags and positions are invalid', async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
     const states = await Promise.all(
@@ -181,49 +181,41 @@ describe('a restored service', () => {
     }
     expect(tags[0]).not.toBe(tags[1])
   })
-  test(
-    'continues if blocks after its final block were reorganized while it was down',
-    { tags: ['slow'] },
-    async () => {
-      const other = await emptied()
-      await offline(other.environment, 'restore', snapshot)
-      await world.chain.provider.send('anvil_reorg', [20, []])
-      await attest(world.chain, place(70))
-      indexer = startIndexerBehind(other)
-      await other.caughtUp()
-      await expectInvariants(other)
-    },
-  )
-  test(
-    'finds a forged event with valid checksums by a check against the chain',
-    { tags: ['slow'] },
-    async () => {
-      const forged = copyOf('forged')
-      rewrite(forged, 'events', (lines) => {
-        const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-        const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
-        // An invented revocation and an omitted attestation.
-        const fake = {
-          ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
-          ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
-        }
-        // The lines stay unparsed, because JSON.stringify rounds large numbers. They begin with the id.
-        return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
-      })
-      const other = await emptied()
-      const restored = await offline(other.environment, 'restore', forged)
-      expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('events restored')])
-      const found = await audit(other)
-      expect([found.code, found.output]).toEqual([
-        1,
-        expect.stringContaining('2 differed in the log and were repaired'),
-      ])
-      expect((await audit(other)).code).toBe(0)
-      indexer = startIndexerBehind(other)
-      await other.caughtUp()
-      await expectInvariants(other)
-    },
-  )
+  test('continues if blocks after its final block were reorganized while it was down', async () => {
+    const other = await emptied()
+    await offline(other.environment, 'restore', snapshot)
+    await world.chain.provider.send('anvil_reorg', [20, []])
+    await attest(world.chain, place(70))
+    indexer = startIndexerBehind(other)
+    await other.caughtUp()
+    await expectInvariants(other)
+  })
+  test('finds a forged event with valid checksums by a check against the chain', async () => {
+    const forged = copyOf('forged')
+    rewrite(forged, 'events', (lines) => {
+      const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+      const made = events.find(({ kind, uid }) => kind === 'ATTESTED' && uid !== events[1]!.uid)!
+      // An invented revocation and an omitted attestation.
+      const fake = {
+        ...{ ...made, kind: 'REVOKED', log_index: 7, id: String(made.id).replace(/.$/, '7') },
+        ...{ ref_uid: null, time: null, expiration_time: null, revocable: null, data: null },
+      }
+      // The lines stay unparsed, because JSON.stringify rounds large numbers. They begin with the id.
+      return [...lines.filter((_, i) => i !== 4), JSON.stringify(fake)].sort()
+    })
+    const other = await emptied()
+    const restored = await offline(other.environment, 'restore', forged)
+    expect([restored.code, restored.output]).toEqual([0, expect.stringContaining('events restored')])
+    const found = await audit(other)
+    expect([found.code, found.output]).toEqual([
+      1,
+      expect.stringContaining('2 differed in the log and were repaired'),
+    ])
+    expect((await audit(other)).code).toBe(0)
+    indexer = startIndexerBehind(other)
+    await other.caughtUp()
+    await expectInvariants(other)
+  })
 })
 
 test('a restored service withholds a record that the database refuses, and keeps other events', async () => {
