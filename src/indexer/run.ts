@@ -113,7 +113,7 @@ class ChainIndexer {
   ) {
     const { chain, rpcUrls: urls } = connected
     this.chain = chain
-    this.rpc = new Rpc({ chain, urls, ...rpcLimits(chain), log, signal: this.signal })
+    this.rpc = new Rpc({ chain, urls, ...rpcLimits(chain), log, signal: this.signal, clock })
     this.signal.addEventListener('abort', () => this.rpc.close())
     this.ended = new Promise((resolve, reject) => {
       this.reject = reject
