@@ -4,11 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { format } from 'node:util'
 import { createLogger } from '@subsquid/logger'
 import { ZeroHash } from 'ethers'
+import { Pool } from 'pg'
 import { request, testAccount, type LocalChain } from '../dev/chain'
 import { startTestChain } from './chains'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
+import { MONOTONIC, type Clock } from '../src/clock'
 import { encodeBooleanResult, encodeNumericResult } from '../src/eas'
+import type { Query } from '../src/indexer/store'
 import { createMigratedDatabase, lastingFolder, rows, temporaryFolder } from './database'
 import { startRpcProxy, type Fault, type RpcProxy } from './rpc-proxy'
 import { LOCAL_CHAIN, built, forgetBuilt, mine } from './world'
@@ -18,6 +21,8 @@ export interface FaultyWorld {
   readonly chain: LocalChain
   readonly chains: ReadonlyMap<string, LocalChain>
   readonly databaseUrl: string
+  /** queries the database on a connection that stays open, for tests that poll */
+  readonly query: Query
   readonly proxy: RpcProxy
   /** environment of the indexer */
   readonly environment: NodeJS.ProcessEnv
@@ -52,10 +57,15 @@ export function answerRequest(result: bigint | boolean, schema = RESULT_SCHEMA) 
 export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 
 /** Milliseconds that an indexer with HASTY waits for an RPC response, for tests with late responses. */
-export const TIMEOUT_MS = 2_000
-export const HASTY: NodeJS.ProcessEnv = { CHAINS_FILE: path.join(lastingFolder(), 'hasty.json') }
-writeFileSync(HASTY.CHAINS_FILE!, JSON.stringify([{ slug: LOCAL_CHAIN.slug, rpcTimeoutMs: TIMEOUT_MS }]))
+export const TIMEOUT_MS = 1_000
+/** Clock of the indexers in this process, ten times as fast, because tests wait for polls and pauses. */
+const FAST: Clock = {
+  now: () => 10 * MONOTONIC.now(),
+  pause: (milliseconds, signal) => MONOTONIC.pause(milliseconds / 10, signal),
+}
 const SLUG = LOCAL_CHAIN.slug
+export const HASTY: NodeJS.ProcessEnv = { CHAINS_FILE: path.join(lastingFolder(), 'hasty.json') }
+writeFileSync(HASTY.CHAINS_FILE!, JSON.stringify([{ slug: SLUG, rpcTimeoutMs: TIMEOUT_MS }]))
 /** The pause is short because tests restart often, and constant because no back-off is needed. */
 const RESTART_MS = 50
 
@@ -65,13 +75,20 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
     createMigratedDatabase(),
   ])
   const proxy = await startRpcProxy(chain.url)
-  await rows(database.url, 'INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+  const pool = new Pool({ connectionString: database.url, max: 1 })
+  // A test may cut all connections.
+  pool.on('error', () => {})
+  const query: Query = async (sql, values) => (await pool.query(sql, values)).rows
+  await query('INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
     ...[SLUG, testAccount(ANSWERER).address.toLowerCase()],
   ])
+  // Another file of this worker may have left its schemas and attesters in the modules.
+  loaded = undefined
   return {
     chain,
     chains: new Map([[SLUG, chain]]),
     databaseUrl: database.url,
+    query,
     proxy,
     environment: {
       ...process.env,
@@ -82,10 +99,11 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
       // timing.
       AUDIT_CALLS_PER_SECOND: '0',
     },
-    caughtUp: () => caughtUp(chain, database.url),
+    caughtUp: () => caughtUp(chain, query),
     stop: async () => {
       await proxy.close()
       await chain.stop()
+      await pool.end()
       await database.drop()
     },
   }
@@ -93,19 +111,20 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
 
 /** The world's chain and endpoint, with another database. */
 export function onDatabase(world: FaultyWorld, databaseUrl: string): FaultyWorld {
+  const query: Query = (sql, values) => rows(databaseUrl, sql, values)
   return {
     ...world,
     databaseUrl,
+    query,
     environment: { ...world.environment, DATABASE_URL: databaseUrl },
-    caughtUp: () => caughtUp(world.chain, databaseUrl),
+    caughtUp: () => caughtUp(world.chain, query),
   }
 }
 
-async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
+async function caughtUp(chain: LocalChain, query: Query): Promise<void> {
   for (;;) {
     const head = (await chain.provider.getBlock('latest'))!
-    const [top] = await rows<{ height: number; hash: string }>(
-      databaseUrl,
+    const [top] = await query<{ height: number; hash: string }>(
       `SELECT height, hash FROM hot_block WHERE chain = $1
        UNION SELECT final_height, final_hash FROM chain_status WHERE chain = $1 AND final_height IS NOT NULL
        ORDER BY height DESC LIMIT 1`,
@@ -114,7 +133,7 @@ async function caughtUp(chain: LocalChain, databaseUrl: string): Promise<void> {
     if (top?.hash === head.hash) return
     // If the new head has a height that was already read, the indexer notices it only with the next block.
     if (top && top.height >= head.number) await mine(chain, top.height - head.number + 1)
-    await pause(30)
+    await pause(20)
   }
 }
 
@@ -166,7 +185,7 @@ export function startIndexerBehind(
     // A process reads CHAINS_FILE when it starts. The modules of this process were loaded before, so the
     // file's values are set here.
     Object.assign(connected!.chain, { rpcTimeoutMs: environment.CHAINS_FILE ? TIMEOUT_MS : undefined })
-    const indexer = modules.run.startIndexer(connected!, read)
+    const indexer = modules.run.startIndexer(connected!, read, FAST)
     const failed = indexer.ended.then(
       () => 0,
       async (error: Error) => {

@@ -1,8 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
+import { BodyReader } from '../src/indexer/bodies'
+import { RangeAuditor } from '../src/indexer/range-auditor'
+import { Registry } from '../src/indexer/registry'
+import { Database, finalBlock } from '../src/indexer/store'
+import { ALL_SCHEMAS } from '../src/location'
 import {
-  audit,
   startFaultyWorld,
   startIndexerBehind,
   startIndexerProcess,
@@ -10,20 +14,36 @@ import {
   type KeptIndexer,
   type KeptProcess,
 } from './behind'
-import { rows } from './database'
 import { expectInvariants } from './invariants'
-import type { Fault } from './rpc-proxy'
+import { SILENT, testRpc, type Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
-/**
- * World of a test file that imports this: an indexer behind a proxy with faults on demand. The invariants of
- * docs/spec/trust.md 6 hold after each test.
- */
+/** World of a test file that calls `inFaultyWorld`: an indexer behind a proxy with faults on demand. */
 export let world: FaultyWorld
 export let indexer: KeptIndexer
-let start: typeof startIndexerBehind = startIndexerBehind
+let start: typeof startIndexerBehind
+let usual: NodeJS.ProcessEnv
+/**
+ * Starts the world for the tests of this file. The invariants of docs/spec/trust.md 6 hold after each test.
+ * @param settings of the indexer, unless `restart` gets others
+ * @param how starts the indexer: in this process, or as a process
+ */
+export function inFaultyWorld(settings: NodeJS.ProcessEnv = {}, how = startIndexerBehind): void {
+  beforeAll(async () => {
+    // Files of a worker share this module.
+    ;[start, usual, longitude] = [how, settings, -180]
+    world = await startFaultyWorld()
+    restart()
+    await world.caughtUp()
+  })
+  afterEach(() => expectInvariants(world))
+  afterAll(async () => {
+    await indexer?.stop()
+    await world?.stop()
+  })
+}
 /** Restarts the stopped indexer behind these faults. */
-export function restart(faults: readonly Fault[] = [], settings: NodeJS.ProcessEnv = {}): void {
+export function restart(faults: readonly Fault[] = [], settings = usual): void {
   indexer = start(world, faults, settings)
 }
 /** Runs the indexer as a process, in this test and in later ones, for `kill`. */
@@ -36,24 +56,13 @@ export async function asProcess(): Promise<void> {
 }
 /** Kills the process of the indexer, which is restarted. */
 export const kill = () => (indexer as KeptProcess).kill()
-beforeAll(async () => {
-  world = await startFaultyWorld()
-  restart()
-  await world.caughtUp()
-})
-afterEach(() => expectInvariants(world))
-afterAll(async () => {
-  await indexer?.stop()
-  await world?.stop()
-})
 
 let longitude = -180
 export const place = () => locationRequest({ type: 'Point', coordinates: [(longitude += 0.5), 10] })
 export const until = async (is: () => boolean | Promise<boolean>) => {
   while (!(await is())) await pause(20)
 }
-export const query = <Row extends object>(sql: string, values?: unknown[]) =>
-  rows<Row>(world.databaseUrl, sql, values)
+export const query = <Row extends object>(sql: string, values?: unknown[]) => world.query<Row>(sql, values)
 export const records = async (uids: readonly string[]) => {
   const found = new Map(
     (
@@ -66,7 +75,7 @@ export const records = async (uids: readonly string[]) => {
   return uids.map((uid) => found.get(uid) ?? 'missing')
 }
 /** Creates history, and events in hot blocks, while the indexer is down. Then restarts it. */
-export async function whileDown(settings: NodeJS.ProcessEnv = {}, ...behind: Fault[]): Promise<string[]> {
+export async function whileDown(settings: NodeJS.ProcessEnv = usual, ...behind: Fault[]): Promise<string[]> {
   const { chain } = world
   await indexer.stop()
   const uids = [await attest(chain, place()), await attest(chain, place()), await attest(chain, place())]
@@ -88,14 +97,22 @@ export const repairedSoFar = async () =>
     (await query<{ repaired_events: string }>('SELECT repaired_events FROM chain_status'))[0]!
       .repaired_events,
   )
-/** Runs the audit. Returns the number of events that it repaired. */
-export async function repaired(): Promise<number> {
-  const before = await repairedSoFar()
-  const { code, output } = await audit(world)
-  const count = (await repairedSoFar()) - before
-  expect([code, output]).toEqual([
-    count ? 1 : 0,
-    expect.stringContaining(count ? `; ${count} differed in the log` : 'the log matches'),
-  ])
-  return count
+/**
+ * Audits all final blocks in this process, next to the indexer: by proofs like `npm run audit`, or by
+ * rereading. Calls `before` when the schemas and attesters are loaded.
+ */
+export async function audited(how: 'prove' | 'reread' = 'prove', before = async () => {}) {
+  const database = new Database(world.databaseUrl, () => {})
+  try {
+    const rpc = testRpc([world.proxy.url])
+    const parts = { chain: LOCAL_CHAIN, rpc, database, log: SILENT }
+    const registry = new Registry({ ...parts, policy: ALL_SCHEMAS, isIndexer: false })
+    await registry.load()
+    const auditor = new RangeAuditor({ ...parts, registry, bodies: new BodyReader(rpc, LOCAL_CHAIN.eas) })
+    await before()
+    const { height: to } = (await finalBlock(database.query, LOCAL_CHAIN))!
+    return await auditor[how]({ from: LOCAL_CHAIN.firstBlock, to })
+  } finally {
+    await database.close()
+  }
 }

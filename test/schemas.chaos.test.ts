@@ -4,12 +4,25 @@ import { attest, mined, request } from '../dev/chain'
 import { events } from '../src/abi/EAS'
 import { schemaUid } from '../src/eas'
 import { audit } from './behind'
-import { asProcess, finalize, indexer, kill, place, query, records, restart, until, world } from './faulty'
+import {
+  asProcess,
+  finalize,
+  inFaultyWorld,
+  indexer,
+  kill,
+  place,
+  query,
+  records,
+  restart,
+  until,
+  world,
+} from './faulty'
 import { inOneBlock, mine } from './world'
 import { hunt } from './seed'
 import type { Fault } from './rpc-proxy'
 
 /** Tests schemas that are registered while indexers end, chains reorganize and endpoints lie. */
+inFaultyWorld()
 
 let made = 0
 const fieldsOf = (name: string) => `string srs,string location_type,string location,uint64 ${name}${made++}`

@@ -174,7 +174,7 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
   mine: { weight: 14, act: () => mine(world.chain, 1 + below(3)) },
   'mine beyond finality': { weight: 2, act: () => mine(world.chain, LOCAL_CHAIN.finality + below(20)) },
   // Does not use evm_revert: combined with anvil_reorg, it leaves anvil with missing blocks and lost state
-  // (test/reorgs.chaos.test.ts uses it alone).
+  // (test/reorgs.service.test.ts uses it alone).
   anvil_reorg: {
     weight: 5,
     act: async () => {

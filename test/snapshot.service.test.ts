@@ -380,17 +380,6 @@ describe('restoreSnapshot rejects a snapshot', () => {
     ])
     await nothingWritten(empty)
   })
-  test('only when the indexer starts, if the final block is not on the chain', async () => {
-    const foreign = copyOf('foreign')
-    changeChain(foreign, { finalHash: `0x${'ab'.repeat(32)}` })
-    rewrite(foreign, 'events', (lines) =>
-      lines.map((line) => line.replace(/"block_hash":"0x\w+"/, `"block_hash":"0x${'cd'.repeat(32)}"`)),
-    )
-    const other = await emptied()
-    expect((await offline(other.environment, 'restore', foreign)).code).toBe(0)
-    indexer = startIndexerBehind(other)
-    expect(await indexer.refused).toMatch(/belongs to another network/)
-  })
 })
 
 test('npm run snapshot needs a new folder that can be created, and at least one event', async () => {

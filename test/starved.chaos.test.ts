@@ -2,7 +2,17 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { attest } from '../dev/chain'
 import { HASTY, TIMEOUT_MS, type KeptProcess } from './behind'
-import { HISTORY_AND_HEAD, asProcess, indexer, place, records, until, whileDown, world } from './faulty'
+import {
+  HISTORY_AND_HEAD,
+  asProcess,
+  inFaultyWorld,
+  indexer,
+  place,
+  records,
+  until,
+  whileDown,
+  world,
+} from './faulty'
 import type { Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
 
@@ -11,6 +21,7 @@ import { LOCAL_CHAIN, mine } from './world'
  * calls, and the chain grows beyond its finality until it gets the response. Some responses arrive after the
  * time-out.
  */
+inFaultyWorld()
 const STARVED_CALLS = 40
 const LATE_EVERY = 15
 

@@ -1,11 +1,13 @@
+// @module-tag slow
 import { expect, test } from 'vitest'
 import { attest } from '../dev/chain'
 import { HASTY, TIMEOUT_MS } from './behind'
-import { world, place, until, records, whileDown, HISTORY_AND_HEAD } from './faulty'
+import { HISTORY_AND_HEAD, inFaultyWorld, place, records, until, whileDown, world } from './faulty'
 import { faults, inTurn, type Fault } from './rpc-proxy'
 import { mine } from './world'
 
 /** Tests the indexer behind an RPC endpoint that fails or contradicts itself (docs/spec/trust.md 6). */
+inFaultyWorld()
 
 test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   ['HTTP 429, 500, 503', inTurn(...[429, 500, 503].map(faults.http))],

@@ -3,23 +3,26 @@ import { attest } from '../dev/chain'
 import * as eas from '../src/abi/EAS'
 import { startIndexerBehind } from './behind'
 import {
-  world,
+  HISTORY_AND_HEAD,
+  audited,
+  finalize,
+  inFaultyWorld,
   indexer,
-  restart,
   place,
-  until,
   query,
   records,
-  whileDown,
-  finalize,
-  repaired,
-  HISTORY_AND_HEAD,
   repairedSoFar,
+  restart,
+  until,
+  whileDown,
+  world,
 } from './faulty'
 import { faults, startRpcProxy } from './rpc-proxy'
 import { inOneBlock } from './world'
 
 /** Tests the indexer on another chain, and behind endpoints that omit logs (docs/spec/trust.md 6). */
+inFaultyWorld()
+const repaired = async () => (await audited()).repaired
 
 test('the indexer does not start if its only endpoint serves another chain, and logs why', async () => {
   await indexer.stop()
