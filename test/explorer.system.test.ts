@@ -1,15 +1,13 @@
 import { AbiCoder } from 'ethers'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_SIGNER_KEY, attest, locationRequest, request, revoke } from '../dev/chain'
-import { freePort, startService } from '../dev/services'
-import { blankSettings } from '../dev/settings'
-import { settingSuffix } from '../src/chains'
+import { attest, locationRequest, request, revoke } from '../dev/chain'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, idle, middle } from './browser'
-import { rows, temporaryFolder } from './database'
+import { CHROMIUM, follow, openPage, WITHOUT_MAP, type OpenPage, idle, middle } from './browser'
+import { rows } from './database'
 import { insertRecords } from './records'
+import { startRedisProxy } from './redis-proxy'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
 
@@ -26,7 +24,6 @@ const LONG = HOSTILE + 'x'.repeat(100_000)
 
 let world: TestWorld
 const uids: Record<'tower' | 'gate' | 'park' | 'hostile' | 'media' | 'unread', string> = {} as never
-const folder = temporaryFolder()
 
 beforeAll(async () => {
   world = await startTestWorld()
@@ -152,7 +149,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('lists no places for an invalid box in its address', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage(WITHOUT_MAP)
     const { page } = browser
     await page.goto(`${world.url}/?bbox=1,2,3`)
     await page.locator('.list .notice', { hasText: 'bbox' }).waitFor()
@@ -257,10 +254,8 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await browser.picture('explorer-card')
     expect(await browser.barriers()).toEqual([])
 
-    const shared = page.url()
-    await page.goto(`${world.url}/playground`)
     await page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
-    await page.goto(shared)
+    await page.reload()
     await card(page).getByText('Eiffel Tower').waitFor()
     await card(page).getByText('All data').click()
     await card(page).locator('a[href^="https://base-sepolia.easscan.org/"]').first().waitFor()
@@ -305,7 +300,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   })
 
   test('shows a new record live, and fades the record when it is revoked', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage({ reducedMotion: 'no-preference' })
     const page = await opened(browser, '?at=-60,-40,5')
     await mapShows(page, 0)
     await page.locator('[data-live=live]').waitFor()
@@ -338,7 +333,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.locator('.hint', { hasText: '<img src=x' }).waitFor()
     await browser.picture('explorer-hostile')
 
-    await page.goto(`${world.url}?record=base-sepolia-${uids.media}`)
+    await follow(page, `${world.url}?record=base-sepolia-${uids.media}`)
     const media = card(page).locator('.media')
     // A picture that cannot be read is shown as text.
     await media.getByText(DAMAGED).waitFor()
@@ -352,7 +347,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       'https://ipfs.io/ipfs/QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG',
       'https://elsewhere.example/%3Cb%3E',
     ])
-    await page.goto(`${world.url}?record=base-sepolia-${uids.unread}`)
+    await follow(page, `${world.url}?record=base-sepolia-${uids.unread}`)
     await card(page).getByText('Not on the map.').waitFor()
     expect(await page.evaluate('window.harmed')).toBeUndefined()
     // The sheet reads the chain through the local node.
@@ -427,39 +422,26 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('reports that the service restarts, and recovers by itself', { timeout: 180_000 }, async () => {
-    const port = await freePort()
-    const start = async () => {
-      const environment = {
-        ...process.env,
-        ...blankSettings(),
-        ...{ DATABASE_URL: world.databaseUrl, SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY, PORT: String(port) },
-        [`RPC_URL_${settingSuffix(world.chain.chain)}`]: world.chain.url,
-        RECORDS_RATE_LIMIT_PER_HOUR: '0',
-      }
-      const copy = startService('copy', ['dist/api/main.js'], environment, folder)
-      await copy.ready
-      return copy
-    }
-    let copy = await start()
+  test('reports that the service restarts, and recovers by itself', async () => {
+    const proxy = await startRedisProxy(world.url)
     try {
       await using browser = await openPage()
       const { page } = browser
-      await page.goto(`http://127.0.0.1:${port}/?at=2.2945,48.8584,10`)
+      await page.goto(`http://${new URL(proxy.url).host}/?at=2.2945,48.8584,10`)
       await page.locator('[data-live=live]').waitFor()
       await mapShows(page, 1)
-      await copy.kill()
+      await proxy.cut()
       await page.locator('[data-live=reconnecting]').waitFor()
       await page.getByRole('button', { name: 'Zoom out' }).click()
       await page.locator('.list').getByText('The service does not respond.').waitFor()
       await browser.picture('explorer-restarting')
-      copy = await start()
+      await proxy.restore()
       await page.locator('[data-live=live]').waitFor()
       await title(page, '1 place in view')
       await mapShows(page, 1)
       await page.locator('body:not(:has(.notice))').waitFor()
     } finally {
-      await copy.stop()
+      await proxy.close()
     }
   })
 
