@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, idle, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
+import { CHROMIUM, follow, idle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
@@ -48,27 +48,34 @@ const check = (page: Page, name: string, state: string) =>
   sheet(page).locator(`[data-name=${name}][data-check=${state}]`)
 const pageOf = (uid: string) => `${world.url}/r/base-sepolia/${uid}`
 
-async function opened(uid: string, options?: PageOptions): Promise<OpenPage> {
-  const browser = await openPage(options)
-  await browser.page.goto(pageOf(uid))
-  await sheet(browser.page).locator('.facts').waitFor()
-  return browser
-}
-
 describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
-  test('opens at its own address, with three checks', async () => {
-    await using browser = await opened(uids.tower)
-    const { page } = browser
+  let browser: OpenPage
+  let page: Page
+  beforeAll(async () => {
+    browser = await openPage({ ...WITHOUT_MAP, reducedMotion: 'reduce' })
+    page = browser.page
+    await page.goto(world.url)
+  })
+  beforeEach(() => page.setViewportSize(SIZES[2]))
+  /** Opens the sheet of a place at its address, as a link does. */
+  const open = async (uid: string) => {
+    await follow(page, pageOf(uid))
+    await sheet(page)
+      .locator(`[data-share="${pageOf(uid)}"]`)
+      .waitFor()
+  }
+
+  test('shows three checks', async () => {
+    await open(uids.tower)
     await sheet(page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()
     for (const each of ['content', 'chain', 'standing']) await check(page, each, 'good').waitFor()
-    await page.locator('[data-places="3"]').waitFor({ state: 'attached' })
-    expect(await browser.faults('sheet', () => idle(page))).toEqual([])
+    expect(await page.locator('.time[open], .legend[open]').count()).toBe(2)
+    expect(await browser.barriers()).toEqual([])
     expect(browser.complaints).toEqual([])
   })
 
   test('keeps a title without spaces within the sheet, next to its button', async () => {
-    await using browser = await opened(uids.long, WITHOUT_MAP)
-    const { page } = browser
+    await open(uids.long)
     expect(await isWide(page)).toBe(false)
     const title = (await sheet(page).getByRole('heading', { level: 1 }).boundingBox())!
     const close = (await sheet(page).getByRole('button', { name: 'Close the record' }).boundingBox())!
@@ -77,20 +84,21 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('is printed alone and in full', async () => {
-    await using browser = await opened(uids.long, { ...WITHOUT_MAP, viewport: { width: 700, height: 300 } })
-    const { page } = browser
+    await open(uids.long)
+    await page.setViewportSize({ width: 700, height: 300 })
     await page.emulateMedia({ media: 'print' })
-    expect(await page.locator('.site, .side, .plain-map').filter({ visible: true }).count()).toBe(0)
+    const others = await page.locator('.site, .side, .plain-map').filter({ visible: true }).count()
     const { height } = (await sheet(page).boundingBox())!
+    const isWhole = await sheet(page).evaluate((card: any) => card.scrollHeight <= card.offsetHeight)
+    const whole = await page.evaluate('document.documentElement.scrollHeight')
+    await page.emulateMedia({ media: 'screen' })
+    expect([others, isWhole, whole]).toEqual([0, true, Math.round(height)])
     expect(height).toBeGreaterThan(300)
-    expect(await sheet(page).evaluate((card: any) => card.scrollHeight <= card.offsetHeight)).toBe(true)
-    expect(await page.evaluate('document.documentElement.scrollHeight')).toBe(Math.round(height))
   })
 
   test('keeps the focus off the list that it covers, and gives it back', async () => {
-    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width: 390, height: 844 } })
-    const { page } = browser
-    await page.goto(world.url)
+    await page.setViewportSize(SIZES[0])
+    await follow(page, world.url)
     const entry = page.locator(`[data-record="base-sepolia-${uids.tower}"]`)
     await entry.press('Enter')
     await sheet(page).locator('.facts').waitFor()
@@ -110,8 +118,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('measures an area by the kernel, in the units that the user chose', async () => {
-    await using browser = await opened(uids.park, WITHOUT_MAP)
-    const { page } = browser
+    await open(uids.park)
     const size = sheet(page).locator('[data-size]')
     const whole = OPERATIONS.area.compute([prepareGeometry(readGeometry(PARK, 'geometry'))], [])
     const squareMeters = Number(whole) / 10_000
@@ -126,24 +133,8 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test('shows the scale of the map in the chosen units', async () => {
-    await using browser = await opened(uids.park)
-    const { page } = browser
-    const scale = page.locator('.maplibregl-ctrl-scale')
-    for (const [system, symbol] of [
-      ['imperial', 'mi'],
-      ['nautical', 'nmi'],
-      ['metric', 'km'],
-    ] as const) {
-      await sheet(page).getByLabel('Units').selectOption(system)
-      expect(await scale.textContent()).toMatch(new RegExp(`^\\d+\\s?${symbol}$`))
-    }
-    expect(browser.complaints).toEqual([])
-  })
-
   test("names the attester, and links to the attester's other places", async () => {
-    await using browser = await opened(uids.tower, WITHOUT_MAP)
-    const { page } = browser
+    await open(uids.tower)
     const attester = sheet(page).locator('.attester')
     await attester.getByText(/3 places, first seen on .*, 33.3% revoked/).waitFor()
     await attester.getByRole('button', { name: 'More from this attester' }).click()
@@ -151,86 +142,36 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(new URL(page.url()).searchParams.get('prover')).toMatch(/^0x/)
   })
 
-  test('reports each way in which a service may lie', async () => {
-    await using browser = await opened(uids.park, WITHOUT_MAP)
-    const { page } = browser
-    /** Opens the page while the service returns false data about the content of its event log. */
-    const lying = async (change: (text: string) => string) => {
-      await page.unroute('**/graphql')
-      await page.route('**/graphql', async (route) => {
+  // shown-content.test.ts changes each part of a record.
+  test('reports ways in which a service may lie', async () => {
+    /** Opens a place while the service returns changed data. */
+    const lying = async (uid: string, url: string, pattern: RegExp, text: string) => {
+      await page.route(url, async (route) => {
         const response = await route.fetch()
-        await route.fulfill({ response, body: change(await response.text()) })
+        await route.fulfill({ response, body: (await response.text()).replace(pattern, text) })
       })
-      await page.goto(pageOf(uids.tower))
+      // A place that is already open is not read again.
+      await follow(page, world.url)
+      await open(uid)
     }
-    await lying((text) => text.replace(/"recipient":"0x0000/g, '"recipient":"0x1111'))
+    // Content of the event log that does not hash to the UID.
+    await lying(uids.tower, '**/graphql', /"recipient":"0x0000/g, '"recipient":"0x1111')
     await check(page, 'content', 'bad').waitFor()
     await check(page, 'chain', 'good').waitFor()
-
-    // Properties of the record that the page shows, and not those of the event, which hash to the UID.
-    const ofRecord = { revocable: 'false', expirationTime: '"2000000000"', refUid: `"0x${'1'.repeat(64)}"` }
-    for (const [name, value] of Object.entries(ofRecord)) {
-      await lying((text) => text.replace(new RegExp(`"${name}":[^,}]*`), `"${name}":${value}`))
-      await check(page, 'content', 'bad').waitFor()
-    }
-
-    await page.unroute('**/graphql')
-    const ofTexts: [RegExp, string][] = [
-      [/Eiffel Tower/, 'Another tower'],
-      [/"event_timestamp":"[^"]*"/, '"event_timestamp":"2001-01-01T00:00:00.000Z"'],
-      [/"media_types":\[[^\]]*\]/, '"media_types":["image/png"]'],
-      [/"recipe_types":\[[^\]]*\]/, '"recipe_types":["proof"]'],
-    ]
-    for (const [pattern, text] of ofTexts) {
-      await page.unroute(`**/api/v0/location-records/${uids.tower}**`)
-      await page.route(`**/api/v0/location-records/${uids.tower}**`, async (route) => {
-        const response = await route.fetch()
-        const body = await response.text()
-        expect(body).toMatch(pattern)
-        await route.fulfill({ response, body: body.replace(pattern, text) })
-      })
-      await page.goto(pageOf(uids.tower))
-      await check(page, 'content', 'bad').waitFor()
-    }
-
+    await page.unrouteAll()
+    const record = (uid: string) => `**/api/v0/location-records/${uid}**`
+    await lying(uids.tower, record(uids.tower), /Eiffel Tower/, 'Another tower')
+    await sheet(page).getByRole('heading', { name: 'Another tower' }).waitFor()
+    await check(page, 'content', 'bad').waitFor()
     // A record that the service shows as valid, although the chain has a revocation.
-    await page.unroute(`**/api/v0/location-records/${uids.tower}**`)
-    await page.route(`**/api/v0/location-records/${uids.withdrawn}**`, async (route) => {
-      const response = await route.fetch()
-      await route.fulfill({
-        response,
-        body: (await response.text()).replace('"revoked":true', '"revoked":false'),
-      })
-    })
-    await page.goto(pageOf(uids.withdrawn))
+    await lying(uids.withdrawn, record(uids.withdrawn), /"revoked":true/, '"revoked":false')
     await check(page, 'content', 'good').waitFor()
     await check(page, 'standing', 'bad').waitFor()
-  })
-
-  test.each([
-    ['the browser has no node', {}],
-    ['the node fails', { [LOCAL_CHAIN.id]: 'broken' }],
-  ])("reads the chain through the service's RPC endpoint if %s", async (_, nodes: Record<number, string>) => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    const urls = Object.fromEntries(Object.entries(nodes).map(([id, path]) => [id, `${world.url}/${path}`]))
-    await page.route('**/local-nodes', (route) => route.fulfill({ json: urls }))
-    await page.route('**/broken', (route) =>
-      route.fulfill({ json: { error: { code: -32_000, message: 'The node is syncing.' } } }),
-    )
-    await page.goto(pageOf(uids.tower))
-    await check(page, 'chain', 'good').getByText("this service's node").waitFor()
-    await check(page, 'standing', 'good').waitFor()
-    await page.goto(pageOf(uids.withdrawn))
-    await check(page, 'standing', 'bad').waitFor()
-    // This browser does not have the attester's account.
-    expect(await sheet(page).locator('.revoke').count()).toBe(0)
-    expect(browser.complaints).toEqual([])
+    await page.unrouteAll()
   })
 
   test('names its place in the title of the document, and is closed by the back button', async () => {
-    await using browser = await opened(uids.park, WITHOUT_MAP)
-    const { page } = browser
+    await open(uids.park)
     const isTitled = (name: string) => expect.poll(() => page.title()).toBe(`${name} · Attested places`)
     await isTitled('A park')
     await sheet(page).getByRole('button', { name: 'Close' }).click()
@@ -252,37 +193,56 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(browser.complaints).toEqual([])
   })
 
-  test.each([
-    ['an area across the antimeridian', 'fiji', { width: 1280, height: 800 }],
-    ['an area in an enlarged page', 'park', { width: 720, height: 450 }],
-    ['a position at a pole', 'pole', { width: 1280, height: 800 }],
-  ] as const)('brings %s into view', async (_, name, viewport) => {
-    await using browser = await opened(uids[name], { viewport })
+  test('opens with its place in view, next to the sheet', async () => {
+    await using browser = await openPage({ reducedMotion: 'reduce', viewport: { width: 720, height: 450 } })
     const { page } = browser
-    const at = () => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number)
+    await page.goto(pageOf(uids.park))
+    const units = sheet(page).getByLabel('Units')
+    for (const [system, symbol] of [
+      ['imperial', 'mi'],
+      ['nautical', 'nmi'],
+      ['metric', 'km'],
+    ] as const) {
+      await units.selectOption(system)
+      expect(await page.locator('.maplibregl-ctrl-scale').textContent()).toMatch(
+        new RegExp(`^\\d+\\s?${symbol}$`),
+      )
+    }
     // Wide parts of the page are open only in a high window.
-    expect(await page.locator('.time[open], .legend[open]').count()).toBe(viewport.height > 600 ? 2 : 0)
-    const expected = { fiji: [179.5, -17, 5], park: [-73.95, 40.75, 7], pole: [0, 85, 3] }[name]
-    const isNear = () => {
-      const [longitude, latitude, zoom] = at().map((each, i) => each - expected[i]!)
-      // The place lies next to the sheet, up to 5 degrees from the middle of the map.
-      return Math.abs(Math.sin((longitude! * Math.PI) / 360)) < 0.05 && Math.abs(latitude!) < 0.5 && zoom! > 0
+    expect(await page.locator('.time[open], .legend[open]').count()).toBe(0)
+    const at = () => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number)
+    for (const [uid, expected] of [
+      [uids.park, [-73.95, 40.75, 7]],
+      // An area across the antimeridian, and a position at a pole.
+      [uids.fiji, [179.5, -17, 5]],
+      [uids.pole, [0, 85, 3]],
+    ] as const) {
+      if (uid !== uids.park) {
+        await page.setViewportSize(SIZES[2])
+        await follow(page, pageOf(uid))
+      }
+      const isNear = () => {
+        const [longitude, latitude, zoom] = at().map((each, i) => each - expected[i]!)
+        // The place lies next to the sheet, up to 5 degrees from the middle of the map.
+        return (
+          Math.abs(Math.sin((longitude! * Math.PI) / 360)) < 0.05 && Math.abs(latitude!) < 0.5 && zoom! > 0
+        )
+      }
+      await expect.poll(isNear, { message: String(expected) }).toBe(true)
+      await idle(page)
+      const [, , zoom] = at()
+      for (const times of [1, 2]) {
+        await page.getByRole('button', { name: 'Zoom in' }).click()
+        await expect.poll(() => at()[2]).toBeCloseTo(zoom! + times, 1)
+      }
+      await sheet(page).getByRole('button', { name: 'Zoom to place' }).click()
+      await expect.poll(() => isNear() && Math.abs(at()[2]! - zoom!) < 0.1).toBe(true)
     }
-    await expect.poll(isNear).toBe(true)
-    await page.locator('.map[data-state=idle]').waitFor()
-    const [, , zoom] = at()
-    for (const times of [1, 2, 3]) {
-      await page.getByRole('button', { name: 'Zoom in' }).click()
-      await expect.poll(() => at()[2]).toBeCloseTo(zoom! + times, 1)
-    }
-    await sheet(page).getByRole('button', { name: 'Zoom to place' }).click()
-    await expect.poll(() => isNear() && Math.abs(at()[2]! - zoom!) < 0.1).toBe(true)
     expect(browser.complaints).toEqual([])
   })
 
   test('has buttons to ask, attest and share, and revokes an own place of the user', async () => {
-    await using browser = await opened(uids.mine, WITHOUT_MAP)
-    const { page } = browser
+    await open(uids.mine)
     const actions = sheet(page).locator('.actions')
     const hrefOf = (name: string) => actions.getByRole('link', { name }).getAttribute('href')
     expect(await hrefOf('Measure from here')).toBe(
@@ -314,12 +274,31 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     const area = { type: 'Polygon' as const, coordinates: [[...corners, corners[0]!]] }
     const uid = await attest(world.chain, locationRequest(area), 2)
     await world.caughtUp()
-    await using browser = await opened(uid, WITHOUT_MAP)
-    const { page } = browser
+    await open(uid)
     await sheet(page).getByRole('button', { name: 'Attest here' }).click()
     const place = page.getByLabel('Place', { exact: true })
     await expect.poll(() => place.inputValue()).not.toBe('')
     expect(JSON.parse(await place.inputValue())).toEqual(area)
+  })
+
+  test.each([
+    ['the browser has no node', {}],
+    ['the node fails', { [LOCAL_CHAIN.id]: 'broken' }],
+  ])("reads the chain through the service's RPC endpoint if %s", async (_, nodes: Record<number, string>) => {
+    const urls = Object.fromEntries(Object.entries(nodes).map(([id, path]) => [id, `${world.url}/${path}`]))
+    await page.route('**/local-nodes', (route) => route.fulfill({ json: urls }))
+    await page.route('**/broken', (route) =>
+      route.fulfill({ json: { error: { code: -32_000, message: 'The node is syncing.' } } }),
+    )
+    await page.goto(pageOf(uids.tower))
+    await check(page, 'chain', 'good').getByText("this service's node").waitFor()
+    await check(page, 'standing', 'good').waitFor()
+    await open(uids.withdrawn)
+    await check(page, 'standing', 'bad').waitFor()
+    await page.unrouteAll()
+    // This browser does not have the attester's account.
+    expect(await sheet(page).locator('.revoke').count()).toBe(0)
+    expect(browser.complaints).toEqual([])
   })
 
   test('names the other chains of the same place, which are one entry in the list', async () => {
@@ -333,8 +312,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
       { chain: 'celo', ...twin, geometry: TOWER, columns: { srs: srs! } },
     ])
     try {
-      await using browser = await opened(uids.tower, WITHOUT_MAP)
-      const { page } = browser
+      await open(uids.tower)
       await sheet(page).getByRole('button', { name: 'Celo' }).click()
       await sheet(page).locator('.facts', { hasText: 'Celo' }).waitFor()
       expect(page.url()).toContain(`record=celo-${copy!.uid}`)
@@ -348,21 +326,17 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('explains what to do about a place that is not indexed', async () => {
-    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width: 390, height: 844 } })
-    const { page } = browser
-    await page.goto(pageOf(`0x${'1'.repeat(64)}`))
+    await page.setViewportSize(SIZES[0])
+    await follow(page, pageOf(`0x${'1'.repeat(64)}`))
     await sheet(page).getByText('A reorg may have removed it').waitFor()
-    const isWide = await sheet(page).evaluate((card: any) => card.scrollWidth > card.clientWidth)
-    expect(isWide).toBe(false)
+    expect(await isWide(page)).toBe(false)
     await page.keyboard.press('Escape')
     await sheet(page).waitFor({ state: 'detached' })
     expect(new URL(page.url()).pathname).toBe('/')
   })
 
   test('names the supported chains if the chain of its address is not one of them', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    await page.goto(`${world.url}/?record=polygon-${uids.tower}`)
+    await follow(page, `${world.url}/?record=polygon-${uids.tower}`)
     await sheet(page).getByRole('heading', { name: 'Not found' }).waitFor()
     await sheet(page).getByText('base-sepolia').waitFor()
     // A retry would have the same result.
