@@ -11,35 +11,6 @@ beforeAll(async () => {
   world = await startTestWorld({}, { samples: true })
 })
 
-const get = (path: string, accept: string) => fetch(world.url + path, { headers: { accept } })
-
-test('GET / returns a page to browsers and JSON to programs, and ?format=json always returns JSON', async () => {
-  const types = async (path: string, accept: string) => (await get(path, accept)).headers.get('content-type')
-  const browser = 'text/html,application/xhtml+xml,*/*;q=0.8'
-  expect(await types('/', browser)).toBe('text/html; charset=utf-8')
-  expect(await types('/playground', browser)).toBe('text/html; charset=utf-8')
-  for (const [path, accept] of [
-    ['/', '*/*'],
-    ['/', 'application/json'],
-    ['/?format=json', browser],
-  ] as const)
-    expect(await types(path, accept), `${path} ${accept}`).toBe('application/json; charset=utf-8')
-})
-test('the service caches compressed assets permanently, but not the page itself', async () => {
-  const page = await (await get('/', 'text/html')).text()
-  const [, script] = /src="\.(\/assets\/first-[^"]+\.js)"/.exec(page)!
-  for (const encoding of ['br', 'gzip']) {
-    const { status, headers } = await fetch(world.url + script!, { headers: { 'accept-encoding': encoding } })
-    expect([status, headers.get('content-encoding'), headers.get('cache-control')]).toEqual([
-      200,
-      encoding,
-      'public, max-age=31536000, immutable',
-    ])
-  }
-  expect((await get('/', 'text/html')).headers.get('cache-control')).toBe('public, max-age=0')
-  expect((await fetch(`${world.url}/assets/nothing.js`)).status).toBe(404)
-})
-
 /** Bytes of the response's body to a request of a browser, compressed as the browser accepts it. */
 async function sizeOf({ url, headers }: Sent): Promise<number> {
   const [response] = (await once(request(url, { headers }).end(), 'response')) as [IncomingMessage]
