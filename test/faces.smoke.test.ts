@@ -3,7 +3,7 @@ import { createGeo } from '@geospatial-attestation/client'
 import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
 import { signerOf } from '../packages/client/test/signers'
-import { CHROMIUM, openPage } from './browser'
+import { CHROMIUM, follow, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 import { GATE, TOWER } from './positions'
 
@@ -63,16 +63,17 @@ test('GraphQL, OGC API, tiles, MCP and the documents respond', async () => {
 })
 
 test.skipIf(!CHROMIUM)('the map, the playground and the attest page open (needs chromium)', async () => {
-  await using browser = await openPage()
+  await using browser = await openPage({ viewport: { width: 820, height: 600 } })
   const { page, complaints, requested } = browser
-  for (const [path, ready] of [
-    ['/', '.map[data-state=idle]'],
-    ['/playground', '.panel form'],
-    ['/attest', '.panel form'],
+  await page.goto(world.url)
+  await page.locator('.map[data-state=idle]').waitFor()
+  for (const [path, shown] of [
+    ['/playground', '.geometry-a'],
+    ['/attest', '.geometry-place'],
   ] as const) {
-    await page.goto(world.url + path)
-    await page.locator(ready).waitFor()
-    expect(complaints, path).toEqual([])
+    await follow(page, world.url + path)
+    await page.locator(shown).waitFor()
   }
+  expect(complaints).toEqual([])
   expect(new Set(requested.map((each) => new URL(each).origin))).toEqual(new Set([world.url]))
 })
