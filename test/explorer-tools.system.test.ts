@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, idle, openPage, WITHOUT_MAP } from './browser'
+import { CHROMIUM, follow, idle, middle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { ADDRESSES, insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -26,20 +26,37 @@ beforeAll(async () => {
   ])
 })
 
+/** Waits until the map shows a number of places. */
 const shows = (page: Page, places: number) =>
   page.locator(`[data-places="${places}"]`).waitFor({ state: 'attached' })
+/** Waits until the list shows a number of places. */
+const lists = (page: Page, places: number) =>
+  page.locator('.list h2', { hasText: new RegExp(`^${places} place`) }).waitFor()
 const histogram = (page: Page) => page.locator('.histogram')
 
 describe.skipIf(!CHROMIUM)('the explorer', () => {
+  /** Pages that the tests share, without a map and with one. */
+  let plain: OpenPage
+  let mapped: OpenPage
+  beforeAll(async () => {
+    plain = await openPage(WITHOUT_MAP)
+    mapped = await openPage()
+    for (const { page } of [plain, mapped]) await page.goto(world.url)
+  })
+  beforeEach(() => plain.page.setViewportSize(SIZES[2]))
+  /** Opens an address of the explorer, without other filters. */
+  const open = async (browser: OpenPage, address = '') => {
+    await follow(browser.page, world.url + address)
+    return browser
+  }
+
   test('has a histogram of time, presets and chips', async () => {
-    await using browser = await openPage()
-    const { page } = browser
-    await page.goto(`${world.url}?at=4,10,4`)
-    await shows(page, 6)
+    const { page, complaints } = await open(plain)
+    await lists(page, 6)
     await page.locator('.histogram[data-records="6"]').waitFor()
     expect(await histogram(page).getAttribute('data-bars')).toBe('5')
     await page.getByRole('button', { name: '7 days' }).click()
-    await shows(page, 4)
+    await lists(page, 4)
     // The range begins within a day, and the title names this day.
     const dayIn = (text: string | null) => Math.floor(Date.parse(text!) / 86_400_000)
     const start = new URL(page.url()).searchParams.get('fromTimestamp')
@@ -47,62 +64,56 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     // The bars cover all times, so that the range can grow again.
     expect(await histogram(page).getAttribute('data-records')).toBe('6')
     await page.getByRole('button', { name: /^Remove the filter From/ }).waitFor()
-    expect(await browser.faults('explorer-time', () => idle(page))).toEqual([])
+    expect(await plain.faults('explorer-time')).toEqual([])
     await page.getByRole('button', { name: /^Remove the filter From/ }).click()
-    await shows(page, 6)
-    expect(browser.complaints).toEqual([])
+    await lists(page, 6)
+    expect(complaints).toEqual([])
   })
 
   test('lets the user choose a time range by dragging over the histogram, or by days', async () => {
-    await using browser = await openPage({ ...WITHOUT_MAP, colorScheme: 'dark' })
-    const { page } = browser
-    const lists = (places: number) =>
-      page.locator('.list h2', { hasText: new RegExp(`^${places} place`) }).waitFor()
-    await page.goto(world.url)
+    const { page, complaints } = await open(plain)
+    await lists(page, 6)
     await page.locator('.histogram[data-records="6"]').waitFor()
-    await lists(6)
     const { x, y, width, height } = (await histogram(page).boundingBox())!
     await page.mouse.move(x + 0.6 * width, y + height / 2)
     await page.mouse.down()
     await page.mouse.move(x + 0.9 * width, y + height / 2, { steps: 4 })
     await page.mouse.up()
-    await lists(1)
+    await lists(page, 1)
     await page.locator('.places li', { hasText: '10 days ago' }).waitFor()
     const address = new URL(page.url()).searchParams
     expect(Date.parse(address.get('fromTimestamp')!)).toBeLessThan(Date.parse(address.get('toTimestamp')!))
     await page.getByLabel('First day').fill(new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10))
     await page.getByLabel('Last day').fill(new Date().toISOString().slice(0, 10))
-    await lists(4)
+    await lists(page, 4)
     await page.getByRole('button', { name: 'All times' }).click()
-    await lists(6)
+    await lists(page, 6)
     // In a narrow window the times are folded, and stay open once the user has opened them.
-    await page.setViewportSize({ width: 390, height: 844 })
+    await page.setViewportSize(SIZES[0])
     await page.goto(world.url)
     await page.locator('.time summary').click()
     await page.locator('.histogram[data-records="6"]').waitFor()
     await page.getByRole('button', { name: '7 days' }).click()
-    await lists(4)
+    await lists(page, 4)
     expect(await histogram(page).isVisible()).toBe(true)
-    expect(browser.complaints).toEqual([])
+    expect(complaints).toEqual([])
   })
 
   test('outlines an area in which there are many points', async () => {
-    await using browser = await openPage({ isSharp: true })
-    const { page } = browser
-    await page.goto(`${world.url}?at=4,10,4`)
+    const { page } = await open(mapped, '?at=4,10,4')
     await shows(page, 6)
-    await page.locator('.map[data-state=idle]').waitFor()
+    await idle(page)
     const middleOf = async () => {
-      const { x, y, width, height } = (await page.locator('.map').boundingBox())!
-      const clip = { x: x + width / 2, y: y + height / 2 + 60, width: 4, height: 4 }
+      const { x, y } = await middle(page)
+      const clip = { x, y: y + 60, width: 4, height: 4 }
       return (await page.screenshot({ clip })).toString('base64')
     }
     const outlined = await middleOf()
-    await browser.picture('explorer-outlined')
+    await mapped.picture('explorer-outlined')
     await page.getByLabel('Memo contains').fill('large')
     await page.getByLabel('Memo contains').press('Enter')
     await shows(page, 1)
-    await page.locator('.map[data-state=idle]').waitFor()
+    await idle(page)
     expect(await middleOf()).not.toBe(outlined)
   })
 
@@ -118,17 +129,15 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       ],
       5_000,
     )
-    await using browser = await openPage()
-    const { page } = browser
-    await page.goto(`${world.url}?at=100,-40,8`)
+    const { page, complaints } = await open(mapped, '?at=100,-40,8')
     await shows(page, 3)
     const chainsOf = (text: string) => text.match(/Celo|Arbitrum|Sepolia/g)!.sort()
     await page.locator('.list .place').nth(1).waitFor()
     const entries = await page.locator('.list .place .soft').allTextContents()
     expect(entries.map(chainsOf).sort()).toEqual([['Arbitrum', 'Celo'], ['Sepolia']])
     const hint = async () => {
-      const { x, y, width, height } = (await page.locator('.map').boundingBox())!
-      await page.mouse.move(x + width / 2, y + height / 2)
+      const { x, y } = await middle(page)
+      await page.mouse.move(x, y)
       return page.locator('.hint').innerText()
     }
     await page.getByLabel('Attester').fill(twin.prover)
@@ -139,14 +148,13 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.locator('.filters').getByLabel('Chain').selectOption('celo')
     await shows(page, 1)
     expect(await hint()).toBe('One place')
-    expect(browser.complaints).toEqual([])
+    expect(complaints).toEqual([])
   })
 
   test('watches filters while the page is open, and shows commands that watch without the page', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page, complaints } = await open(plain, '?chain=base-sepolia&memo=x')
     await page.context().grantPermissions(['notifications'])
-    await page.addInitScript(`
+    await page.evaluate(`
       shown = []
       Notification = class {
         constructor(title, { body }) {
@@ -157,7 +165,6 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       Notification.permission = 'granted'
       Notification.requestPermission = async () => 'granted'
     `)
-    await page.goto(`${world.url}?chain=base-sepolia&memo=x`)
     await page.locator('.chips .watch').click()
     const panel = page.locator('.watch-panel')
     await panel.getByText('A watch cannot filter by Memo').waitFor()
@@ -167,8 +174,8 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(lines[0]).toBe(`geo watch --chain base-sepolia --url ${world.url}`)
     expect(lines[1]).toBe(`curl -N '${world.url}/api/v0/location-records/stream?chain=base-sepolia'`)
     expect(lines[2]).toContain(`'{"url":"https://example.org/hook","filter":{"chain":"base-sepolia"}}'`)
-    await browser.picture('watch')
-    expect(await browser.barriers()).toEqual([])
+    await plain.picture('watch')
+    expect(await plain.barriers()).toEqual([])
     const place = { type: 'Point' as const, coordinates: [20, 20] }
     const uid = await attest(world.chain, locationRequest(place, { memo: 'Noticed' }))
     await panel.locator('.place', { hasText: 'Noticed' }).waitFor()
@@ -183,34 +190,19 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await revokedSheet.waitFor({ state: 'detached' })
     await page.evaluate('last.onclick()')
     await revokedSheet.waitFor()
-    expect(browser.complaints).toEqual([])
-  })
-
-  test('reports that changes may be missing if the service cannot resume the stream of a watch', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    await page.goto(`${world.url}?chain=base-sepolia`)
-    await page.locator('.chips .watch').click()
-    const panel = page.locator('.watch-panel')
-    const body = 'id: 1\nevent: reset\ndata: {"reason":"restored"}\n\n'
-    const fulfil = { contentType: 'text/event-stream', body }
-    await page.route('**/location-records/stream?*', (route) => route.fulfill(fulfil))
-    await panel.getByRole('button', { name: 'Notify me here' }).click()
-    await panel.getByText('Some changes may be missing here').waitFor()
-    await page.unroute('**/location-records/stream?*')
-    await panel.locator('[data-watching=live]').waitFor()
+    expect(complaints).toEqual([])
+    await panel.getByRole('button', { name: 'Stop' }).click()
+    await panel.getByRole('button', { name: 'Close watching' }).click()
   })
 
   test('names the watch that is running, and replaces it by another one', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page, complaints } = await open(plain, '?chain=base-sepolia')
     await page.context().grantPermissions(['notifications'])
     // Like Chromium on Android, which has permissions but no notifications of pages.
-    await page.addInitScript(`
+    await page.evaluate(`
       Notification = class { constructor() { throw new TypeError('Illegal constructor') } }
       Notification.permission = 'granted'
     `)
-    await page.goto(`${world.url}?chain=base-sepolia`)
     await page.locator('.chips .watch').click()
     const panel = page.locator('.watch-panel')
     const [start, stop] = ['Notify me here', 'Stop'].map((name) => panel.getByRole('button', { name }))
@@ -229,30 +221,30 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await panel.locator('[data-watching=live]').waitFor()
     await stop!.click()
     await start!.waitFor()
-    expect(browser.complaints).toEqual([])
+    await panel.getByRole('button', { name: 'Close watching' }).click()
+    expect(complaints).toEqual([])
   })
 
-  test('shows the times of a link also before the first record is known', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    // This request gets no response.
-    await page.route(/sort=timestamp/, () => {})
-    await page.goto(`${world.url}?fromTimestamp=2026-01-05T00:00:00Z&toTimestamp=2026-01-08T00:00:00Z`)
-    const days = page.locator('.days input')
-    await days.first().waitFor()
-    expect(await days.evaluateAll((all: any[]) => all.map(({ value }) => value))).toEqual([
-      '2026-01-05',
-      '2026-01-07',
-    ])
+  test('reports that changes may be missing if the service cannot resume the stream of a watch', async () => {
+    const { page } = await open(plain, '?chain=base-sepolia')
+    await page.locator('.chips .watch').click()
+    const panel = page.locator('.watch-panel')
+    const body = 'id: 1\nevent: reset\ndata: {"reason":"restored"}\n\n'
+    const fulfil = { contentType: 'text/event-stream', body }
+    await page.route('**/location-records/stream?*', (route) => route.fulfill(fulfil))
+    await panel.getByRole('button', { name: 'Notify me here' }).click()
+    await panel.getByText('Some changes may be missing here').waitFor()
+    await page.unroute('**/location-records/stream?*')
+    await panel.locator('[data-watching=live]').waitFor()
+    await panel.getByRole('button', { name: 'Stop' }).click()
+    await panel.getByRole('button', { name: 'Close watching' }).click()
   })
 
   test('watches the surroundings of a place from the sheet of the place', async () => {
     const place = { type: 'Point' as const, coordinates: [179.995, 20] }
     const uid = await attest(world.chain, locationRequest(place, { memo: 'At the antimeridian' }))
     await world.caughtUp()
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    await page.goto(`${world.url}/r/base-sepolia/${uid}`)
+    const { page } = await open(plain, `/r/base-sepolia/${uid}`)
     await page.locator('.card').getByRole('button', { name: 'Watch' }).click()
     const line = page.locator('.watch-panel [data-line=cli] pre')
     const [box] = /(?<=--bbox )\S+/.exec((await line.textContent())!)!
@@ -261,6 +253,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect([west, south, east, north].map((each) => Math.round(each * 1e3) / 1e3)).toEqual([
       ...[179.985, 19.99, -179.995, 20.01],
     ])
+    await page.getByRole('button', { name: 'Close watching' }).click()
   })
 
   /** Drops files onto an element, and returns true if the page keeps the browser from showing them. */
@@ -279,22 +272,25 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     type: 'FeatureCollection',
     features: [point(1, 'Field '.repeat(20)), point(2, '<b>2')],
   })
-  test('shows the place of a dropped file, and asks about it or attests it', async () => {
-    await using browser = await openPage()
-    const { page, complaints } = browser
-    await page.goto(`${world.url}?at=4,10,4`)
-    await page.locator('.map[data-state=idle]').waitFor()
+  test('shows the place of a dropped file on the map', async () => {
+    const { page, complaints } = await open(mapped, '?at=4,10,4')
+    await idle(page)
+    expect(await drop(page, '.map', { 'two.geojson': TWO })).toBe(true)
+    await card(page).getByLabel('Place in the file').selectOption('<b>2')
+    await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^2\.0\d*,0\./)
+    expect(complaints).toEqual([])
+  })
+  test('asks about the place of a dropped file, or attests it', async () => {
+    const { page, complaints } = await open(plain)
+    const before = complaints.length
     expect(await drop(page, '.map', { 'two.dbf': 'x', 'two.geojson': TWO })).toBe(true)
     await card(page).getByText('Opened two.geojson: 2 places.').waitFor()
     await card(page).getByLabel('Place in the file').selectOption('<b>2')
-    // The map shows the chosen place.
-    await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^2\.0\d*,0\./)
     const cardFits = async () => {
-      await idle(page)
       const wide = await card(page).evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
       expect(wide).toBe(0)
     }
-    expect(await browser.faults('dropped', cardFits)).toEqual([])
+    expect(await plain.faults('dropped', cardFits)).toEqual([])
     await card(page).getByRole('button', { name: 'Ask about this place' }).click()
     await expect.poll(() => page.locator('.geometry-a textarea').inputValue()).toBe('2, 0')
     await page.goBack()
@@ -309,16 +305,13 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await card(page).getByRole('button', { name: 'Attest this place' }).click()
     await page.getByText('This place is private.').waitFor()
     expect(page.url()).not.toMatch(/salt|place=/)
-    expect(complaints).toEqual([])
+    expect(complaints.slice(before)).toEqual([])
   })
-  test('reports a dropped file without a place, and stays', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    await page.goto(world.url)
-    await page.locator('.map[data-state=idle]').waitFor()
+  test('reports a dropped file without a place, and stays, also on the page of the log', async () => {
+    const { page, complaints } = await open(plain)
+    const before = complaints.length
     for (const [file, content, problem] of [
       ['a.json', 'null', "'a.json' has no geometry"],
-      ['photo.jpg', '\u0000\u00ff', 'is not GeoJSON, KML, GPX or a shapefile'],
       ['a.json', '{"type":"Point","coordinates":[1e9,95]}', 'latitude'],
     ] as const) {
       expect(await drop(page, '.map', { [file]: content })).toBe(true)
@@ -326,13 +319,23 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       await page.keyboard.press('Escape')
       await card(page).waitFor({ state: 'detached' })
     }
-    expect(browser.complaints).toEqual([])
-  })
-  test('stays when a file is dropped onto the page of the log', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
-    await page.goto(`${world.url}/log`)
-    await page.locator('main h1, main .waiting').first().waitFor()
+    await open(plain, '/log')
+    await page.locator('main h1').first().waitFor()
     expect(await drop(page, 'header', { 'two.geojson': TWO })).toBe(true)
+    expect(complaints.slice(before)).toEqual([])
+  })
+
+  test('shows the times of a link also before the first record is known', async () => {
+    const { page } = plain
+    // This request gets no response.
+    await page.route(/sort=timestamp/, () => {})
+    await page.goto(`${world.url}?fromTimestamp=2026-01-05T00:00:00Z&toTimestamp=2026-01-08T00:00:00Z`)
+    const days = page.locator('.days input')
+    await days.first().waitFor()
+    expect(await days.evaluateAll((all: any[]) => all.map(({ value }) => value))).toEqual([
+      '2026-01-05',
+      '2026-01-07',
+    ])
+    await page.unrouteAll()
   })
 })

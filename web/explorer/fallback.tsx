@@ -30,7 +30,7 @@ export function Fallback({
     return [{ record, name: titleText(record), colour, faded: record.revoked, geometry }]
   })
   return (
-    <div class="plain-page">
+    <div class="plain-page" tabIndex={0}>
       <p class="notice">{say.map.plain(PLAIN_PLACES)}</p>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       <PlainMap
