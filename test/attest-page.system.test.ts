@@ -45,7 +45,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   beforeAll(async () => {
     wallet = new StandIn(world.chain)
     plain = await openPage({ ...WITHOUT_MAP, viewport: { width: 390, height: 800 } })
-    withWallet = await openPage({ ...WITHOUT_MAP, reducedMotion: 'reduce' })
+    withWallet = await openPage(WITHOUT_MAP)
     await wallet.install(withWallet.page)
     for (const { page } of [plain, withWallet]) await page.goto(addressOf())
   })
@@ -63,7 +63,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     { timeout: 180_000 },
     async () => {
       const elsewhere = new StandIn(world.chain, { chainId: 1 })
-      await using browser = await openPage({ reducedMotion: 'reduce' })
+      await using browser = await openPage()
       const { page, complaints } = browser
       await elsewhere.install(page)
       await page.goto(addressOf())

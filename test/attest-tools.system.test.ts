@@ -100,8 +100,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   let phone: OpenPage
   beforeAll(async () => {
     plain = await openPage({ ...WITHOUT_MAP, timezoneId: 'Europe/Berlin' })
-    mapped = await openPage({ reducedMotion: 'reduce' })
-    phone = await openPage({ ...PHONE, reducedMotion: 'reduce' })
+    mapped = await openPage()
+    phone = await openPage(PHONE)
     for (const { page } of [plain, mapped, phone]) await page.goto(`${world.url}/attest`)
   })
   let visits = 0

@@ -112,7 +112,7 @@ const linkOf = ({ page }: OpenPage) => page.getByRole('link', { name: 'See this 
 
 describe.skipIf(!CHROMIUM)('the map', () => {
   test('shows the streets of the archive, and outside of it a link to the same view on OpenStreetMap', async () => {
-    await using browser = await openPage()
+    await using browser = await openPage({ isSharp: true })
     const { page } = browser
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
@@ -138,7 +138,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     expect(browser.complaints).toEqual([])
   })
   test('shows land, water and borders at every zoom without streets, and a link to OpenStreetMap', async () => {
-    await using browser = await openPage({ viewport: { width: 900, height: 700 } })
+    await using browser = await openPage({ isSharp: true, viewport: { width: 900, height: 700 } })
     const { page } = browser
     await page.goto(`${plain}/?at=${CROSSING.join(',')},11`)
     expect(await linkOf(browser).getAttribute('href')).toBe(

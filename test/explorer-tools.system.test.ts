@@ -40,7 +40,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
   let mapped: OpenPage
   beforeAll(async () => {
     plain = await openPage(WITHOUT_MAP)
-    mapped = await openPage()
+    mapped = await openPage({ isSharp: true })
     for (const { page } of [plain, mapped]) await page.goto(world.url)
   })
   beforeEach(() => plain.page.setViewportSize(SIZES[2]))

@@ -52,7 +52,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   let browser: OpenPage
   let page: Page
   beforeAll(async () => {
-    browser = await openPage({ ...WITHOUT_MAP, reducedMotion: 'reduce' })
+    browser = await openPage(WITHOUT_MAP)
     page = browser.page
     await page.goto(world.url)
   })
@@ -194,7 +194,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   })
 
   test('opens with its place in view, next to the sheet', async () => {
-    await using browser = await openPage({ reducedMotion: 'reduce', viewport: { width: 720, height: 450 } })
+    await using browser = await openPage({ viewport: { width: 720, height: 450 } })
     const { page } = browser
     await page.goto(pageOf(uids.park))
     const units = sheet(page).getByLabel('Units')
