@@ -3,7 +3,7 @@ import { Signature, toBeHex } from 'ethers'
 import { domainSeparator } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ATTEST_FIELDS } from '../../../src/eas/layouts'
+import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { encodeBooleanResult } from '../../../src/eas'
 import {
   ENTRY_KINDS,
@@ -33,7 +33,13 @@ const now = Math.floor(Date.now() / 1000)
 const NOT_FOUND = { status: 'error', message: 'Not found' }
 
 /** An answer that the account signed, and its entry in the log. */
-async function signed(kind: EntryKind, by: number, timestamp = now, deadline = now + 3_600) {
+async function signed(
+  kind: EntryKind,
+  by: number,
+  timestamp = now,
+  deadline = now + 3_600,
+  layout: AttestLayout = 'v2',
+) {
   const claims = { result: true, operation: 'contains', timestamp, inputRefs: [HASH, SCHEMA] }
   const data = encodeBooleanResult(true, claims)
   const attestation = {
@@ -41,7 +47,7 @@ async function signed(kind: EntryKind, by: number, timestamp = now, deadline = n
     ...{ refUID: HASH, data, attester: account.address },
   }
   const typed = {
-    ...{ domain, types: { Attest: ATTEST_FIELDS.v2 }, primaryType: 'Attest' as const },
+    ...{ domain, types: { Attest: ATTEST_FIELDS[layout] }, primaryType: 'Attest' as const },
     message: { ...attestation, value: 0n, nonce: 7n, deadline: BigInt(deadline) },
   }
   const signature = await account.signTypedData(typed as never)
@@ -64,7 +70,10 @@ async function signed(kind: EntryKind, by: number, timestamp = now, deadline = n
   })
   const answer = {
     ...{ ...claims, chainId: 84532, attestation: { ...attestation, signature } },
-    delegatedAttestation: { signature, attester: account.address, deadline, nonce: 7, submission: 'direct' },
+    delegatedAttestation: {
+      ...{ signature, attester: account.address, deadline, nonce: 7 },
+      submission: layout === 'proxy' ? 'proxy' : 'direct',
+    },
     attestByDelegation: {
       ...{ schema: SCHEMA, signature: { r, s, v }, attester: account.address, deadline },
       data: { ...attestation, value: '0' },
@@ -73,6 +82,21 @@ async function signed(kind: EntryKind, by: number, timestamp = now, deadline = n
   } as unknown as Answer & { log: { leaf: string; by: number; origin: string } }
   return { answer, entry }
 }
+
+test.each(['legacy', 'v1', 'v2', 'proxy'] as const)(
+  'the layout %s of an answer is the one that its attester signed',
+  async (layout) => {
+    const { answer } = await signed('answer', now, now, now + 3_600, layout)
+    const check = (changed: object) =>
+      checkSigned(
+        { ...answer, attestByDelegation: undefined, attestation: { ...answer.attestation, ...changed } },
+        domain,
+        account.address,
+      )
+    expect(await check({})).toEqual({ legacy: layout === 'legacy', layout })
+    await expect(check({ revocable: false })).rejects.toThrow(AlteredAnswerError)
+  },
+)
 
 describe('the state of an answer in the log', () => {
   let log: MemoryLog
