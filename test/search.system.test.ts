@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFailed, test } from 'vitest'
 import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, idle } from './browser'
-import { startTestWorld, type TestWorld } from './world'
+import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
 
 /** Tests the search field of the pages in a real browser (needs chromium). */
 
 let world: TestWorld
 let park: { chain: string; uid: string; prover: string }
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: LOCAL_CHAIN.slug }, { samples: true })
   park = (await world.get('/api/v0/location-records?memo=Champ+de+Mars&chain=base-sepolia')).body.data[0]
 })
 
