@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `node packages/declarations.mjs client mcp` bundles the type declarations of libraries, in this order.
-// Those of ESM and of CommonJS differ only in the names of files, so that type resolution in one format never
-// meets the other.
+// Declarations of ESM and of CommonJS differ only in the names of files, so that type resolution in one format
+// never meets the other.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -343,7 +343,7 @@ export function groupsOf(total: TotalRow, rows: readonly GroupRow[], query: Grou
 }
 
 /** Group of a row. */
-export function groupOf(row: GroupRow, { by, sums }: Pick<GroupQuery, 'by' | 'sums'>): Group {
+function groupOf(row: GroupRow, { by, sums }: Pick<GroupQuery, 'by' | 'sums'>): Group {
   return {
     keys: by.map((_, i) => row[`k${i}`]!),
     records: row.records,
