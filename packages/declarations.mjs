@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `node packages/declarations.mjs client mcp` bundles the type declarations of libraries, in this order.
-// Declarations of ESM and of CommonJS differ only in the names of files, so that type resolution in one format
+// Declarations of ESM and of CommonJS differ only in names of files, so that type resolution in one format
 // never meets the other.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
