@@ -16,9 +16,11 @@ const workers = (waiting: number) => Math.max(1, Math.min(cores + waiting, Math.
  */
 process.env.NODE_COMPILE_CACHE ||= path.resolve('node_modules/.cache/compile')
 
+const command = process.env.npm_lifecycle_event ?? ''
+/** How much randomised tests try, and others that take long (test/seed.ts). */
+const effort = Number((process.env.EFFORT ||= command === 'test:all' ? '2' : '0.1'))
 /** `npm test` leaves out slow tests unless EFFORT asks for more. */
-const isQuick =
-  /^test(:unit)?$/.test(process.env.npm_lifecycle_event ?? '') && !(Number(process.env.EFFORT) >= 1)
+const isQuick = /^test(:unit)?$/.test(command) && effort < 1
 
 export default defineConfig({
   // Resolves graphql as Node does in the service, so that PostGraphile and the service share one copy.
@@ -26,15 +28,11 @@ export default defineConfig({
   test: {
     // Limits for tests that hang. A test that needs longer sets its own limit, and test/run.ts limits the
     // run.
-    testTimeout: 60_000,
+    testTimeout: effort < 1 ? 60_000 : 240_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
     tags: [
       { name: 'hunt', description: 'randomised tests, which `npm run hunt` repeats with other seeds' },
-      {
-        ...{ name: 'effort', timeout: 240_000 },
-        description: 'other tests that do more at the effort of `npm run test:all`',
-      },
       {
         ...{ name: 'slow', timeout: 240_000, skip: isQuick },
         description: 'unit and service tests that take seconds, which `npm test` leaves out',

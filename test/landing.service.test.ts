@@ -173,7 +173,7 @@ test(
   },
 )
 
-describe.each(SLUGS)('on %s', { tags: ['effort'] }, (slug) => {
+describe.each(SLUGS)('on %s', (slug) => {
   test('the documented agent requests and lands its answer through the proxy', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()
@@ -629,17 +629,13 @@ describe.each(SLUGS)('on %s', { tags: ['effort'] }, (slug) => {
   })
 })
 
-test(
-  'contracts with deadlines refuse a late answer, and version 0.26 accepts the answer',
-  { tags: ['effort'] },
-  async () => {
-    for (const chain of world.chains.values()) {
-      const answer = await ask(chain, 'distance', distance)
-      await chain.provider.send('evm_setNextBlockTimestamp', [answer.delegatedAttestation.deadline + 1])
-      if (localVersion(chain.chain) === '0.26') expect((await submit(chain, answer)).attester).toBe(OURS)
-      else await expect(submit(chain, answer)).rejects.toThrow()
-    }
-  },
-)
+test('contracts with deadlines refuse a late answer, and version 0.26 accepts the answer', async () => {
+  for (const chain of world.chains.values()) {
+    const answer = await ask(chain, 'distance', distance)
+    await chain.provider.send('evm_setNextBlockTimestamp', [answer.delegatedAttestation.deadline + 1])
+    if (localVersion(chain.chain) === '0.26') expect((await submit(chain, answer)).attester).toBe(OURS)
+    else await expect(submit(chain, answer)).rejects.toThrow()
+  }
+})
 
 testSentences()

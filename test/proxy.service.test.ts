@@ -78,7 +78,7 @@ const proxyContract = (chain: LocalChain) =>
     chain.provider,
   )
 
-describe.each(SLUGS)('the service on %s', { tags: ['effort'] }, (slug) => {
+describe.each(SLUGS)('the service on %s', (slug) => {
   test('signs an answer for the proxy, which lands by the transaction in the answer', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
@@ -232,7 +232,6 @@ describe.each(SLUGS)('the service on %s', { tags: ['effort'] }, (slug) => {
 const ANSWERS = EFFORT < 20 ? 4 : 100
 test.each(SLUGS)(
   'answers for the proxy land in a plain loop on %s by ethers, viem and eas-sdk',
-  { tags: ['effort'] },
   async (slug) => {
     const chain = local(slug)
     const key = Wallet.createRandom().privateKey as `0x${string}`

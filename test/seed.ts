@@ -8,8 +8,7 @@ import { checkBoundsEvery } from '../src/geodesy'
  * finds only what a commit broke. `npm run hunt` sets both, and looks for more.
  */
 export const SEED = Number(process.env.SEED ?? 20_261_122)
-const USUAL_EFFORT = process.env.npm_lifecycle_event === 'test:all' ? 2 : 0.1
-export const EFFORT = Number(process.env.EFFORT ?? USUAL_EFFORT)
+export const EFFORT = Number(process.env.EFFORT)
 
 /** Tests check every bound on which the kernel relies. */
 checkBoundsEvery(1)

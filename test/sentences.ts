@@ -90,7 +90,7 @@ function add(line: string, kind: string): void {
  * has the tag `effort`, so that CI also compares the sentences of slow tests.
  */
 export function testSentences(): void {
-  test('each sentence is the one in test/sentences', { tags: ['effort'] }, async ({ task, skip }) => {
+  test('each sentence is the one in test/sentences', async ({ task, skip }) => {
     type Task = typeof task
     const testsIn = (tasks: typeof task.file.tasks): Task[] =>
       tasks.flatMap((other) =>

@@ -277,24 +277,3 @@ test('optional packages are imported where they are needed, never when a file is
   const eager = new RegExp(`^(import|export)\\s(?!type\\b)[^';(]*'(${packages})(/[^']*)?'`, 'm')
   expect(holders(eager)).toEqual([])
 })
-/** Test files. */
-const tests = ['src', 'api', 'test', 'packages']
-  .flatMap((folder) =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => path.posix.join(folder, file)),
-  )
-  .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
-const isService = (file: string) => file.endsWith('.service.test.ts')
-test('service tests that do more at a higher effort are tagged, so that CI repeats them', () => {
-  const countIn = (file: string, text: RegExp) => [...source(file).matchAll(text)].length
-  const uses = (file: string) => countIn(file, /(?:skipIf|testedSlugs|testedWith)\(EFFORT\b/g)
-  const following = tests.filter((file) => isService(file) && uses(file) > 0)
-  expect(following.length).toBeGreaterThan(0)
-  const isTagged = (file: string) =>
-    source(file).includes('// @module-tag effort') || uses(file) <= countIn(file, /tags: \['effort'\]/g)
-  expect(following.filter((file) => !isTagged(file))).toEqual([])
-})
-test('only unit and service tests are tagged as slow, because CI runs no others that npm test leaves out', () => {
-  const slow = tests.filter((file) => /@module-tag\sslow|\[[^\]]*'slow'\]/.test(source(file)))
-  expect(slow.length).toBeGreaterThan(30)
-  expect(slow.filter((file) => /\.(smoke|system|chaos)\.test\.ts$/.test(file))).toEqual([])
-})

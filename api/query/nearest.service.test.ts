@@ -1,4 +1,3 @@
-// @module-tag effort
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { distanceCentimeters, type PreparedGeometry } from '../../src/geodesy'

@@ -55,7 +55,6 @@ const MANY = 22
 
 test.each(testedWith(EFFORT, SIGNER_KINDS))(
   'the client on %s with %s lands direct and proxy answers, which check then reads',
-  { tags: ['effort'] },
   async (slug, name) => {
     const geo = geoOf(slug)
     // One recipient for each signer, since the same question within a second has the same answer.
@@ -91,7 +90,7 @@ test.each(testedWith(EFFORT, SIGNER_KINDS))(
   },
 )
 
-describe.each(SLUGS)('the client on %s', { tags: ['effort'] }, (slug) => {
+describe.each(SLUGS)('the client on %s', (slug) => {
   test('lands a batch in one transaction, in order', async () => {
     const geo = geoOf(slug)
     for (const submission of ['direct', 'proxy'] as const) {

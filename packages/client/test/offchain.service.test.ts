@@ -83,7 +83,6 @@ const ofSdk = ({ sig, signer }: OffchainFile) => {
 
 test.each(testedWith(EFFORT, SIGNER_KINDS))(
   'the client on %s with %s attests offchain, as eas-sdk and the service verify',
-  { tags: ['effort'] },
   async (slug, kind) => {
     const geo = geoOf(slug)
     const { signer, account } = signerOf(kind, local(slug))
@@ -134,7 +133,6 @@ test.each(testedWith(EFFORT, SIGNER_KINDS))(
 
 test.each(testedWith(EFFORT, [0, 1, 2] as const))(
   'the client on %s accepts objects of eas-sdk of version %i as inputs, in every form',
-  { tags: ['effort'] },
   async (slug, version) => {
     const geo = geoOf(slug)
     const offchain = await sdkOffchain(slug, version)
@@ -203,7 +201,7 @@ describe('the client, for attestations of eas-sdk and altered attestations,', ()
   // api/compute/offchain.test.ts rejects all of them.
   const some = bad.filter((_, i) => EFFORT >= 2 || i % 4 === 0)
   const rejected = some.map((vector) => [vector.id, vector] as const)
-  test.each(rejected)('rejects %s', { tags: ['effort'] }, async (_id, vector) => {
+  test.each(rejected)('rejects %s', async (_id, vector) => {
     const geo = geoOf(slugOf(vector.chainId))
     const refused = await geo
       .offchain(vector.document as never)
