@@ -91,7 +91,7 @@ test('the service does not sign after a revocation or reorg that the index has n
   await world.caughtUp()
   // The indexer ends, because another one has its lease.
   await rows(world.databaseUrl, `UPDATE chain_writer SET writer = 'elsewhere/1/x'`)
-  await expect(world.indexing).rejects.toThrow('lost its lease')
+  await expect(world.indexing).rejects.toMatchObject({ name: 'LeaseLostError' })
   await chain.provider.send('evm_revert', [before])
   await revoke(chain, kept, 2)
   expect((await world.get(`/api/v0/location-records/${kept}`)).body.revoked).toBe(false)

@@ -86,8 +86,7 @@ function add(line: string, kind: string): void {
 }
 
 /**
- * Registers the test of the file's sentences as its last test, because it reads what the others recorded. It
- * has the tag `effort`, so that CI also compares the sentences of slow tests.
+ * Registers the test of the file's sentences as its last test, because it reads what the others recorded.
  */
 export function testSentences(): void {
   test('each sentence is the one in test/sentences', async ({ task, skip }) => {

@@ -32,7 +32,7 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
 }
 
 function lineOf(event: RecordEvent, { paint }: Session): string {
-  const kind = event.kind.padEnd('corrected'.length)
+  const kind = event.kind.padEnd('reorged'.length)
   if (event.kind === 'reset')
     return `${paint.bad(kind)}  the position is not valid any more: load the list again (${event.reason})`
   if ('gone' in event) {
