@@ -48,8 +48,6 @@ const key = () => {
   for (const file of SOURCES) hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 16)
 }
-/** Time of the first block of each state: 2025-10-01. A test may start the chain at any later time. */
-const START = Date.UTC(2025, 9, 1) / 1000
 /** Age after which states of older sources are removed: a week. */
 const OLD_MS = 7 * 86_400_000
 const FOLDER = path.join('node_modules/.cache/chains', key())
@@ -69,7 +67,7 @@ export async function prepareChains(): Promise<void> {
   await Promise.all(
     PREPARED.filter((chain) => !preparedState(chain)).map(async (chain) => {
       const made = path.resolve(FOLDER, `${chain.slug}.${process.pid}`)
-      const local = await startLocalChain({ chain, port: await freePort(), stateFile: made, startsAt: START })
+      const local = await startLocalChain({ chain, port: await freePort(), stateFile: made })
       await local.stop()
       renameSync(made, path.resolve(FOLDER, `${chain.slug}.json`))
     }),
