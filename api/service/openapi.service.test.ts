@@ -9,13 +9,13 @@ import {
   locationRequest,
   mined,
   revoke,
+  startLocalChain,
   testAccount,
   type LocalChain,
 } from '../../dev/chain'
 import { built } from '../../dev/in-process'
 import { freePort } from '../../dev/services'
 import { ALL_SCHEMAS, LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
-import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
 import { startRpcProxy, type Fault } from '../../test/rpc-proxy'
@@ -79,7 +79,7 @@ function offchainAttestation(change: object = {}) {
 
 beforeAll(async () => {
   ;[chain, database] = await Promise.all([
-    freePort().then((port) => startTestChain({ port, startsAt: NOW - 40 * DAY })),
+    freePort().then((port) => startLocalChain({ port, startsAt: NOW - 40 * DAY })),
     createMigratedDatabase(),
   ])
   const at = (days: number) => chain.provider.send('evm_setNextBlockTimestamp', [NOW - days * DAY])
@@ -120,6 +120,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const close of closing.splice(0).reverse()) await close()
+  await chain?.stop()
 })
 
 /** Runs the indexer until it has read the whole chain. */

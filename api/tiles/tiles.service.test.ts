@@ -196,7 +196,7 @@ async function expectEveryRecord(zooms: readonly number[], seed: number): Promis
 
 describe('the tile service shows every matching record once in the tiles of a zoom, drawn or counted:', () => {
   // A shape may lie on both sides of the border between a tile that counts it and a tile that draws it.
-  test('points', { tags: ['effort'] }, () => expectEveryRecord([0, EFFORT < 2 ? 1 : 2], 1))
+  test('points', () => expectEveryRecord([0, EFFORT < 2 ? 1 : 2], 1))
   test('points, lines and areas', { tags: ['slow'] }, () => expectEveryRecord([0], 2))
 })
 
