@@ -7,9 +7,6 @@ import {
   type SumName,
 } from './sql-groups'
 
-/** Bytes of a position in a PositionsRow. */
-export const POSITION_BYTES = 16
-
 /**
  * Merges positions of one cell into groups, and sorts and totals these like the database, together with
  * groups without a cell.
@@ -30,12 +27,11 @@ export async function foldedGroups(
   let merged = 0
   for (const row of rows) {
     const ofCells = new Map<string, Group>()
-    const positions = Buffer.from(row.positions, 'hex')
-    for (const [i, text] of row.measures.split(',').entries()) {
+    const texts = row.measures.split(',')
+    for (const [i, position] of row.positions.split(',').entries()) {
       if (++merged % 1_000 === 0) await pause()
-      const at = i * POSITION_BYTES
-      const key = dimension.cell!(positions.readDoubleBE(at), positions.readDoubleBE(at + 8), argument)
-      const measures = measuresOf(text, sums)
+      const key = dimension.cell!(position, argument)
+      const measures = measuresOf(texts[i]!, sums)
       add(total, measures)
       const known = ofCells.get(key)
       if (known) add(known, measures)

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { TooExpensiveError, UnavailableError } from '../http/problems'
 import type { Bind, RecordFilter } from './model'
 import { statement } from './sql'
-import { foldedGroups, POSITION_BYTES } from './folded-groups'
+import { foldedGroups } from './folded-groups'
 import {
   type GroupQuery,
   type GroupRow,
@@ -84,7 +84,7 @@ async function groupsFrom(
   const cell = query.by.findIndex(({ dimension }) => dimension.cell)
   if (cell < 0) return complete
   const packed = rows.filter(isPacked)
-  const positions = packed.reduce((sum, row) => sum + row.positions.length / (2 * POSITION_BYTES), 0)
+  const positions = packed.reduce((sum, row) => sum + row.positions.split(',').length, 0)
   if (positions > MOST_FOLDED) {
     const other = query.by.find((_, i) => i !== cell)
     throw new TooExpensiveError(

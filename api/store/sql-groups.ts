@@ -24,8 +24,8 @@ export interface Dimension extends Pick<Key, 'type' | 'format'> {
   argument?: { minimum: number; maximum: number }
   /** Dimension of record_group that contains the key, and the key by its column `value`. */
   kept?: { dimension: string } & Key
-  /** Cell of a position in degrees, which the database cannot compute. Its key is that of PositionsRow. */
-  cell?: (longitude: number, latitude: number, argument: number) => string
+  /** Cell of a position, which the database cannot compute. The SQL key is the position: `13.4 52.5`. */
+  cell?: (position: string, argument: number) => string
 }
 
 const UTC = `timestamp AT TIME ZONE 'UTC'`
@@ -72,11 +72,14 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
     argument: { minimum: 1, maximum: 12 },
   },
   h3: {
-    key: () => `encode(float8send(longitude) || float8send(latitude), 'hex')`,
+    key: () => `longitude || ' ' || latitude`,
     type: 'text',
     description: 'H3 cell of a point, of this resolution; null for other types.',
     argument: { minimum: 0, maximum: 15 },
-    cell: (longitude, latitude, resolution) => latLngToCell(latitude, longitude, resolution),
+    cell: (position, resolution) => {
+      const end = position.indexOf(' ')
+      return latLngToCell(Number(position.slice(end)), Number(position.slice(0, end)), resolution)
+    },
   },
 }
 
@@ -146,7 +149,7 @@ export interface GroupRow {
 }
 /** Row of groupsQuery with the positions of groups that have the same other key. */
 export interface PositionsRow extends GroupRow {
-  /** In hexadecimal: longitude and latitude of each as big-endian doubles. */
+  /** Longitude and latitude of each: `13.4 52.5,-60 -20`. */
   positions: string
   /** For each position the records and, for each sum, its value and `without`: `1 0 1,2 35 0`. */
   measures: string
@@ -328,7 +331,7 @@ function packed(folded: number, shown: readonly string[], measures: readonly str
   const columns = [
     ...shown.map((sql, i) => (i === folded ? 'NULL' : sql)),
     ...measures.map(() => 'NULL'),
-    `string_agg(k${folded}, '')`,
+    `string_agg(k${folded}, ',')`,
     `string_agg(concat_ws(' ', ${measures.join(', ')}), ',')`,
   ]
   return `SELECT NULL, NULL, ${columns.join(', ')} FROM (
