@@ -274,7 +274,7 @@ export function recordSource({ sums }: GroupQuery, filter: RecordFilter, value: 
  * state of the source in the same snapshot: counts of another snapshot or server could be incomplete. With a
  * dimension that the database cannot compute, these are the groups and totals of records without its key. Up
  * to `most` positions follow in no order, a row for those with the same other key, which `foldedGroups`
- * completes: a row for each would take twice as long to read.
+ * completes: reading a row for each takes up to a fifth longer.
  */
 export function groupsQuery(
   source: Source,
