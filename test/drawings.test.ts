@@ -2,17 +2,9 @@ import type { Geometry, LineString, Polygon, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
 import { measurable } from '@geospatial-attestation/client/kernel'
 import { drawGeometry, drawMeasured } from '../web/map/shapes'
-import { positions } from './positions'
-import { square } from './shapes'
+import { ROUND_THE_POLE, point, square } from './shapes'
 
-const at = (longitude: number, latitude: number): Geometry => ({
-  type: 'Point',
-  coordinates: [longitude, latitude],
-})
-const ROUND_THE_POLE: Polygon = {
-  type: 'Polygon',
-  coordinates: [positions('0 80, 90 80, 180 80, -90 80, 0 80')],
-}
+const at = (longitude: number, latitude: number) => point([longitude, latitude])
 const jumps = (line: readonly Position[]) =>
   line.filter((place, i) => i > 0 && Math.abs(place[0]! - line[i - 1]![0]!) > 180)
 

@@ -11,7 +11,7 @@ import { SettingsError, readSettings } from '../src/config'
 import { startApi } from './api'
 import { startTestChain } from './chains'
 import { temporaryFolder } from './database'
-import { QUESTION, WORKER, answersLand, land } from './keys'
+import { QUESTION, WORKER, answersLand, land, writeSecret } from './keys'
 import { startRpcProxy } from './rpc-proxy'
 import { sentence, testSentences } from './sentences'
 
@@ -25,8 +25,7 @@ let folder: string
 let secret: string
 beforeAll(() => {
   folder = temporaryFolder()
-  secret = path.join(folder, 'seal')
-  writeFileSync(secret, `${hexlify(randomBytes(32))}\n`)
+  secret = writeSecret(folder)
 })
 
 test('answers land if a remote service signs their typed data', async () => {

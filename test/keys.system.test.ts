@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { promisify } from 'node:util'
 import { Contract, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -12,7 +10,7 @@ import { SettingsError, readSettings, type SignerSettings } from '../src/config'
 import { recoverSigner } from '../src/eas'
 import { startTestChain } from './chains'
 import { temporaryFolder } from './database'
-import { WORKER, answersLand } from './keys'
+import { WORKER, answersLand, writeSecret } from './keys'
 import { sentence, testSentences } from './sentences'
 import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 
@@ -23,8 +21,7 @@ let folder: string
 let secret: string
 beforeAll(() => {
   folder = temporaryFolder()
-  secret = path.join(folder, 'seal')
-  writeFileSync(secret, `${hexlify(randomBytes(32))}\n`)
+  secret = writeSecret(folder)
 })
 
 describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`the signer with a PKCS#11 token${needs}`, () => {

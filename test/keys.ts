@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Interface, hexlify, parseEther, randomBytes } from 'ethers'
 import { expect } from 'vitest'
@@ -14,6 +15,13 @@ export const WORKER = path.resolve('dist/api/compute/signers/pkcs11-worker.js')
 const ATTESTED = new Interface([
   'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
 ])
+
+/** Writes a new secret for SEAL_SECRET_FILE, and returns its file. */
+export function writeSecret(folder: string): string {
+  const file = path.join(folder, 'seal')
+  writeFileSync(file, `${hexlify(randomBytes(32))}\n`)
+  return file
+}
 
 /**
  * Sends an answer's transaction from a new account, and returns the attester that EAS then records. Throws if

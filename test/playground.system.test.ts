@@ -19,8 +19,7 @@ import { insertRecords } from './records'
 import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
-import { positions } from './positions'
-import { square } from './shapes'
+import { ROUND_THE_POLE, point, square } from './shapes'
 
 /** Tests of the playground on the running service, in a real browser (needs chromium). */
 
@@ -29,14 +28,7 @@ beforeAll(async () => {
   world = await startTestWorld()
 })
 
-const at = (longitude: number, latitude: number): Geometry => ({
-  type: 'Point',
-  coordinates: [longitude, latitude],
-})
-const ROUND_THE_POLE: Polygon = {
-  type: 'Polygon',
-  coordinates: [positions('0 80, 90 80, 180 80, -90 80, 0 80')],
-}
+const at = (longitude: number, latitude: number) => point([longitude, latitude])
 /** Opens the playground with a request in its address. */
 async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
   const browser = await openPage(options)

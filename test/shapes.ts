@@ -1,6 +1,7 @@
 import { Geodesic } from 'geographiclib-geodesic'
 import type { Geometry, Polygon, Position } from 'geojson'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
+import { positions } from './positions'
 
 /** Shapes of tests of the kernel, and positions along geodesics, computed by GeographicLib. */
 
@@ -28,6 +29,7 @@ export const points = (coordinates: Position[]): Geometry => ({ type: 'MultiPoin
 export const polygon = (...coordinates: Position[][]): Polygon => ({ type: 'Polygon', coordinates })
 export const square = (west: number, south: number, size = 1): Polygon =>
   polygon(box(west, south, west + size, south + size))
+export const ROUND_THE_POLE = polygon(positions('0 80, 90 80, 180 80, -90 80, 0 80'))
 /** Parts without holes. */
 export const parts = (...rings: Position[][]): Geometry => ({
   type: 'MultiPolygon',
