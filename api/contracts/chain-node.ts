@@ -83,6 +83,7 @@ export class ChainNode {
   private readonly slots: Semaphore
   /** Work that the calls belong to. */
   readonly work: Work = OWN_WORK
+  protected readonly isOnThisMachine: boolean
   /** The node from which this one was derived by `of`, or itself. Shared reads and results belong to it. */
   protected readonly shared: this = this
 
@@ -101,6 +102,7 @@ export class ChainNode {
       chainIdValidMs: KIND_SHARED_MS,
     })
     this.route = this.rpc.route()
+    this.isOnThisMachine = connected.rpcUrls.every(isLoopback)
     this.slots = new Semaphore(CALLS, tooManyCalls(`the RPC endpoint of ${connected.chain.slug}`))
   }
 
@@ -125,10 +127,6 @@ export class ChainNode {
   get wasLocal(): boolean {
     void this.isLocal()
     return this.lastLocal
-  }
-
-  protected get isOnThisMachine(): boolean {
-    return this.connected.rpcUrls.every(isLoopback)
   }
 
   /** Reads the block with this number, the present head, or the last block that is final by consensus. */
@@ -263,7 +261,7 @@ export class ChainNode {
     const { client, signal } = this.work
     signal.throwIfAborted()
     const free = this.slots.tryAcquire(client)
-    const release = free ?? (await this.slots.acquire(client, signal))
+    const release = free ?? (await this.slots.acquire(client, this.work))
     try {
       return await ((free ? undefined : underWay()) ?? send())
     } finally {

@@ -117,7 +117,7 @@ async function answered(
   if (reply.raw.destroyed) abort.abort(late)
   try {
     const { client, spend, foresee } = workOf(request)
-    const end = await semaphore.acquire(client, abort.signal)
+    const end = await semaphore.acquire(client, abort)
     const began = performance.now()
     const work: Work = { client, foresee, signal: abort.signal, spend: () => {} }
     const running = (async () => {

@@ -9,7 +9,7 @@ import {
 } from 'fastify'
 import { parseBody } from './body'
 import { clientOf } from './limits'
-import { workOf, type Work } from './work'
+import { OWN_WORK, type Work } from './work'
 import {
   computeProblem,
   ownShareUsed,
@@ -127,6 +127,7 @@ export function guardRequests(
   const largeBodies = new HeldBytes()
   closeSpareConnections(app)
   app.decorateRequest('rawBody', undefined)
+  app.decorateRequest('work', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     exchanges.set(request.raw.socket, { request, reply })
     // Fastify's handlerTimeout (5.12.8) does not cover the time after the body has been read.
@@ -154,7 +155,8 @@ export function guardRequests(
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
     if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
       throw new RequestError('Content-Type: charset must be utf-8.')
-    if (length > LARGE_BODY) return parseLarge(pieces, { ...workOf(request), client: clientOf(request) })
+    if (length > LARGE_BODY)
+      return parseLarge(pieces, request.work ?? { ...OWN_WORK, client: clientOf(request) })
     return parseBody(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
   app.addContentTypeParser('application/json', (request, payload, done) => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
 import { NoSlotError, Semaphore } from './semaphore'
 
-const never = () => new AbortController().signal
+const never = () => new AbortController()
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 hunt(
@@ -47,7 +47,7 @@ test('the semaphore frees the place of an aborted waiter, and skips a client at 
   const semaphore = new Semaphore({ all: 2, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()
-  const second = semaphore.acquire('a', abort.signal)
+  const second = semaphore.acquire('a', abort)
   await expect(semaphore.acquire('a', never())).rejects.toMatchObject({ own: true })
   // One slot is free: `a` waits only because of its own limit.
   const endB = await semaphore.acquire('b', never())
@@ -55,18 +55,19 @@ test('the semaphore frees the place of an aborted waiter, and skips a client at 
   await expect(semaphore.acquire('d', never())).rejects.toMatchObject({ own: false })
   abort.abort(new Error('gone'))
   await expect(second).rejects.toThrow('gone')
+  const late = { signal: AbortSignal.abort(new Error('too late')) }
+  await expect(semaphore.acquire('e', late)).rejects.toThrow('too late')
   endA()
   ;(await third)()
   endB()
-  await expect(semaphore.acquire('e', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
 })
 
 test('the semaphore leaves no listeners on a signal that outlives many waits', async () => {
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 20, waitingEach: 20 })
   const abort = new AbortController()
   const listeners = () => getEventListeners(abort.signal, 'abort').length
-  const end = await semaphore.acquire('a', abort.signal)
-  const [served, ...givenUp] = Array.from({ length: 3 }, () => semaphore.acquire('a', abort.signal))
+  const end = await semaphore.acquire('a', abort)
+  const [served, ...givenUp] = Array.from({ length: 3 }, () => semaphore.acquire('a', abort))
   expect(listeners()).toBe(3)
   end()
   const endServed = await served!
@@ -116,7 +117,7 @@ test('the semaphore remembers no client without work, also after its last waiter
   const semaphore = new Semaphore({ all: 1, each: 1, waiting: 2, waitingEach: 1 })
   const endA = await semaphore.acquire('a', never())
   const abort = new AbortController()
-  const again = semaphore.acquire('a', abort.signal)
+  const again = semaphore.acquire('a', abort)
   const other = semaphore.acquire('b', never())
   endA()
   const endB = await other

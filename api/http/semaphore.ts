@@ -43,11 +43,12 @@ export class Semaphore {
 
   /**
    * Resolves when the work may start, with the function that releases the slot. Throws the refusal if the
-   * queue is full or the wait too long, and the signal's reason once it is aborted.
+   * queue is full or the wait too long, and the signal's reason if it aborts before a slot is free.
    */
-  async acquire(client: string, signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted()
+  async acquire(client: string, work: Pick<Work, 'signal'>): Promise<() => void> {
     if (this.isFree(client) && !this.queues.has(client)) return this.start(client)
+    const { signal } = work
+    signal.throwIfAborted()
     const { waiting = Infinity, waitingEach = Infinity, waitMs } = this.limits
     const queue = this.queues.get(client) ?? []
     const own = queue.length >= waitingEach
@@ -82,8 +83,8 @@ export class Semaphore {
   }
 
   /** Runs a task of a client in a slot. Throws like `acquire`. */
-  async run<T>({ client, signal }: Pick<Work, 'client' | 'signal'>, task: () => Promise<T>): Promise<T> {
-    const release = await this.acquire(client, signal)
+  async run<T>(work: Pick<Work, 'client' | 'signal'>, task: () => Promise<T>): Promise<T> {
+    const release = await this.acquire(work.client, work)
     try {
       return await task()
     } finally {

@@ -44,8 +44,8 @@ export class Turns {
   }
 
   /** Resolves in the client's turn, with the function that ends it. The caller notes the time of the turn. */
-  acquire(client: string, signal: AbortSignal): Promise<() => void> {
-    return this.slots.acquire(client, signal)
+  acquire(client: string, work: Pick<Work, 'signal'>): Promise<() => void> {
+    return this.slots.acquire(client, work)
   }
 
   /** Adds the time of a turn in milliseconds to the client's mean. */

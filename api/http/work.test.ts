@@ -42,11 +42,14 @@ test('the work of a request ends with its connection, even if the connection has
   const begun = (destroyed: boolean) => {
     const [request, raw] = [{} as FastifyRequest, Object.assign(new EventEmitter(), { destroyed })]
     beginWork(request, { raw } as unknown as FastifyReply, 'client')
-    return { raw, ...workOf(request) }
+    return { raw, work: workOf(request) }
   }
-  const { raw, signal, client } = begun(false)
-  expect([client, signal.aborted]).toEqual(['client', false])
-  raw.emit('close')
+  const [first, second] = [begun(false), begun(false)]
+  const { signal } = first.work
+  expect([first.work.client, signal.aborted]).toEqual(['client', false])
+  for (const { raw } of [first, second]) raw.emit('close')
   expect(signal.reason).toMatchObject({ statusCode: 499 })
-  expect(begun(true).signal.reason).toMatchObject({ statusCode: 499 })
+  // Its signal is first read after the end.
+  expect(second.work.signal.reason).toMatchObject({ statusCode: 499 })
+  expect(begun(true).work.signal.reason).toMatchObject({ statusCode: 499 })
 })

@@ -75,7 +75,7 @@ export class Workers {
       left.removeEventListener('abort', end)
     }
     const asked = performance.now()
-    const release = await this.slots.acquire(client, signal).catch((error: Error) => {
+    const release = await this.slots.acquire(client, ending).catch((error: Error) => {
       settle()
       left.throwIfAborted()
       throw error === signal.reason ? busy(false) : error

@@ -53,7 +53,7 @@ export class Posts {
   ): Promise<Outcome | undefined> {
     let release: () => void
     try {
-      release = await this[slots].acquire(new URL(row.url).host, this.stopping)
+      release = await this[slots].acquire(new URL(row.url).host, { signal: this.stopping })
     } catch {
       return undefined
     }

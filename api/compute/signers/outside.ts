@@ -69,7 +69,7 @@ export class OutsideSigner implements Signer {
     const ends = performance.now() + timeoutMs
     let release: (() => void) | undefined
     try {
-      release = await this.slots.acquire(client, AbortSignal.timeout(timeoutMs))
+      release = await this.slots.acquire(client, { signal: AbortSignal.timeout(timeoutMs) })
       const complete = (rs: Uint8Array) => canonicalSignature(digest, rs, this.address)
       const isRight = async (rs: Uint8Array) => (await complete(rs)) !== undefined
       const rs = await this.device.sign(digest, typed, isRight, Math.max(1, ends - performance.now()))

@@ -81,7 +81,7 @@ export class ColumnarFiles {
    * @throws RecordsError if the client has a file in progress already
    */
   async begin(name: ColumnarKind, work: Work): Promise<ColumnarFile> {
-    return this.open(name, work, this.workers, await this.slots.acquire(work.client, work.signal))
+    return this.open(name, work, this.workers, await this.slots.acquire(work.client, work))
   }
 
   /** Opens a file for one page, which needs no slot. */
