@@ -18,7 +18,7 @@ process.env.NODE_COMPILE_CACHE ||= path.resolve('node_modules/.cache/compile')
 
 const command = process.env.npm_lifecycle_event ?? ''
 /** How much randomised tests try, and others that take long (test/seed.ts). */
-const effort = Number((process.env.EFFORT ||= command === 'test:all' ? '2' : '0.1'))
+const effort = Number((process.env.EFFORT ||= command === 'test:all' ? '1' : '0.1'))
 /** `npm test` leaves out slow tests unless EFFORT asks for more. */
 const isQuick = /^test(:unit)?$/.test(command) && effort < 1
 

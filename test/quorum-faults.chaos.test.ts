@@ -24,7 +24,7 @@ import { inOneBlock } from './world'
  * frozen during a question, dishonest, or honest behind an RPC endpoint that lies or lags. Results are
  * compared with GeographicLib and the test's own list of places.
  *
- * CI (EFFORT=2) asks 52 questions with two faulty operators, in which each fault occurs, and 8 with more of
+ * CI (EFFORT=1) asks 52 questions with two faulty operators, in which each fault occurs, and 8 with more of
  * them. docs/operations/quorum.md has the result of a longer run.
  */
 let world: OperatorsWorld
@@ -454,7 +454,7 @@ const randomHex = (random: () => number) =>
 
 hunt(
   'with two faulty operators of five, every valid question is answered and nothing false lands',
-  26,
+  52,
   async (hunted) => {
     const { random, report } = hunted
     const next = deck(FAULTS, random)
@@ -484,7 +484,7 @@ hunt(
 
 hunt(
   'with three to five faulty operators, of which at most two sign false content, nothing false lands',
-  4,
+  8,
   async (hunted) => {
     const { random, report } = hunted
     const next = deck([...LYING, ...MISLED], random)

@@ -4,7 +4,7 @@ import { checkBoundsEvery } from '../src/geodesy'
 
 /**
  * Seed and effort of all randomised tests, which are called hunts. The seed is fixed unless SEED is set.
- * EFFORT multiplies the number of cases: 0.1 in `npm test`, 2 in `npm run test:all`, because a fixed seed
+ * EFFORT multiplies the number of cases: 0.1 in `npm test`, 1 in `npm run test:all`, because a fixed seed
  * finds only what a commit broke. `npm run hunt` sets both, and looks for more.
  */
 export const SEED = Number(process.env.SEED ?? 20_261_122)

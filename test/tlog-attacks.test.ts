@@ -31,7 +31,7 @@ import { MemoryLog, allTiles, seededKey } from './tlog'
 /**
  * Simulates attacks of a log's operator against its readers (docs/guide/log.md). Each starts from an honest
  * history that three witnesses and a monitor followed, and must be detected by a witness, by a monitor that
- * trusts no witness, or by the reader of an answer. `npm test` tries each kind once, CI 1,000 (EFFORT=2).
+ * trusts no witness, or by the reader of an answer. `npm test` tries each kind once, CI 500 (EFFORT=1).
  */
 interface World {
   random: () => number
