@@ -1,21 +1,24 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
-import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { openApiChecker } from '../../test/openapi'
 import { answers, startReceiver, type Receiver } from '../../test/receiver'
 import { insertRecords, uidOf } from '../../test/records'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { currentPosition, positionText } from '../stream'
-import { Deliverer, WebhookStore } from '.'
+import { Deliverer, readWebhooksFile, WebhookStore } from '.'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** Tests the admin API of webhooks, with a real database, a deliverer and a receiver. */
 const KEY = 'k'.repeat(40)
+const sender = new SafeSender(new Set(['127.0.0.1']))
 let database: TestDatabase
 let store: Store
 let api: TestApi
@@ -26,7 +29,6 @@ beforeAll(async () => {
   database = await createMigratedDatabase()
   store = new Store(database.url, () => {})
   const webhooks = new WebhookStore(store.servers)
-  const sender = new SafeSender(new Set(['127.0.0.1']))
   api = await startApi({ databaseUrl: database.url, webhookAdmin: { webhooks, sender, adminKey: KEY } })
   deliverer = new Deliverer(store, webhooks, sender, Fastify().log, {
     ...{ pollMs: 10, renewMs: 30, syncMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
@@ -251,6 +253,25 @@ test('the webhook API refuses a body that the route would ignore, because it may
 })
 
 describe('the admin API of webhooks', () => {
+  const base64 = (bytes: number) => Buffer.alloc(bytes, 'Ä').toString('base64')
+  test.each<[string | number, boolean]>([
+    ...[24, 25, 26, 64].map((bytes): [string, boolean] => [`whsec_${base64(bytes)}`, true]),
+    ...[23, 65].map((bytes): [string, boolean] => [`whsec_${base64(bytes)}`, false]),
+    [`whsec_${base64(25).replaceAll('=', '')}`, true],
+    [`whsec_${base64(25)}=`, false],
+    [`whsec_${base64(24)}\n`, false],
+    [`whsec_-_${base64(24)}`, false],
+    [base64(24), false],
+    [1e32, false],
+  ])('agrees with WEBHOOKS_FILE if the secret %j is valid', async (secret, isValid) => {
+    const url = 'https://maps.example/'
+    const file = path.join(temporaryFolder(), 'webhooks.json')
+    writeFileSync(file, JSON.stringify([{ id: 'maps', url, secret }]))
+    const { refused } = readWebhooksFile(file, sender)
+    const { status } = await ask('POST', '', { url, secret })
+    expect([status, refused.length]).toEqual(isValid ? [201, 0] : [400, 1])
+    if (isValid) expect(new Webhook(`${secret}`).sign('id', new Date(), '{}')).toContain('v1,')
+  })
   test.each([
     ['', 401],
     ['x'.repeat(40), 401],

@@ -12,7 +12,7 @@ import { bodyValidator, withRules } from '../http/validation'
 import type { Finality, Store } from '../store'
 import { changesAfter, currentPosition, LostPositionError, parsePosition, positionText } from '../stream'
 import type { SubscriptionRow, WebhookStore } from './store'
-import { isSecret, MOST_SUBSCRIPTIONS, problemOf, SUBSCRIPTION_FIELDS } from './subscriptions'
+import { MOST_SUBSCRIPTIONS, problemOf, SECRET_FIELD, SUBSCRIPTION_FIELDS } from './subscriptions'
 
 export interface WebhookAdminParts {
   store: Store
@@ -29,12 +29,7 @@ const closed = { additionalProperties: false }
 const GIVEN = Type.Object(
   {
     ...SUBSCRIPTION_FIELDS,
-    secret: Type.Optional(
-      withRules(Type.String({ description: '`whsec_` and 24 to 64 bytes in base64. Default: generated.' }), {
-        type: 'expected whsec_ and 24 to 64 bytes in base64',
-        test: (secret) => (isSecret(secret) ? undefined : 'expected whsec_ and 24 to 64 bytes in base64'),
-      }),
-    ),
+    secret: Type.Optional(SECRET_FIELD),
   },
   closed,
 )
