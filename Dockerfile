@@ -1,5 +1,5 @@
 # One image: migrations, indexers and the API differ by their command (docker-compose.yml). The optional packages, which
-# tracing, ipfs:// URIs (IPFS_GATEWAYS) and the squid's GraphQL need, are omitted by default. To include them:
+# tracing, ipfs:// URIs (OFFCHAIN_URIS) and the squid's GraphQL need, are omitted by default. To include them:
 #   docker build --build-arg OMIT=--omit=dev .
 ARG NODE_IMAGE=node:22-bookworm-slim
 FROM ${NODE_IMAGE} AS build

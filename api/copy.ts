@@ -31,7 +31,7 @@ import { Pages } from './web'
 import { Deliverer, readWebhooksFile, WebhookStore } from './webhooks'
 
 const NO_IPFS =
-  'IPFS_GATEWAYS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or leave the setting out.'
+  'OFFCHAIN_URIS: the optional packages that read IPFS are not installed. Install with `npm ci` (in Docker: --build-arg OMIT=--omit=dev), or set true instead of gateways.'
 
 /** Retries for the database reads of webhooks at the start: every second until the database answers. */
 const UNTIL_ANSWERED = { attempts: Infinity, pauseMs: () => 1_000 }
@@ -130,7 +130,7 @@ export async function openApi(settings: Settings, logger: Logger): Promise<Api> 
 /** Settings by the server's names for them. The server receives no secrets. */
 function serverSettings(settings: Settings) {
   const names = [
-    ...(['publicBaseUrl', 'chains', 'deploymentName', 'mcp', 'trustProxy', 'rateLimitPerHour'] as const),
+    ...(['publicBaseUrl', 'chains', 'deploymentName', 'trustProxy', 'rateLimitPerHour'] as const),
     ...(['recordsRateLimitPerHour', 'tileCacheBytes', 'pageCacheBytes', 'defaultSchemas'] as const),
     ...(['defaultSubmission', 'deadlineSeconds', 'resignMaxAgeSeconds'] as const),
   ]
@@ -257,10 +257,10 @@ async function connectAttesters(
 
 /** Creates the fetcher of offchain documents. Throws a SettingsError if the packages of IPFS are missing. */
 async function fetcherOf(
-  { offchainUris, ipfsGateways }: Pick<Settings, 'offchainUris' | 'ipfsGateways'>,
+  { offchainGateways: ipfsGateways }: Pick<Settings, 'offchainGateways'>,
   logger: Logger,
 ): Promise<SafeFetcher | undefined> {
-  if (!offchainUris) return undefined
+  if (!ipfsGateways) return undefined
   if (ipfsGateways.length)
     await loadIpfs().catch((cause: { code?: string }) => {
       if (!cause.code?.endsWith('MODULE_NOT_FOUND')) throw cause

@@ -113,10 +113,9 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       (scope) => graphqlRoutes(scope, { backend, counter, rateLimitPerHour, examples: PUBLISHED_EXAMPLES }),
       { prefix: '/graphql' },
     )
-  if (parts.mcp)
-    await app.register((scope) => mcpRoutes(scope, { counter, rateLimitPerHour, publicBaseUrl }), {
-      prefix: '/mcp',
-    })
+  await app.register((scope) => mcpRoutes(scope, { counter, rateLimitPerHour, publicBaseUrl }), {
+    prefix: '/mcp',
+  })
   if (parts.webhookAdmin)
     await app.register(
       webhookAdminRoutes({ ...parts.webhookAdmin, store: parts.store, clock: parts.clock }),

@@ -55,7 +55,7 @@ export async function fairness(bench: Bench): Promise<Table[]> {
   await bench.start('api-under-attack', ['dist/api/main.js'], {
     ...others,
     ...{ RPC_URL_BASE_SEPOLIA: nodeUrl, PORT: String(port), TRUST_PROXY: '127.0.0.1/32' },
-    ...{ DEPLOYMENT_NAME: 'local', LOCAL_NODES: 'true' },
+    DEPLOYMENT_NAME: 'local',
     ...{ SIGNER_URL: signer.url, ATTESTER_ADDRESS: signer.address, SEAL_SECRET: LOCAL_SIGNER_KEY },
     // Without this setting, the victim's lists would be served from the cache.
     CACHE_MB: '0',

@@ -15,7 +15,6 @@ export function setLocalDefaults(environment: NodeJS.ProcessEnv, { signer }: Pic
   // The local service has one user, who is not limited.
   environment.RATE_LIMIT_PER_HOUR ||= '0'
   environment.RECORDS_RATE_LIMIT_PER_HOUR ||= '0'
-  environment.LOCAL_NODES ||= 'true'
   if (!signer) environment.SIGNER_PRIVATE_KEY = LOCAL_SIGNER_KEY
 }
 

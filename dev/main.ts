@@ -68,7 +68,7 @@ async function welcome(world: World): Promise<string> {
     `  Records        ${base}/api/v0/location-records?bbox=-10,35,30,60&limit=3`,
     `  Statistics     ${base}/api/v0/location-records/stats`,
     `  GraphQL        ${base}/graphql`,
-    ...(settings.mcp ? [`  Agents (MCP)   ${base}/mcp`] : []),
+    `  Agents (MCP)   ${base}/mcp`,
     `  Maps, GIS      ${base}/ogc`,
     `  Documentation  ${base}/manual, API: ${base}/docs`,
     `  Health         ${base}/health, how far each chain is: ${base}/ready`,

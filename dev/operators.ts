@@ -54,7 +54,7 @@ export class Operator {
     const environment: NodeJS.ProcessEnv = {
       ...blankSettings(),
       ...{ DATABASE_URL: databaseUrl, PORT: String(port), CHAINS: chain.chain.slug },
-      ...{ SIGNER_PRIVATE_KEY: wallet.privateKey, DEPLOYMENT_NAME: `operator at ${port}` },
+      SIGNER_PRIVATE_KEY: wallet.privateKey,
       ...options.environment,
     }
     setLocalChain(environment, { ...chain, url: rpc.url, proxy: '' })

@@ -80,7 +80,7 @@ test.each([
   ),
   [{ HOST: '[::]' }, 'HOST'],
   [{ OFFCHAIN_URIS: 'maybe' }, 'OFFCHAIN_URIS'],
-  [{ IPFS_GATEWAYS: 'https://a.example, b.example' }, 'IPFS_GATEWAYS'],
+  [{ OFFCHAIN_URIS: 'https://a.example, b.example' }, 'OFFCHAIN_URIS'],
   [{ WALLET_AUTH: 'maybe' }, 'WALLET_AUTH'],
   [{ AUDIT_CALLS_PER_SECOND: '-1' }, 'AUDIT_CALLS_PER_SECOND'],
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL'],
@@ -127,13 +127,11 @@ test('the configuration reads values of the environment, and returns defaults fo
   expect(Object.isFrozen(settings)).toBe(true)
 })
 test('the configuration allows no fetch by default, and otherwise only the configured gateways', () => {
-  expect(readSettings(complete, [])).toMatchObject({ offchainUris: false, ipfsGateways: [] })
-  expect(
-    readSettings(
-      { ...complete, OFFCHAIN_URIS: 'true', IPFS_GATEWAYS: 'https://a.example, http://ipfs:8080' },
-      [],
-    ),
-  ).toMatchObject({ offchainUris: true, ipfsGateways: ['https://a.example', 'http://ipfs:8080'] })
+  const gateways = (OFFCHAIN_URIS?: string) =>
+    readSettings({ ...complete, OFFCHAIN_URIS }, []).offchainGateways
+  expect([gateways(), gateways('false')]).toEqual([undefined, undefined])
+  expect(gateways('true')).toEqual([])
+  expect(gateways('https://a.example, http://ipfs:8080')).toEqual(['https://a.example', 'http://ipfs:8080'])
 })
 test('the configuration disables signed requests by default', () => {
   const wallet = (changes: NodeJS.ProcessEnv) => readSettings({ ...complete, ...changes }, []).wallet
@@ -333,6 +331,7 @@ test('the configuration derives values from other settings', () => {
     attesterAddress: `0x${'ab'.repeat(20)}`,
     otherAttesters: [`0x${'12'.repeat(20)}`],
   })
+  expect([of({}).localNodes, of({ DEPLOYMENT_NAME: 'local' }).localNodes]).toEqual([false, true])
   expect(of({ CACHE_MB: '3' })).toMatchObject({ tileCacheBytes: 2 * 1_048_576, pageCacheBytes: 1_048_576 })
   expect([of({}), of({ DEADLINE_SECONDS: '60' }), of({ DEADLINE_SECONDS: '7200' })]).toMatchObject(
     [3600, 3600, 7200].map((resignMaxAgeSeconds) => ({ resignMaxAgeSeconds, maxLagSeconds: 120 })),
@@ -432,8 +431,8 @@ describe('the documentation of the settings', () => {
     const { host } = readSettings({ ...image, ...parseEnv(readFileSync('.env.example', 'utf8')) }, [])
     expect(host).toBe('0.0.0.0')
   })
-  test('has at most 48 settings', () => {
-    expect(Object.keys(ROWS).length).toBeLessThanOrEqual(48)
+  test('has at most 45 settings', () => {
+    expect(Object.keys(ROWS).length).toBeLessThanOrEqual(45)
     const names = Object.values<Setting>(ROWS).map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
   })

@@ -103,6 +103,8 @@ export function readSettings(environment: NodeJS.ProcessEnv, requirements: reado
     chains,
     /** Chains in CHAINS, by default all known chains, for programs that need no endpoint. */
     namedChains: values.chainsWanted ?? CHAINS,
+    /** True if pages may call the RPC endpoints on this machine, whose test accounts sign. */
+    localNodes: values.deploymentName === 'local',
     /** Location schemas in addition to the built-in ones (src/location). */
     locationSchemas: schemas.texts,
     schemaPolicy: schemas.policy,

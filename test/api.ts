@@ -139,7 +139,7 @@ export async function buildTestServer(options: TestServerOptions = {}): Promise<
       measurer,
       trustProxy: [],
     },
-    ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test', mcp: true },
+    ...{ rateLimitPerHour: 0, recordsRateLimitPerHour: 0, deploymentName: 'test' },
     pages: Pages.in(path.resolve('dist/web'), {}),
     limits: { indexMaxAgeSeconds: 15, maxLagSeconds: 60, isLocal: () => reader.wasLocal },
     ...{ defaultSubmission: 'direct', deadlineSeconds: 3600, resignMaxAgeSeconds: 3600 },

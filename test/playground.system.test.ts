@@ -543,7 +543,7 @@ test('the pages get the RPC endpoints of this machine only if the settings allow
     [LOCAL_CHAIN.id]: world.chain.url,
   })
   expect(policy).toContain(`connect-src 'self' ${world.chain.url}`)
-  const other = await startTestWorld({ LOCAL_NODES: 'false' })
+  const other = await startTestWorld({ DEPLOYMENT_NAME: 'staging' })
   try {
     expect(await (await fetch(`${other.url}/local-nodes`)).json()).toEqual({})
     const closed = (await fetch(`${other.url}/playground`)).headers.get('content-security-policy')

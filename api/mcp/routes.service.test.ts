@@ -268,30 +268,7 @@ describe('rate limits of MCP', () => {
 })
 
 describe('MCP', () => {
-  test('is absent and never mentioned if its setting is off', async () => {
-    const { app } = await buildTestServer({ mcp: false })
-    for (const method of ['POST', 'GET'] as const) {
-      const answer = await app.inject({ method, url: '/mcp', ...(method === 'POST' && { payload: LIST }) })
-      expect([answer.statusCode, answer.json()]).toEqual([
-        ...[
-          404,
-          {
-            status: 'error',
-            message: 'Not found',
-            detail: sentence(),
-          },
-        ],
-      ])
-    }
-    for (const url of ['/', '/llms.txt']) {
-      const { statusCode, body } = await app.inject(url)
-      expect([statusCode, /mcp/i.test(body)], url).toEqual([200, false])
-    }
-    const { paths, components, tags } = (await app.inject('/openapi.json')).json()
-    expect(paths['/mcp']).toBeUndefined()
-    expect(JSON.stringify([Object.keys(components.schemas), tags])).not.toMatch(/Mcp|Agents/)
-  })
-  test('is mentioned by the landing page, llms.txt and the OpenAPI document if it is enabled', async () => {
+  test('is mentioned by the landing page, llms.txt and the OpenAPI document', async () => {
     for (const path of ['/', '/llms.txt', '/openapi.json'])
       expect(await (await fetch(api.url + path)).text(), path).toContain('/mcp')
   })

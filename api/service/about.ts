@@ -29,8 +29,6 @@ import { documented } from '../http/validation'
 
 export interface AboutParts extends ComputeParts {
   deploymentName: string
-  /** True if /mcp serves agents. */
-  mcp: boolean
   /** Pages for browsers; undefined if they were not built. */
   pages?: Pages
   log?: SignatureLog | undefined
@@ -44,10 +42,10 @@ const DESCRIPTION = 'Location attestations of several chains, and signed answers
 /** Collects the schemas of all routes registered after this call into an OpenAPI 3.1 document. */
 export async function describeRoutes(
   app: FastifyInstance,
-  parts: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'mcp' | 'attesters' | 'log'>,
+  parts: Pick<AboutParts, 'publicBaseUrl' | 'deploymentName' | 'attesters' | 'log'>,
   isAdministered: boolean,
 ): Promise<void> {
-  const { publicBaseUrl, deploymentName, mcp, log } = parts
+  const { publicBaseUrl, deploymentName, log } = parts
   const quorum = hasQuorum(parts)
   // Rooms that check requests by their schemas set their own validator. JSON.stringify writes responses.
   app.setValidatorCompiler(() => () => true)
@@ -70,7 +68,7 @@ export async function describeRoutes(
         license: { name: 'GPL-3.0-or-later', identifier: 'GPL-3.0-or-later' },
       },
       servers: [{ url: publicBaseUrl, description: deploymentName }],
-      tags: tagsOf({ quorum, log: log !== undefined, mcp, admin: isAdministered }),
+      tags: tagsOf({ quorum, log: log !== undefined, admin: isAdministered }),
       components: {
         ...(isAdministered && {
           securitySchemes: {
@@ -86,7 +84,7 @@ export async function describeRoutes(
           ...ANSWERS_COMPONENTS,
           ...TILES_COMPONENTS,
           ...GRAPHQL_COMPONENTS,
-          ...(mcp && MCP_COMPONENTS),
+          ...MCP_COMPONENTS,
           ...SERVICE_COMPONENTS,
         },
       },
@@ -102,7 +100,7 @@ export async function describeRoutes(
   })
 }
 
-function tagsOf({ quorum, log, mcp, admin }: Record<'quorum' | 'log' | 'mcp' | 'admin', boolean>) {
+function tagsOf({ quorum, log, admin }: Record<'quorum' | 'log' | 'admin', boolean>) {
   const descriptions = {
     Compute:
       'Operations on geometries, whose results are signed attestations. Errors are problem details (RFC 7807).',
@@ -110,7 +108,7 @@ function tagsOf({ quorum, log, mcp, admin }: Record<'quorum' | 'log' | 'mcp' | '
     ...(log && { Log: 'Transparency log of signatures.' }),
     Records: 'Attested locations, and answers that have landed.',
     GraphQL: "Records, answers and the event log by GraphQL query. Errors have GraphQL's form.",
-    ...(mcp && { Agents: 'Operations and searches as tools (Model Context Protocol).' }),
+    Agents: 'Operations and searches as tools (Model Context Protocol).',
     ...(admin && { Admin: 'Webhook subscriptions. Requires the admin key.' }),
     Service: 'Properties and health of this deployment.',
   }
@@ -165,7 +163,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
 
 /** Returns the body of GET /. */
 async function informationOf(app: FastifyInstance, parts: AboutParts) {
-  const { publicBaseUrl, deploymentName, mcp, attesters, defaultSchemas, defaultSubmission, log } = parts
+  const { publicBaseUrl, deploymentName, attesters, defaultSchemas, defaultSubmission, log } = parts
   return {
     name: NAME,
     version,
@@ -178,7 +176,7 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
       records: endpoints(app, 'Records', publicBaseUrl),
       ogc: `GET ${publicBaseUrl}/ogc`,
       graphql: endpoints(app, 'GraphQL', publicBaseUrl),
-      ...(mcp && { mcp: `POST ${publicBaseUrl}/mcp` }),
+      mcp: `POST ${publicBaseUrl}/mcp`,
       health: `GET ${publicBaseUrl}/health`,
       readiness: `GET ${publicBaseUrl}/ready`,
       metrics: `GET ${publicBaseUrl}/metrics`,

@@ -21,7 +21,7 @@ export function llmsText(
   attesters: ComputeParts['attesters'],
   manual: readonly ManualPage[],
 ): string {
-  const { info, servers, tags: groups } = document
+  const { info, servers } = document
   const [{ url: base, description: deployment }] = servers as [Document['servers'][0]]
   const operations = operationsOf(document)
   const questions = operations.filter(({ method, tags }) => method === 'post' && tags.includes('Compute'))
@@ -44,7 +44,6 @@ export function llmsText(
     from: { type: 'Point', coordinates: [2.2945, 48.8584] },
     to: { type: 'Point', coordinates: [13.3777, 52.5163] },
   }
-  const mcp = groups.some(({ name }) => name === 'Agents')
   return `# ${info.title}
 
 > ${info.summary}. This deployment (${deployment}) is at ${base}.
@@ -63,7 +62,8 @@ ${questions.map(({ path, summary }) => `- \`POST ${path}\`: ${summary}`).join('\
 
 ## Descriptions
 
-${mcp ? `- [MCP](${base}/mcp): tools for agents, over Streamable HTTP (POST only)\n` : ''}- [OpenAPI](${base}/openapi.json): every request and answer, with examples
+- [MCP](${base}/mcp): tools for agents, over Streamable HTTP (POST only)
+- [OpenAPI](${base}/openapi.json): every request and answer, with examples
 ${links('Service')
   .filter((link) => !link.includes('openapi'))
   .join('\n')}

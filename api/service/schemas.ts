@@ -36,7 +36,7 @@ const Information = named(
           records: texts(ADDRESS, 'The Records API.'),
           ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
           graphql: texts(ADDRESS, 'Raw GraphQL; a browser gets GraphiQL.'),
-          mcp: Type.Optional(text('Tools for agents; absent if disabled.')),
+          mcp: text('Tools for agents.'),
           health: text(ADDRESS),
           readiness: text(ADDRESS),
           metrics: text(ADDRESS),

@@ -32,7 +32,7 @@ export class Pages {
   }
 
   /**
-   * @param localNodes URLs of local RPC endpoints that the pages may call too, by chain id (LOCAL_NODES)
+   * @param localNodes URLs of local RPC endpoints that the pages may call too, by chain id
    * @param basemap path of a PMTiles file with streets (BASEMAP). @throws Error if it cannot be read
    */
   private constructor(

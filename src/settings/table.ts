@@ -118,7 +118,7 @@ export const SETTINGS = {
     deploymentName: setting(
       'DEPLOYMENT_NAME',
       types.TEXT,
-      'Name of this deployment, such as production or staging ([one image for both](../operations/deploying.md)), shown by `GET /` and in the description of the API. Local: `local`',
+      'Name of this deployment, such as production or staging ([one image for both](../operations/deploying.md)), shown by `GET /` and in the description of the API. `local`, which `npm start` sets, is only for development: `GET /local-nodes` then lists, for the pages, the RPC endpoints of `RPC_URL_<CHAIN>` on this machine. Their test accounts sign with one click, and answers do not link to explorers of their chains',
       { default: 'unnamed' },
     ),
     trustProxy: setting(
@@ -126,12 +126,6 @@ export const SETTINGS = {
       types.ADDRESS_RANGES,
       'Reverse proxies whose `X-Forwarded-For` is trusted: addresses or CIDR ranges, comma-separated',
       { default: [] },
-    ),
-    mcp: setting(
-      'MCP',
-      types.BOOLEAN,
-      'True if `/mcp` serves agents over the Model Context Protocol ([agents](../guide/agents.md#over-http))',
-      { default: true },
     ),
     webhooksFile: setting(
       'WEBHOOKS_FILE',
@@ -299,17 +293,11 @@ export const SETTINGS = {
     ),
   },
   'Fetching offchain attestations': {
-    offchainUris: setting(
+    offchainGateways: setting(
       'OFFCHAIN_URIS',
-      types.BOOLEAN,
-      'True if documents of `{uid, uri}` inputs are fetched ([offchain.md](offchain.md#fetching)). Otherwise such inputs are refused',
-      { default: false },
-    ),
-    ipfsGateways: setting(
-      'IPFS_GATEWAYS',
-      types.BASE_URLS,
-      'Trustless IPFS gateways for `ipfs://` URIs, http(s), in order of preference, comma-separated; their responses are verified by hash. Requires the optional packages (in Docker: `--build-arg OMIT=--omit=dev`). Without a gateway, such URIs are refused',
-      { default: [] },
+      types.OFFCHAIN_URIS,
+      'True if documents of `{uid, uri}` inputs are fetched ([offchain.md](offchain.md#fetching)) from `https://` URIs. Otherwise such inputs are refused. Trustless IPFS gateways, http(s), in order of preference, comma-separated, enable `ipfs://` URIs as well; their responses are verified by hash. They require the optional packages (in Docker: `--build-arg OMIT=--omit=dev`)',
+      { shown: '`false`' },
     ),
   },
   'Local run and log': {
@@ -326,12 +314,6 @@ export const SETTINGS = {
       'BASEMAP',
       types.FILE,
       'PMTiles file in the schema of Protomaps with the streets that the maps of the pages show, such as `/srv/berlin.pmtiles` ([how to make one](../operations/basemap.md)). Without it the maps show land, borders, rivers and towns',
-    ),
-    localNodes: setting(
-      'LOCAL_NODES',
-      types.BOOLEAN,
-      'True if `GET /local-nodes` lists, for the pages, the RPC endpoints of `RPC_URL_<CHAIN>` on this machine. Their test accounts then sign with one click, and answers do not link to explorers of their chains. Only for development. Local: `true`',
-      { default: false },
     ),
     logLevel: setting(
       'LOG_LEVEL',
@@ -363,7 +345,7 @@ export type Values = {
 const CHAINS_FILE = 'the row of a chain in CHAINS_FILE'
 /**
  * Removed settings, and their replacement. A process warns if one is set. A `refused` one ends the process,
- * because ignoring it would change what the process signs or reads.
+ * because ignoring it would change what the process signs, reads or serves.
  */
 export const REMOVED: Readonly<Record<string, { readonly now: string; readonly refused?: true }>> = {
   GQL_HOST: { now: 'set address and port in GQL_PORT, such as 0.0.0.0:4350' },
@@ -394,5 +376,8 @@ export const REMOVED: Readonly<Record<string, { readonly now: string; readonly r
     now: "list its addresses in ATTESTER_ADDRESS, after the signer's own address",
     refused: true,
   },
+  MCP: { now: 'block /mcp in the reverse proxy, because it is always served', refused: true },
+  IPFS_GATEWAYS: { now: 'set the gateways in OFFCHAIN_URIS instead of true', refused: true },
+  LOCAL_NODES: { now: 'DEPLOYMENT_NAME=local lists the nodes on this machine for the pages' },
   RESIGN_MAX_AGE_SECONDS: { now: 'the value is that of DEADLINE_SECONDS, but at least 3600', refused: true },
 }

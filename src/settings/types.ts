@@ -117,7 +117,14 @@ export const BASE_URL = type(HTTP_URL.name, (text) => {
   if (/[?#]/.test(text)) throw new Error('expected an http(s) URL without ? and #')
   return HTTP_URL.parse(text)
 })
-export const BASE_URLS = listOf(BASE_URL)
+const BASE_URLS = listOf(BASE_URL)
+/** IPFS gateways, which may be none; undefined if no documents are fetched. */
+export const OFFCHAIN_URIS = type('boolean or http(s) URL, ...', (text) => {
+  if (/^https?:/.test(text)) return BASE_URLS.parse(text)
+  if (![...YES, ...NO].includes(text))
+    throw new Error('expected true, false or http(s) URLs of IPFS gateways')
+  return YES.includes(text) ? [] : undefined
+})
 /** True if the whole text is a URL. A # in a password would end its host. */
 function isServerUrl(text: string): boolean {
   return !/[\s#]/.test(text) && URL.canParse(text)
