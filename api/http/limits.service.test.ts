@@ -98,7 +98,7 @@ test('the service alternates between clients when it starts checks of long queri
 
 test.each([
   [0, 50],
-  [1, 8],
+  [1, 11],
   [20, 1],
 ])(
   'the service starts checks of clients that take %i ms in groups of %i per turn of the event loop',

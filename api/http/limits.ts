@@ -151,13 +151,15 @@ export async function limitRequests(
 
 /**
  * Maximum number of requests with a body or a long query whose checks may start in one turn of the event
- * loop: for all clients, and for one. A check takes up to 20 ms of the main thread, for large geometries and
- * for attestations of smart accounts. No hourly limit counts that time. A client whose checks are quick may
- * start several: with a limit of one, its concurrent requests used a quarter to a half more of the thread.
+ * loop, once others have taken SHARED_MS: for all clients, and for one. A check takes up to 20 ms of the main
+ * thread, for large geometries and for attestations of smart accounts. No hourly limit counts that time. A
+ * client whose checks are quick may start several: with a limit of one, its concurrent requests used a quarter
+ * to a half more of the thread.
  */
 const ADMISSIONS = new Turns({ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 })
-/** Milliseconds of a check that is not counted. Counted, requests of a turn shared fewer statements. */
-const SHORT_CHECK_MS = 0.5
+/** Milliseconds of checks in a turn whose slots are free at once: their requests share statements. */
+const SHARED_MS = 4
+let msOfTurn = 0
 /** Maximum length in characters of a URL whose check takes less than a millisecond. */
 const SHORT_URL = 1_000
 
@@ -170,7 +172,9 @@ async function admit(request: FastifyRequest): Promise<void> {
   process.nextTick(() => {
     const ms = performance.now() - began
     ADMISSIONS.note(client, ms)
-    if (ms < SHORT_CHECK_MS) end()
+    if (msOfTurn === 0) setImmediate(() => (msOfTurn = 0))
+    msOfTurn += ms
+    if (msOfTurn < SHARED_MS) end()
     else setImmediate(end)
   })
 }

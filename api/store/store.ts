@@ -362,8 +362,12 @@ export class Store {
   }
 
   /** Runs a statement of a client when its turn comes. It stops when the client's work ends. */
-  private inTurn<Row extends object>(statement: Statement, by: 'read' | 'query' = 'read'): Promise<Row[]> {
+  private async inTurn<Row extends object>(
+    statement: Statement,
+    by: 'read' | 'query' = 'read',
+  ): Promise<Row[]> {
     const { signal } = this.work
+    signal.throwIfAborted()
     return this.turns.take(this.work, () => this.servers[by]<Row>(this.lists, statement, signal))
   }
 
