@@ -376,8 +376,11 @@ export const REMOVED: Readonly<Record<string, { readonly now: string; readonly r
     now: "list its addresses in ATTESTER_ADDRESS, after the signer's own address",
     refused: true,
   },
-  MCP: { now: 'block /mcp in the reverse proxy, because it is always served', refused: true },
+  MCP: { now: 'remove it, and block /mcp in the reverse proxy to close it', refused: true },
   IPFS_GATEWAYS: { now: 'set the gateways in OFFCHAIN_URIS instead of true', refused: true },
-  LOCAL_NODES: { now: 'DEPLOYMENT_NAME=local lists the nodes on this machine for the pages' },
+  LOCAL_NODES: {
+    now: 'DEPLOYMENT_NAME=local lists the nodes on this machine for the pages',
+    refused: true,
+  },
   RESIGN_MAX_AGE_SECONDS: { now: 'the value is that of DEADLINE_SECONDS, but at least 3600', refused: true },
 }
