@@ -1,4 +1,5 @@
 import type { BlockRef, HeadReader } from '../chain'
+import { MONOTONIC } from '../clock'
 import { repeat } from '../retry'
 import {
   NotFinalError,
@@ -94,24 +95,26 @@ export class Auditor {
     this.ranges = new RangeAuditor(options)
     this.postponed = new PostponedRanges((failed) => {
       if (options.doubt) options.doubt.repairsPending = failed
-    })
+    }, options.clock)
   }
 
   /** Audits final blocks until the signal aborts. Never throws. `callsPerSecond`: average; 0: no proofs. */
   follow(callsPerSecond: number, signal?: AbortSignal): Promise<void> {
-    let next = 0
+    const { clock = MONOTONIC } = this.options
+    let next = -Infinity
     return repeat(
       signal,
       async () => {
         // Attesters are added between two steps, because a running step has read blocks without them.
         await this.options.registry.takeNoted()
-        if (performance.now() < next) return LOOK_MS
+        if (clock.now() < next) return LOOK_MS
         const pauseMs = await this.step(callsPerSecond)
         this.failures = 0
-        next = performance.now() + pauseMs
+        next = clock.now() + pauseMs
         return Math.min(pauseMs, LOOK_MS)
       },
       (error) => this.failed(error),
+      clock,
     )
   }
 

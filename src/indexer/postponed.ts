@@ -1,4 +1,4 @@
-import { MONOTONIC } from '../clock'
+import { MONOTONIC, type Clock } from '../clock'
 import type { BlockRange } from './store'
 
 /** Milliseconds until a range that could not be compared is retried. The pause doubles with each retry. */
@@ -15,7 +15,7 @@ const LONGEST_UNPROVEN_RETRY_MS = 86_400_000
 const MOST_POSTPONED = 10_000
 
 interface Postponed extends BlockRange {
-  /** Time of the next retry, in milliseconds of MONOTONIC. */
+  /** Time of the next retry, in milliseconds of the clock. */
   until: number
   tries: number
   /** True if contradictions prevented the comparison; false if the range was compared, but not proven. */
@@ -32,11 +32,14 @@ export class PostponedRanges {
   private list: Postponed[] = []
 
   /** @param onFailedCount called with the number of ranges that could not be compared, when it may change */
-  constructor(private readonly onFailedCount: (count: number) => void) {}
+  constructor(
+    private readonly onFailedCount: (count: number) => void,
+    private readonly clock: Clock = MONOTONIC,
+  ) {}
 
   /** Returns the ranges that are not due yet. */
   waiting(): readonly BlockRange[] {
-    return this.list.filter(({ until }) => until > MONOTONIC.now())
+    return this.list.filter(({ until }) => until > this.clock.now())
   }
 
   /** Number of blocks in all ranges. */
@@ -76,7 +79,7 @@ export class PostponedRanges {
       ? [FIRST_RETRY_MS, LONGEST_RETRY_MS]
       : [UNPROVEN_RETRY_MS, LONGEST_UNPROVEN_RETRY_MS]
     this.remove(range)
-    const until = MONOTONIC.now() + Math.min(first * 2 ** tries, longest)
+    const until = this.clock.now() + Math.min(first * 2 ** tries, longest)
     this.list.push({ from: range.from, to: range.to, failed, tries, until })
     if (this.list.length > MOST_POSTPONED) this.list.shift()
     const newest = this.failed().reduce<Postponed | undefined>(
@@ -84,7 +87,7 @@ export class PostponedRanges {
       undefined,
     )
     if (newest && newest.tries < OFTEN_TRIES)
-      newest.until = Math.min(newest.until, MONOTONIC.now() + LONGEST_NEWEST_RETRY_MS)
+      newest.until = Math.min(newest.until, this.clock.now() + LONGEST_NEWEST_RETRY_MS)
     this.onFailedCount(this.failed().length)
   }
 

@@ -10,6 +10,7 @@ import {
   type RpcHeader,
 } from '../chain'
 import type { Chain } from '../chains'
+import type { Clock } from '../clock'
 import type { Rpc } from '../rpc'
 import type { BodyReader } from './bodies'
 import {
@@ -37,6 +38,8 @@ export interface AuditOptions {
   /** Head reader of this process. Blocks that it has proven need no further proof. */
   head?: HeadReader
   doubt?: Doubt
+  /** measures the pauses of a continuous audit */
+  clock?: Clock
 }
 
 /** Result of rereading a range. */

@@ -217,7 +217,7 @@ class ChainIndexer {
     })
     const bodies = new BodyReader(rpc, chain.eas)
     const compared = { blocks: newReader(), doubt, log, signal: this.signal, storedAtOrBelow }
-    return { database, lease, bodies, registry, head, ...compared }
+    return { database, lease, bodies, registry, head, clock, ...compared }
   }
 
   /**
@@ -247,10 +247,10 @@ class ChainIndexer {
 
   /** Runs evm-processor's runner. Resolves only if there is nothing left to read. */
   private async process(parts: Parts, stored: BlockRef | undefined, batches: Database): Promise<void> {
-    const { chain, rpc, signal, clock } = this
+    const { chain, rpc, signal } = this
     const { bodies, doubt, head, registry, lease } = parts
     const source = new ChainSource<EventBlock>({
-      ...{ ...parts, rpc, stored, clock, selection: registry },
+      ...{ ...parts, rpc, stored, selection: registry },
       finality: chain.finality,
       decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
       onHistory: (read) => bodies.prefetch(announcedTimes(read.flatMap(({ events }) => events))),
@@ -315,6 +315,7 @@ class ChainIndexer {
         log.warn({ chain: chain.slug, reason: error.message }, 'could not store the head')
         return NOTE_EVERY_MS
       },
+      clock,
     )
   }
 }
