@@ -645,7 +645,7 @@ describe('concurrency limits of the fetcher', () => {
     { tags: ['slow'] },
     async () => {
       let known = 0
-      const { fetcher } = makeFetcher({ refusalMs: 6_000, onKnown: () => known++ })
+      const { fetcher } = makeFetcher({ refusalMs: 2_000, onKnown: () => known++ })
       const refused = serve(answer('', {}, '404 Not Found'))
       const two = [fetcher.fetch(url(refused), 'a'), fetcher.fetch(url(refused), 'a')].map((fetched) =>
         fetched.catch((error: Error) => error.message),
@@ -697,7 +697,7 @@ describe('decompression bombs', () => {
       let peak = 0
       const longestStall = watchStalls()
       const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5)
-      const { reason } = await run(url(path), { refusalMs: 5_000 })
+      const { reason } = await run(url(path), { refusalMs: 1_500 })
       clearInterval(watch)
       expect(reason).toMatch(/larger than 262144/)
       expect((peak - before.rss) / 1_048_576).toBeLessThan(48)
@@ -986,12 +986,12 @@ describe('the IPFS fetcher', () => {
           `https://127.0.0.1:${silentPort}`,
           gateway,
         ]
-        expect((await get(uri, { ipfsGateways, fetchMs: 8_000, refusalMs: 9_000 })).text).toBe(DOCUMENT)
+        expect((await get(uri, { ipfsGateways, fetchMs: 2_800, refusalMs: 3_500 })).text).toBe(DOCUMENT)
         expect(followed).toBe(0)
         const { reason, error } = await get(uri, {
           ipfsGateways: ipfsGateways.slice(0, -1),
-          fetchMs: 6_000,
-          refusalMs: 7_000,
+          fetchMs: 2_400,
+          refusalMs: 3_000,
         })
         expect(reason).toMatch(
           /^127\.0\.0\.1:\d+: status 500; .*ECONNREFUSED.*; .*status 302; .*timeout; .*timeout/,
@@ -1304,7 +1304,7 @@ describe('the IPFS fetcher', () => {
         const uri = make()
         let known = () => {}
         const decided = new Promise<void>((resolve) => (known = resolve))
-        answers.set(name, get(uri, { fetchMs: 4_000, refusalMs: 4_500, onKnown: () => known() }))
+        answers.set(name, get(uri, { fetchMs: 2_500, refusalMs: 3_000, onKnown: () => known() }))
         await Promise.race([decided, answers.get(name)])
       }
       await Promise.all(answers.values())
