@@ -174,34 +174,6 @@ test(
 )
 
 describe.each(SLUGS)('on %s', (slug) => {
-  test('the documented agent requests and lands its answer through the proxy', async () => {
-    const chain = local(slug)
-    const key = Wallet.createRandom()
-    await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
-    // The receipt resembles that of a contract wallet: it starts with foreign events and another attestation.
-    const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
-      method === 'eth_getTransactionReceipt'
-        ? {
-            ask: async (ask) =>
-              ((receipt) => receipt && { ...receipt, logs: [...foreign(receipt.logs[0]), ...receipt.logs] })(
-                await ask(method, params),
-              ),
-          }
-        : undefined,
-    )
-    const { output } = await agent(
-      world.url,
-      proxy.url,
-      key.privateKey,
-      'distance',
-      JSON.stringify({ chainId: chain.chain.id, ...distance }),
-    )
-    await proxy.close()
-    expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
-    const landed = await attested(chain, output.slice(0, 66))
-    expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
-  })
-
   test('a boolean answer with a recipient in any letter case lands with its claims', async () => {
     const chain = local(slug)
     const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
@@ -543,6 +515,36 @@ describe.each(SLUGS)('on %s', (slug) => {
       revoked: true,
     })
     expect((await submit(chain, again)).data).toBe(second.attestation.data)
+  })
+})
+
+describe.each(testedSlugs(0))('on %s, the oldest or newest version,', (slug) => {
+  test('the documented agent requests and lands its answer through the proxy', async () => {
+    const chain = local(slug)
+    const key = Wallet.createRandom()
+    await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
+    // The receipt resembles that of a contract wallet: it starts with foreign events and another attestation.
+    const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
+      method === 'eth_getTransactionReceipt'
+        ? {
+            ask: async (ask) =>
+              ((receipt) => receipt && { ...receipt, logs: [...foreign(receipt.logs[0]), ...receipt.logs] })(
+                await ask(method, params),
+              ),
+          }
+        : undefined,
+    )
+    const { output } = await agent(
+      world.url,
+      proxy.url,
+      key.privateKey,
+      'distance',
+      JSON.stringify({ chainId: chain.chain.id, ...distance }),
+    )
+    await proxy.close()
+    expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
+    const landed = await attested(chain, output.slice(0, 66))
+    expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
   })
 
   test('an answer is not re-signed if an input was revoked, or if the answer is foreign or changed', async () => {
