@@ -57,7 +57,7 @@ export function answerRequest(result: bigint | boolean, schema = RESULT_SCHEMA) 
 export const RESULT_SCHEMA = '0xc2b013ecb68d59b28f5d301203ec630335d97c37b400b16b359db6972572e02a'
 
 /** Milliseconds that an indexer with HASTY waits for an RPC response, for tests with late responses. */
-export const TIMEOUT_MS = 1_000
+export const TIMEOUT_MS = 500
 /** Clock of the indexers in this process, ten times as fast, because tests wait for polls and pauses. */
 const FAST: Clock = {
   now: () => 10 * MONOTONIC.now(),
