@@ -833,12 +833,11 @@ describe('OGC API - Features, A.2 Core', () => {
     { tags: ['slow'] },
     async () => {
       const more = await createMigratedDatabase()
+      const geometry = { type: 'Point', coordinates: [0, 0] }
       await insertRecords(
         more.url,
         Array.from({ length: 10_002 }, (_, i) => ({
-          uid: uidOf(i),
-          timestamp: i * 1000,
-          geometry: { type: 'Point', coordinates: [0, 0] },
+          ...{ uid: uidOf(i), timestamp: i * 1000, geometry },
         })),
       )
       const large = await startApi({ databaseUrl: more.url, publicBaseUrl: BASE })

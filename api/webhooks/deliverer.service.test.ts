@@ -241,9 +241,9 @@ test(
     const { cut } = await deliverUntilCut(
       range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })),
       // After this time, the second deliverer takes over the subscriptions of the first one.
-      { leaseMs: 10_000 },
+      { leaseMs: 4_000 },
     )
-    await deliver(undefined, { leaseMs: 10_000 })
+    await deliver(undefined, { leaseMs: 4_000 })
     await insert(1)
     await target.until(() => target.received.length >= 20)
     await pause(100)
