@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Candidates, costOf, MAX_CANDIDATES } from './candidates'
 import { conditionIn } from './filter'
+import { sentence, testSentences } from '../../test/sentences'
 
 const cost = (filter: string, records = 1_000_000) => costOf(conditionIn(filter), records)
 const likes = (count: number) => Array.from({ length: count }, (_, i) => `memo LIKE '%${i}%'`).join(' OR ')
@@ -25,6 +26,12 @@ test.each([MAX_CANDIDATES, MAX_CANDIDATES + 1])(
   '%d candidates are measured up to the limit',
   async (count) => {
     const store = {
+      placesAfter: (_: object, after: string, limit: number) =>
+        Promise.resolve(
+          Array.from({ length: Math.min(limit, count - Number(after)) }, (_, i) => ({
+            ...{ id: String(Number(after) + i + 1), geometry: null },
+          })),
+        ),
       listRecords: ({ limit, from }: { limit: number; from?: { id: string } }) => {
         const first = from ? Number(from.id.slice('celo-'.length)) + 1 : 0
         const text = '{"timestamp":"2026-01-01T00:00:00.000Z"}'
@@ -35,8 +42,17 @@ test.each([MAX_CANDIDATES, MAX_CANDIDATES + 1])(
     const sieve = { sift: (rows: unknown[]) => Promise.resolve({ passed: rows, failed: [] }) }
     const candidates = new Candidates(store as never, sieve as never, {} as never)
     const measuring = candidates.measured({}, { reach: [] } as never)
-    if (count > MAX_CANDIDATES)
-      await expect(measuring).rejects.toMatchObject({ name: 'RecordsError', status: 400 })
-    else expect((await measuring).passed.length).toBe(count)
+    const read = async () => {
+      let rows = 0
+      for await (const part of candidates.places({})) rows += part.length
+      return rows
+    }
+    if (count > MAX_CANDIDATES) {
+      const refused = { name: 'RecordsError', status: 400, detail: sentence() }
+      await expect(measuring).rejects.toMatchObject(refused)
+      await expect(read()).rejects.toMatchObject(refused)
+    } else expect([(await measuring).passed.length, await read()]).toEqual([count, count])
   },
 )
+
+testSentences()
