@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exchange, startApi, type TestApi } from '../../test/api'
-import { serve } from '../../test/http-server'
+import { faults, startRpcProxy, type Fault } from '../../test/rpc-proxy'
 import { sentence, testSentences } from '../../test/sentences'
 import { boundResponses } from './guard'
 import { recordsErrorHandler } from './problems'
@@ -51,6 +51,15 @@ function answers(text: string): Answer[] {
     rest = Buffer.from(after).subarray(length).toString()
   }
   return found
+}
+/** URL of an RPC endpoint that answers only the calls of the API's start. */
+const silentEndpoint = async () => {
+  const known: Record<string, object> = {
+    eth_chainId: { result: '0x14a34' },
+    web3_clientVersion: { result: 'Geth' },
+  }
+  const start = (({ method }) => known[method]) as Fault
+  return (await startRpcProxy('', start, faults.hanging)).url
 }
 /** Milliseconds of silence that no test reaches: the service closes the connection earlier. */
 const NEVER_MS = 60_000
@@ -201,7 +210,7 @@ describe('incomplete requests', () => {
   const ANSWER_MS = 30_000
   let hasty: TestApi
   beforeAll(async () => {
-    hasty = await startApi({ timeouts: { request: 1_000, answer: ANSWER_MS } })
+    hasty = await startApi({ timeouts: { request: 500, answer: ANSWER_MS } })
   })
   afterAll(() => hasty?.close())
   test('are refused in the form of their API if a body arrives too slowly', async () => {
@@ -278,7 +287,7 @@ describe('pipelined requests', () => {
     { tags: ['slow'] },
     async () => {
       const slow = await startApi({
-        rpcUrl: await serve(() => {}),
+        rpcUrl: await silentEndpoint(),
         timeouts: { request: 60_000, answer: 800 },
       })
       const sent = withBody(JSON.stringify({ chainId: 84532 }))
@@ -311,8 +320,8 @@ test('a stop closes connections on which nothing was sent', { timeout: 8_000 }, 
 
 test('are answered during a stop in the form of their API', { tags: ['slow'] }, async () => {
   const slow = await startApi({
-    rpcUrl: await serve(() => {}),
-    timeouts: { request: 60_000, answer: 3_000 },
+    rpcUrl: await silentEndpoint(),
+    timeouts: { request: 60_000, answer: 1_500 },
   })
   const port = Number(new URL(slow.url).port)
   let text = ''
