@@ -206,15 +206,20 @@ describe('the client, for every form of a place,', () => {
       { longitude: 13.3777, latitude: 52.5163 },
     ],
   }
-  test.each(Object.keys(FORMS))('attests a place as %s', async (name) => {
-    const [place, shown] = FORMS[name]!
+  test('attests places in each form', async () => {
     const geo = geoOf('celo')
-    const attested = await geo.attest(place, ethersOf('celo'))
-    const record = await attested.indexed()
-    expect(record).toMatchObject({ ...shown, problem: null })
-    // Without a time, the event time is that of the attestation.
-    expect(Math.abs(Date.parse(record.event_timestamp) - Date.now())).toBeLessThan(3_600_000)
-    expect((await geo.intersects(attested, attested)).result).toBe(true)
+    const attested = await geo.attest(
+      Object.values(FORMS).map(([place]) => place),
+      ethersOf('celo'),
+    )
+    for (const [i, [name, [, shown]]] of Object.entries(FORMS).entries()) {
+      const place = attested[i]!
+      const record = await place.indexed()
+      expect(record, name).toMatchObject({ ...shown, problem: null })
+      // Without a time, the event time is that of the attestation.
+      expect(Math.abs(Date.parse(record.event_timestamp) - Date.now()), name).toBeLessThan(3_600_000)
+      expect((await geo.intersects(place, place)).result, name).toBe(true)
+    }
   })
 
   test.each(LOCATION_SCHEMAS.map(({ uid, fields }) => [fields, uid]))(
@@ -312,8 +317,8 @@ test(
   { tags: ['slow'] },
   async () => {
     const geo = geoOf('celo')
-    const memo = 'm'.repeat(500)
-    const places = Array.from({ length: 45 }, (_, i) => ({
+    const memo = 'm'.repeat(4_000)
+    const places = Array.from({ length: 8 }, (_, i) => ({
       location: { type: 'Point' as const, coordinates: [i, 0] },
       memo,
     }))
@@ -346,9 +351,9 @@ test('the client lands all simultaneous attestations of one signer', { tags: ['s
   const geo = geoOf('sepolia')
   for (const kind of SIGNER_KINDS) {
     const { signer } = signerOf(kind, local('sepolia'))
-    const places = Array.from({ length: 8 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
+    const places = Array.from({ length: 3 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
     const attested = await Promise.all(places.map((place) => geo.attest(place, signer)))
-    expect(new Set(attested.map(({ uid }) => uid)).size).toBe(8)
+    expect(new Set(attested.map(({ uid }) => uid)).size).toBe(3)
   }
 })
 
@@ -358,7 +363,7 @@ test.each(SIGNER_KINDS)(
   async (kind) => {
     const chain = local('sepolia')
     const { signer } = signerOf(kind, chain)
-    const places = Array.from({ length: 6 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
+    const places = Array.from({ length: 3 }, (_, i) => ({ type: 'Point' as const, coordinates: [i, i] }))
     await chain.provider.send('evm_setAutomine', [false])
     try {
       let waiting = 0
@@ -368,7 +373,7 @@ test.each(SIGNER_KINDS)(
       const attested = await Promise.all(
         places.map((place) => geoOf('sepolia').attest(place, signer, { onStep })),
       )
-      expect(new Set(attested.map(({ uid }) => uid)).size).toBe(6)
+      expect(new Set(attested.map(({ uid }) => uid)).size).toBe(3)
       expect(new Set(attested.map(({ blockNumber }) => blockNumber)).size).toBe(1)
     } finally {
       await chain.provider.send('evm_setAutomine', [true])
