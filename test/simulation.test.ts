@@ -347,7 +347,7 @@ async function simulate(random: () => number): Promise<number> {
     const isShown = endpoints.some(({ shown }) =>
       shown.some(({ at, head }) => at >= since && ancestor(head, block.height) === block),
     )
-    expect({ script, at: clock.now(), tip, isShown }).toMatchObject({ isShown: true })
+    if (!isShown) expect({ script, at: clock.now(), tip }).toBe('a block that an endpoint has shown')
     // After a rollback without another block, the index counts as doubtful once a poll has noticed it.
     const lately = endpoints.flatMap(({ shown }) => shown).filter(({ at }) => at >= clock.now() - POLLED_MS)
     const wasPolled = lately.some(({ at }) => at < clock.now() - 0.7 * POLLED_MS)

@@ -51,9 +51,11 @@ const readerOf = ({ chainState, chainId }: Partial<Pick<Vector, 'chainState' | '
 /** Offchain inputs do not query the database. */
 const store = undefined as unknown as Store
 
+/** Shared, because each one allocates its caches. */
+const measurer = new Measurer()
 const resolverWith = (fetcher?: DocumentFetcher) =>
   new Resolver({
-    ...{ store, measurer: new Measurer(), clock, fetcher },
+    ...{ store, measurer, clock, fetcher },
     ...{ indexMaxAgeSeconds: 0, maxLagSeconds: 60, schemaPolicy: ALL_SCHEMAS },
   })
 const resolve = (vector: Pick<Vector, 'chainId' | 'chainState'>, input: unknown, fetcher?: DocumentFetcher) =>

@@ -22,7 +22,7 @@ describe('a room of schemas', () => {
     const room = new SchemaRoom(100)
     const first = schema('someone')
     room.enter(first)
-    for (let i = 0; i < 5_000; i++) {
+    for (let i = 0; i < 1_000; i++) {
       expect(room.enter(schema(`spammer ${i % 40}`)).entered).toBe(true)
       expect(room.uids.length).toBeLessThanOrEqual(100)
     }
