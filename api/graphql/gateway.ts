@@ -116,6 +116,7 @@ async function answered(
   reply.raw.once('close', () => abort.abort(late))
   if (reply.raw.destroyed) abort.abort(late)
   try {
+    abort.signal.throwIfAborted()
     const { client, spend, foresee } = workOf(request)
     const end = await semaphore.acquire(client, abort)
     const began = performance.now()
