@@ -288,7 +288,7 @@ test.each(Object.keys(FAMILIES))(
         [10, 1023, 511],
       ] as const
       // Small efforts draw the longest shapes in one tile.
-      const isBrief = EFFORT < 2 && characters === RECORD_CHARACTERS
+      const isBrief = EFFORT < 1 && characters === RECORD_CHARACTERS
       for (const [z, x, y] of isBrief ? tiles.slice(0, 1) : tiles) {
         const budget = { work: RECORD_BUDGET }
         const drawing = draw(shape, { z, x, y }, budget)

@@ -234,7 +234,7 @@ describe('a tiling has the same results as the whole polygon', () => {
       ).toBeCloseTo(0, radius > 1e5 ? 0 : 3)
     })
   test('if it has hundreds of parts', () => {
-    const side = EFFORT < 2 ? 16 : 32
+    const side = EFFORT < 1 ? 16 : 32
     const [lon, lat] = [(x: number) => wrapped(179 + (2 * x) / side), (y: number) => 60 + y / side]
     const parts = range(side * side, (i) => {
       const [x, y] = [i % side, Math.floor(i / side)]
@@ -363,7 +363,7 @@ describe('strongly overlapping circles', () => {
     closed(range(CORNERS, (i) => travel(centre, (-360 * i) / CORNERS, radius)))
   hunt(
     'contain exactly the points near their centres, along a track',
-    2,
+    1,
     ({ cases, random }) => {
       for (let i = 0; i < cases; i++) {
         const track = trackOf(random, 80 + Math.floor(120 * random()))
