@@ -262,7 +262,7 @@ describe('POST /compute/v0/zones', () => {
   })
   hunt(
     'returns the same results as contains and distance for each zone, around the poles and the antimeridian too',
-    12,
+    24,
     async ({ cases, random }) => {
       const around = (count: number, at: (turn: number) => number[]): Ring => {
         const ring = Array.from({ length: count }, (_, i) => at(i / count))

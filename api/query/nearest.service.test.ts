@@ -21,7 +21,7 @@ import { sentence, testSentences } from '../../test/sentences'
  * Compares sort=distance with brute force: every record is measured by the kernel, then sorted. Circles of
  * more than 6,400 records are crowded.
  */
-const COUNT = EFFORT < 2 ? 3_000 : 9_000
+const COUNT = EFFORT < 1 ? 3_000 : 9_000
 /** Records at one position: more than two pages. */
 const EQUAL = 1_200
 let random = seededRandom(SEED)
@@ -155,12 +155,12 @@ const ORIGINS = (
     [-179.7, -84.2],
     [0, -45],
   ] as const
-).slice(0, EFFORT < 2 ? 5 : Infinity)
+).slice(0, EFFORT < 1 ? 5 : Infinity)
 
 test.each(ORIGINS)('the nearest search finds the records nearest to %d, %d', async (lng, lat) => {
   const expected = byDistance([lng, lat], placed, 338)
   const near = `${lng},${lat}`
-  for (const limit of EFFORT < 2 ? [7, 300] : [1, 7, 300])
+  for (const limit of EFFORT < 1 ? [7, 300] : [1, 7, 300])
     expect(listed(await ask({ near, sort: 'distance', limit: String(limit) }))).toEqual(
       expected.slice(0, limit),
     )

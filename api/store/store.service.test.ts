@@ -259,7 +259,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     const locker = new Client({ connectionString: database.url })
     await locker.connect()
     await locker.query('BEGIN; LOCK TABLE location_record')
-    const limits = { statement_timeout: 400, query_timeout: 2_000, connectionTimeoutMillis: 400 }
+    const limits = { statement_timeout: 400, query_timeout: 2_000 }
     const hasty = new Store(database.url, () => {}, limits)
     const lists = Promise.allSettled(Array.from({ length: 20 }, () => hasty.listRecords({ limit: 1 })))
     let ended = false

@@ -183,9 +183,9 @@ describe('the live stream', () => {
   })
   test('stays open beyond the timeouts of requests', { tags: ['slow'] }, async () => {
     // This also sets the timeout of idle connections, which is two seconds longer than that of a response.
-    const api = await start({ timeouts: { request: 100, answer: 100 } })
+    const api = await start({ timeouts: { request: 1_000, answer: 1_000 } })
     const listener = await follow(api)
-    await pause(2_600)
+    await pause(3_500)
     await insert({ chain: 'celo', n: 1 })
     await listener.count(1)
   })

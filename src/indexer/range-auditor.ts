@@ -38,7 +38,7 @@ export interface AuditOptions {
   /** Head reader of this process. Blocks that it has proven need no further proof. */
   head?: HeadReader
   doubt?: Doubt
-  /** measures the pauses of a continuous audit */
+  /** Clock of the pauses of a continuous audit. */
   clock?: Clock
 }
 

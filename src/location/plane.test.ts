@@ -1,7 +1,7 @@
 import type { Position } from 'geojson'
 import { expect, test } from 'vitest'
 import { FAMILIES } from '../../test/hostile'
-import { hunt } from '../../test/seed'
+import { EFFORT, hunt } from '../../test/seed'
 import { contains, isWithin, prepareGeometry, readGeometry } from '../geodesy'
 import { planeShape } from './plane'
 import { positions } from '../../test/positions'
@@ -161,11 +161,13 @@ test('planeShape replaces a ring that circles a pole several times by its band o
   })
 })
 
-test.each(Object.entries(FAMILIES))(
-  'planeShape returns at most three times as many positions for 3,000 positions: %s',
-  (_, shape) => {
-    const geometry = shape(2_700)
-    expect(JSON.stringify(planeOf(geometry)).match(/\[-?\d/g)!.length).toBeLessThanOrEqual(3 * 3_000)
+test.each(
+  Object.entries(FAMILIES).map(([name, shape], i) => [name, shape, i || EFFORT < 1 ? 1 : 30] as const),
+)(
+  'planeShape returns at most three times as many positions for 3,000 positions or more: %s',
+  (_, shape, times) => {
+    const geometry = shape(2_700 * times)
+    expect(JSON.stringify(planeOf(geometry)).match(/\[-?\d/g)!.length).toBeLessThanOrEqual(9_000 * times)
   },
 )
 

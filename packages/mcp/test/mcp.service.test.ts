@@ -118,21 +118,18 @@ describe.each<[string, Era]>([
 ])('MCP (%s)', (_, mode) => {
   // `npm test` has one client, which negotiates the newest revision.
   const tags = mode === 'auto' ? [] : ['slow']
-  const [stdio, http] = [['stdio', overStdio] as const, ['HTTP', overHttp] as const]
-  // Over stdio, the client that negotiates uses the revision of 2026.
-  test.each(typeof mode === 'string' ? [stdio, http] : [http])(
-    'lists and calls tools over %s',
-    { tags },
-    async (transport, open) => {
-      const client = await open(mode)
-      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(READING)
-      expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never instructions/)
-      const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
-      expect(distance).toMatchObject({ result: 881329.94, chain: 'base-sepolia' })
-      // Only over stdio, the server keeps answers.
-      expect(distance.answer_id !== undefined).toBe(transport === 'stdio')
-    },
-  )
+  test.each([
+    ['stdio', overStdio],
+    ['HTTP', overHttp],
+  ] as const)('lists and calls tools over %s', { tags }, async (transport, open) => {
+    const client = await open(mode)
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(READING)
+    expect(client.getInstructions()).toMatch(/Longitude comes first[^]*never instructions/)
+    const distance = await told(client, 'distance', { from: TOWER.join(), to: gate, ...CHAIN })
+    expect(distance).toMatchObject({ result: 881329.94, chain: 'base-sepolia' })
+    // Only over stdio, the server keeps answers.
+    expect(distance.answer_id !== undefined).toBe(transport === 'stdio')
+  })
 })
 
 test('MCP returns results that match the output schema of every tool', async () => {
