@@ -70,7 +70,10 @@ export async function openPage({
   const complaints: string[] = []
   const requested: string[] = []
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+    const text = message.text()
+    // The driver warns that the browser reads each drawn map: pages are composed on the CPU.
+    if (text.includes('GPU stall due to ReadPixels')) return
+    if (['error', 'warning'].includes(message.type())) complaints.push(text)
   })
   page.on('pageerror', (error) => complaints.push(String(error.stack)))
   page.on('request', (request) => requested.push(request.url()))
@@ -140,7 +143,9 @@ afterAll(async () => {
 async function browserWith(webgl: boolean): Promise<Browser> {
   const running = await browsers.get(webgl)?.catch(() => undefined)
   if (running?.isConnected()) return running
-  const started = chromium.launch(launchOptions(webgl))
+  const { args, ...options } = launchOptions(webgl)
+  // The emulation of a graphics card then draws only maps, which saves a quarter of the processor time.
+  const started = chromium.launch({ ...options, args: [...args, '--disable-gpu-compositing'] })
   browsers.set(webgl, started)
   return started
 }
