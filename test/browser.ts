@@ -10,8 +10,6 @@ const SCREENSHOTS = '.local/screenshots'
 const TABLET = { width: 820, height: 1180 }
 /** A phone, a tablet and a desktop, which is the size of a new page. */
 export const SIZES = [{ width: 390, height: 844 }, TABLET, { width: 1280, height: 800 }] as const
-/** Rules of axe-core whose result depends on colours. */
-const COLOURS = ['color-contrast', 'link-in-text-block']
 /** Milliseconds that a step of a page in a hook may take before it counts as hanging. */
 const STEP_MS = 60_000
 
@@ -21,11 +19,11 @@ export interface OpenPage extends AsyncDisposable {
   readonly complaints: readonly string[]
   /** URL of every request that the page sent */
   readonly requested: readonly string[]
-  /** serious or critical findings of axe-core, as `rule: element`; with `rules`, of these rules only */
-  barriers(rules?: readonly string[]): Promise<string[]>
+  /** serious or critical findings of axe-core, as `rule: element` */
+  barriers(): Promise<string[]>
   /**
-   * horizontal scrolling at three sizes, and findings of axe-core on a phone and a desktop, in dark (colours
-   * only) and in light, each with a picture of this name. `drawn` resolves when the page is drawn at a size.
+   * horizontal scrolling at three sizes, and findings of axe-core on a phone in light and on a desktop in
+   * dark, each with a picture of this name. `drawn` resolves when the page is drawn at a size.
    */
   faults(name: string, drawn?: () => Promise<void>): Promise<string[]>
   /** saves a screenshot under this name if PICTURES is set */
@@ -77,14 +75,10 @@ export async function openPage({
   })
   page.on('pageerror', (error) => complaints.push(String(error.stack)))
   page.on('request', (request) => requested.push(request.url()))
-  const barriers = async (rules?: readonly string[]) => {
-    // The other results list each element of the page.
-    const options = {
-      resultTypes: ['violations'],
-      ...(rules && { runOnly: { type: 'rule', values: rules } }),
-    }
+  const barriers = async () => {
     if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe)
-    const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`)
+    // The other results list each element of the page.
+    const { violations } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
@@ -96,20 +90,18 @@ export async function openPage({
   }
   const faults = async (name: string, drawn = async () => {}) => {
     const found: string[] = []
-    for (const size of SIZES) {
+    for (const [i, size] of SIZES.entries()) {
+      const colorScheme = i === 0 ? 'light' : 'dark'
+      await page.emulateMedia({ colorScheme })
       await page.setViewportSize(size)
       await drawn()
+      const at = `${name} at ${size.width}`
       const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-      if (wide > size.width) found.push(`${name} at ${size.width}: ${wide} pixels wide`)
-      // The next page is loaded in the last scheme.
-      for (const colorScheme of ['dark', 'light'] as const) {
-        await page.emulateMedia({ colorScheme })
-        // A tablet shows elements that the phone or the desktop shows too.
-        const rules = colorScheme === 'dark' ? COLOURS : undefined
-        for (const barrier of size === TABLET ? [] : await barriers(rules))
-          found.push(`${name} at ${size.width}, ${colorScheme}: ${barrier}`)
-        await picture(`${name}-${size.width}-${colorScheme}`)
-      }
+      if (wide > size.width) found.push(`${at}: ${wide} pixels wide`)
+      // A tablet shows elements that the phone or the desktop shows too.
+      if (size !== TABLET)
+        for (const barrier of await barriers()) found.push(`${at}, ${colorScheme}: ${barrier}`)
+      await picture(`${name}-${size.width}-${colorScheme}`)
     }
     return found
   }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, follow, openPage, PHONE, SIZES, WITHOUT_MAP } from './browser'
-import { startTestWorld, type TestWorld } from './world'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { CHROMIUM, follow, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
 
 /** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
 
@@ -9,7 +9,7 @@ let world: TestWorld
 let record: { chain: string; uid: string }
 let pages: Record<string, string>
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: LOCAL_CHAIN.slug }, { samples: true })
   const { body } = await world.get('/api/v0/location-records?memo=Champ+de+Mars&chain=base-sepolia')
   record = body.data[0]
   pages = {
@@ -30,6 +30,18 @@ beforeAll(async () => {
     error: '/errors/rate-limited',
     missing: '/api/v0/location-records/0x12?format=html',
     log: '/log',
+  }
+  if (!CHROMIUM) return
+  mapped = await openPage()
+  plain = await openPage(WITHOUT_MAP)
+})
+/** Pages that the tests share, with a map and without one. */
+let mapped: OpenPage
+let plain: OpenPage
+beforeEach(async () => {
+  for (const { page } of CHROMIUM ? [mapped, plain] : []) {
+    await page.setViewportSize(SIZES[2])
+    await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none' })
   }
 })
 
@@ -59,18 +71,17 @@ const HEADER = `{
 describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
   test(
     'have one header, and no serious accessibility violation, console error or horizontal scrolling at three sizes',
-    // 17 pages, each in three layouts and two colour schemes.
+    // 17 pages, each in three layouts.
     { timeout: 600_000 },
     async () => {
-      await using browser = await openPage()
-      const { page, complaints } = browser
+      const { page, complaints } = mapped
       const found: string[] = []
       const headers: Record<string, unknown> = {}
       for (const [name, path] of Object.entries(pages)) {
         const reported = complaints.length
         await opened(page, path)
         headers[name] = await page.evaluate(HEADER)
-        found.push(...(await browser.faults(`face-${name}`, () => drawn(page))))
+        found.push(...(await mapped.faults(`face-${name}`, () => drawn(page))))
         // The browser reports the status of a page that does not exist.
         for (const complaint of complaints.slice(reported))
           if (name !== 'missing' || !complaint.includes('status of 400')) found.push(`${name}: ${complaint}`)
@@ -89,13 +100,14 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
     ['log', '.log h1'],
   ] as const
   test.each([
-    ['longer words', 'en-XA', 'ltr'],
-    ['words from right to left', 'ar-XB', 'rtl'],
+    ['longer words', 'en-XA', 'ltr', {}],
+    // actions.system.test.ts has a map from right to left.
+    ['words from right to left', 'ar-XB', 'rtl', WITHOUT_MAP],
   ])(
     'have room for %s at three sizes, and the language of the browser',
     { timeout: 240_000 },
-    async (_, locale, direction) => {
-      await using browser = await openPage({ locale })
+    async (_, locale, direction, options) => {
+      await using browser = await openPage({ ...options, locale })
       const { page } = browser
       const found: string[] = []
       await opened(page, '/')
@@ -136,8 +148,8 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
   })
 
   test('show a menu with the pages for which the header of a phone has no room', async () => {
-    await using browser = await openPage({ ...WITHOUT_MAP, viewport: { width: 320, height: 600 } })
-    const { page } = browser
+    const { page } = plain
+    await page.setViewportSize({ width: 320, height: 600 })
     for (const path of ['/', '/ogc']) {
       await opened(page, path)
       await page.locator('.site summary').click()
@@ -156,8 +168,7 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
 
 describe.skipIf(!CHROMIUM)('the map', () => {
   test('has legible buttons in light, in dark and with forced colours', async () => {
-    await using browser = await openPage()
-    const { page } = browser
+    const { page } = mapped
     await opened(page, '/')
     // The actions have one map, so that each is looked at once.
     for (const [name, shown, colorScheme, forcedColors] of [
@@ -180,8 +191,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   })
 
   test('has buttons, attribution and a note about streets that no card covers at each width', async () => {
-    await using browser = await openPage()
-    const { page } = browser
+    const { page } = mapped
     for (const width of [1280, 1024, 820, 390]) {
       await page.setViewportSize({ width, height: 800 })
       // The page of a phone is one from its start: its times are folded.
@@ -202,8 +212,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   })
 
   test('selects no area with a click for a point while the drawing code loads', async () => {
-    await using browser = await openPage()
-    const { page } = browser
+    const { page } = mapped
     await opened(page, '/playground')
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -225,27 +234,25 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     await expect
       .poll(() => page.getByRole('textbox', { name: 'From' }).inputValue())
       .toMatch(/^[\d.-]+, [\d.-]+$/)
+    await page.unrouteAll()
   })
 
   test('is a plain map with records on the ask and attest pages if there is no WebGL', async () => {
-    await using browser = await openPage({ webgl: false })
-    const { page } = browser
+    const { page, complaints } = plain
     await opened(page, '/attest')
     await page.locator('.plain-map circle').nth(50).waitFor()
-    expect(await browser.barriers()).toEqual([])
-    expect(browser.complaints).toEqual([])
+    expect(await plain.barriers()).toEqual([])
     await opened(page, '/playground')
     await page.locator('.plain-map g', { hasText: 'Champ de Mars' }).first().dispatchEvent('click')
     await expect
       .poll(() => page.getByRole('textbox', { name: 'From' }).inputValue())
       .toMatch(/^0x[0-9a-f]{64}$/)
-    expect(browser.complaints).toEqual([])
+    expect(complaints).toEqual([])
   })
 })
 
 test.skipIf(!CHROMIUM)('the list of records shows all formats of its downloads at each width', async () => {
-  await using browser = await openPage(WITHOUT_MAP)
-  const { page } = browser
+  const { page } = plain
   await opened(page, '/')
   for (const width of [1280, 820, 390, 320]) {
     await page.setViewportSize({ width, height: 800 })
@@ -262,8 +269,7 @@ test.skipIf(!CHROMIUM)('the list of records shows all formats of its downloads a
 })
 
 test.skipIf(!CHROMIUM)('the header marks the current page if the user forces colours', async () => {
-  await using browser = await openPage(WITHOUT_MAP)
-  const { page } = browser
+  const { page } = plain
   await page.emulateMedia({ forcedColors: 'active' })
   for (const path of ['/', '/manual']) {
     await page.goto(world.url + path)
@@ -280,9 +286,8 @@ test.skipIf(!CHROMIUM)('the header marks the current page if the user forces col
 })
 
 test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
-  await using browser = await openPage(WITHOUT_MAP)
-  await opened(browser.page, '/graphql')
-  expect(await browser.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([
+  await opened(plain.page, '/graphql')
+  expect(await plain.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([
     800, 800,
   ])
 })
