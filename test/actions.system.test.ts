@@ -1,16 +1,7 @@
 import type { CDPSession, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import {
-  CHROMIUM,
-  openPage,
-  WITHOUT_MAP,
-  type OpenPage,
-  type PageOptions,
-  idle,
-  middle,
-  PHONE,
-} from './browser'
-import { startTestWorld, type TestWorld } from './world'
+import { CHROMIUM, openPage, SIZES, WITHOUT_MAP, type OpenPage, idle, middle, PHONE } from './browser'
+import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
 
 /**
  * Tests that exploring, asking and attesting are actions on one map, and possible by touch on a phone, in a
@@ -21,11 +12,19 @@ let world: TestWorld
 let tower: { chain: string; uid: string; longitude: number; latitude: number }
 let park: { chain: string; uid: string }
 beforeAll(async () => {
-  world = await startTestWorld({}, { samples: true })
+  world = await startTestWorld({ CHAINS: LOCAL_CHAIN.slug }, { samples: true })
   const found = async (query: string) => (await world.get(`/api/v0/location-records?${query}`)).body.data[0]
   tower = await found('memo=Eiffel&location_type=geojson-point&chain=base-sepolia')
   park = await found('memo=Champ+de+Mars&chain=base-sepolia')
+  if (!CHROMIUM) return
+  mapped = await openPage({ colorScheme: 'dark' })
+  phone = await openPage(PHONE)
+  plain = await openPage(WITHOUT_MAP)
 })
+/** Pages that the tests share: with a map, on a phone with a map, and without a map. */
+let mapped: OpenPage
+let phone: OpenPage
+let plain: OpenPage
 
 const action = (page: Page, name: string) =>
   page.getByRole('navigation').getByRole('link', { name, exact: true })
@@ -44,19 +43,19 @@ const isFirstMap = async (page: Page) => {
 }
 
 let presses = 0
-const MEANS: [string, PageOptions, (link: Locator) => Promise<void>][] = [
+const MEANS: [string, () => OpenPage, (link: Locator) => Promise<void>][] = [
   [
-    ...(['mouse and keyboard', { colorScheme: 'dark' }] as const),
+    ...(['mouse and keyboard', () => mapped] as const),
     (link) => (presses++ % 2 === 0 ? link.press('Enter') : link.click()),
   ],
-  ['touch on a phone', PHONE, (link) => link.tap()],
+  ['touch on a phone', () => phone, (link) => link.tap()],
 ]
 
 describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
   test.each(MEANS)(
     'share a map with one view, and each restores its own filters and fields, by %s',
-    async (name, options, use) => {
-      await using browser = await openPage(options)
+    async (name, open, use) => {
+      const browser = open()
       const page = await opened(browser, '/?memo=tower&at=2.30000%2C48.86000%2C12.00')
       const start = page.url()
       await browser.picture(`actions-explore-${name}`)
@@ -105,8 +104,7 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
   )
 
   test('have the filters in their addresses, and restore them from there', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page, complaints } = plain
     await page.goto(`${world.url}/?memo=tower&chain=base-sepolia`)
     for (const name of ['Ask', 'Attest']) {
       await action(page, name).click()
@@ -128,20 +126,18 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     expect(parameters(page).get('radius')).toBe('20')
     await page.locator('[data-chip=chain]').click()
     await expect.poll(() => parameters(page).has('filters')).toBe(false)
-    expect(browser.complaints).toEqual([])
+    expect(complaints).toEqual([])
   })
 
   test('receive the changes of the records that the map shows', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page } = plain
     const stream = page.waitForRequest(/location-records\/stream\?chain=base-sepolia/)
     await page.goto(`${world.url}/playground?chain=base-sepolia&filters=chain%3Dcelo`)
     await stream
   })
 
   test('keep what is typed into a filter in the moment when it appears', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page } = plain
     await page.goto(`${world.url}/playground`)
     await idle(page)
     await page.evaluate(`new MutationObserver((_, observer) => {
@@ -155,9 +151,9 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     await page.getByLabel('Memo contains').press('Enter')
     await page.locator('[data-chip=memo]').waitFor()
   })
+
   test('open at their addresses, and follow the back and forward buttons', async () => {
-    await using browser = await openPage()
-    const page = await opened(browser, `/playground?op=contains&a=2.2,48.8&b=2.4,48.9&chain=base-sepolia`)
+    const page = await opened(mapped, `/playground?op=contains&a=2.2,48.8&b=2.4,48.9&chain=base-sepolia`)
     expect(await field(page, 'Container').inputValue()).toBe('2.2,48.8')
     await action(page, 'Explore').click()
     await page.getByLabel('Memo contains').fill('tower')
@@ -183,19 +179,22 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     await page.goForward()
     await expect.poll(() => field(page, 'From').inputValue()).toMatch(/^0x[0-9a-f]{64}$/)
     await isFirstMap(page)
-    // The link is for another form: the page names the link's author, and does not use the memo as a filter
-    // of the explorer.
+    expect(mapped.complaints).toEqual([])
+  })
+
+  test('do not use the memo of a link to another form as a filter of the explorer', async () => {
+    const { page, complaints } = plain
     await page.goto(`${world.url}/attest?place=2.2945,48.8584&memo=Mine`)
+    // The page names the link's author.
     await page.getByRole('note').waitFor()
     await idle(page)
     expect(await page.locator('[data-chip]').count()).toBe(0)
     expect(await field(page, 'Memo').inputValue()).toBe('Mine')
-    expect(browser.complaints).toEqual([])
+    expect(complaints).toEqual([])
   })
 
   test('use a record that is clicked on the map as their place, but keep a place to attest', async () => {
-    await using browser = await openPage()
-    const page = await opened(browser, `/?at=${tower.longitude},${tower.latitude},17`)
+    const page = await opened(mapped, `/?at=${tower.longitude},${tower.latitude},17`)
     const { x, y } = await middle(page)
     await action(page, 'Attest').click()
     await field(page, 'Place').waitFor()
@@ -220,14 +219,13 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     await page.mouse.click(x, y)
     await page.locator('.card').waitFor()
     await isFirstMap(page)
-    expect(browser.complaints).toEqual([])
+    expect(mapped.complaints).toEqual([])
   })
 })
 
 describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   test('leaves the focus where the user moved it, if the sheet is loaded late', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page } = plain
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     await page.route(/\/assets\/sheet-[^/]*\.js$/, async (route) => {
@@ -248,11 +246,11 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await page.locator('.card').waitFor()
     await page.keyboard.press('Escape')
     await page.locator('.card').waitFor({ state: 'detached' })
+    await page.unrouteAll()
   })
 
   test('does not cover the place that it describes on a phone', async () => {
-    await using browser = await openPage(PHONE)
-    const { page } = browser
+    const { page } = phone
     const isVisible = async () => {
       await page.locator('.card .facts').waitFor()
       await idle(page)
@@ -266,7 +264,7 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     for (const { chain, uid } of [park, tower]) {
       await page.goto(`${world.url}/r/${chain}/${uid}`)
       await isVisible()
-      await browser.picture('actions-sheet-phone')
+      await phone.picture('actions-sheet-phone')
     }
     // The place is near the bottom of the map, which the sheet will cover.
     await page.goto(`${world.url}/?at=${tower.longitude},${tower.latitude + 0.012},12`)
@@ -278,11 +276,11 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
   test.each([
     [1440, 'en'],
     [1280, 'ar-XB'],
-  ])('leaves the area that it describes next to it at %i pixels, %s', async (width, locale) => {
-    const viewport = { width, height: 900 }
-    await using browser = await openPage({ viewport, locale, reducedMotion: 'no-preference' })
-    const { page } = browser
-    await page.goto(`${world.url}/r/${park.chain}/${park.uid}`)
+  ])('leaves the area that it describes next to it at %i pixels, %s', async (width, language) => {
+    const { page } = mapped
+    await page.setViewportSize({ width, height: 900 })
+    await page.emulateMedia({ reducedMotion: 'no-preference' })
+    await page.goto(`${world.url}/r/${park.chain}/${park.uid}?lang=${language}`)
     await page.locator('.card .facts').waitFor()
     await idle(page)
     const distance = async () => {
@@ -294,6 +292,8 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
       return Math.abs(place!.x + place!.width / 2 - middle)
     }
     await expect.poll(distance).toBeLessThan(30)
+    await page.setViewportSize(SIZES[2])
+    await page.emulateMedia({ reducedMotion: 'reduce' })
   })
 })
 
@@ -330,8 +330,7 @@ const line = (from: Point, to: Point): Point[] =>
 
 describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
   test('lets one finger drag and two fingers zoom the map', async () => {
-    await using browser = await openPage(PHONE)
-    const { page, fingers, middle } = await touched(browser, '/?at=2,48,4')
+    const { page, fingers, middle } = await touched(phone, '/?at=2,48,4')
     await swipe(fingers, [line(middle, { x: middle.x + 90, y: middle.y })])
     await expect.poll(() => view(page)[0]).toBeLessThan(0)
     expect(view(page)[2]).toBeCloseTo(4, 1)
@@ -341,7 +340,7 @@ describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
     )
     await swipe(fingers, [left!, right!])
     await expect.poll(() => view(page)[2]).toBeGreaterThan(5)
-    expect(browser.complaints).toEqual([])
+    expect(phone.complaints).toEqual([])
   })
 
   test('finds a place, opens it from the list and closes it', async () => {
@@ -361,17 +360,15 @@ describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
   })
 
   test('opens a place from the map', async () => {
-    await using browser = await openPage(PHONE)
     const { longitude, latitude, uid } = tower
-    const { page, middle } = await touched(browser, `/?at=${longitude},${latitude},16`)
+    const { page, middle } = await touched(phone, `/?at=${longitude},${latitude},16`)
     await page.touchscreen.tap(middle.x, middle.y)
     await expect.poll(() => page.url()).toContain(uid)
-    expect(browser.complaints).toEqual([])
+    expect(phone.complaints).toEqual([])
   })
 
   test('asks a question about places that the user draws', async () => {
-    await using browser = await openPage(PHONE)
-    const { page, middle } = await touched(browser, '/playground')
+    const { page, middle } = await touched(phone, '/playground')
     for (const [name, dx] of [
       ['From', -40],
       ['To', 40],
@@ -390,13 +387,12 @@ describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
     expect(await page.evaluate('[scrollY, document.documentElement.scrollHeight - innerHeight]')).toEqual([
       0, 0,
     ])
-    await browser.picture('touch-answer')
-    expect(browser.complaints).toEqual([])
+    await phone.picture('touch-answer')
+    expect(phone.complaints).toEqual([])
   })
 
   test('draws and attests a place', async () => {
-    await using browser = await openPage(PHONE)
-    const { page, middle } = await touched(browser, '/attest')
+    const { page, middle } = await touched(phone, '/attest')
     await page.getByRole('button', { name: 'Draw a line as Place' }).tap()
     await page.getByText('Click to add points.').waitFor()
     const end = { x: middle.x + 60, y: middle.y + 20 }
@@ -405,9 +401,9 @@ describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
     await page.getByRole('textbox', { name: 'Memo' }).fill('Drawn by a finger')
     await page.getByRole('button', { name: 'Attest place with a test account' }).tap()
     await page.locator('.attested-place[data-indexed=true]').waitFor()
-    await browser.picture('touch-attested')
+    await phone.picture('touch-attested')
     // The record is not found until it is indexed.
-    const others = browser.complaints.filter((each) => !each.includes('status of 404 (Not Found)'))
+    const others = phone.complaints.filter((each) => !each.includes('status of 404 (Not Found)'))
     expect(others).toEqual([])
   })
 })
