@@ -29,15 +29,25 @@ beforeAll(async () => {
 })
 
 const at = (longitude: number, latitude: number) => point([longitude, latitude])
+const addressOf = (parameters: Record<string, string>) =>
+  `${world.url}/playground?${new URLSearchParams(parameters).toString()}`
 /** Opens the playground with a request in its address. */
-async function open(parameters: Record<string, string> = {}, options?: PageOptions): Promise<OpenPage> {
+async function open(parameters: Record<string, string>, options: PageOptions): Promise<OpenPage> {
   const browser = await openPage(options)
-  await browser.page.goto(`${world.url}/playground?${new URLSearchParams(parameters).toString()}`)
+  await browser.page.goto(addressOf(parameters))
   return browser
+}
+/** Page with a map that tests share. */
+let mapped: OpenPage | undefined
+/** Loads the playground, with a request in its address, into the shared page with a map. */
+async function onMap(parameters: Record<string, string> = {}): Promise<OpenPage> {
+  mapped ??= await openPage()
+  await mapped.page.goto(addressOf(parameters))
+  return mapped
 }
 /** Shows a request in an open playground, and removes the answer of the earlier one. */
 async function show({ page }: OpenPage, parameters: Record<string, string>): Promise<void> {
-  await follow(page, `${world.url}/playground?${new URLSearchParams(parameters).toString()}`)
+  await follow(page, addressOf(parameters))
   // The problem of the earlier form is removed with it.
   await page.locator('.result').waitFor({ state: 'detached' })
   await page.locator('[role=alert]:not(.notice)').filter({ hasText: /\S/ }).waitFor({ state: 'detached' })
@@ -145,7 +155,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   }
 
   test('draws answers at the antimeridian, at a pole, and with the most kinds of features on its map', async () => {
-    await using browser = await open()
+    const browser = await onMap()
     for (const each of CASES.filter(({ operation }) =>
       ['distance', 'within', 'intersects'].includes(operation),
     )) {
@@ -233,7 +243,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   })
 
   test('sends geometries drawn on the map, without serious axe findings', async () => {
-    await using browser = await open({ op: 'contains' })
+    const browser = await onMap({ op: 'contains' })
     const { page, complaints } = browser
     const canvas = page.locator('canvas.maplibregl-canvas')
     const drawn = async (name: string, places: readonly (readonly [number, number])[]) => {
@@ -262,7 +272,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
   })
 
   test('measures a line that is drawn by clicks while the drawing library loads', async () => {
-    await using browser = await open({ op: 'length' })
+    const browser = await onMap({ op: 'length' })
     const { page, complaints } = browser
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -296,6 +306,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     expect((JSON.parse(await field.inputValue()) as LineString).coordinates).toHaveLength(3)
     await ask(browser)
     await verified(browser)
+    await page.unrouteAll()
     expect(complaints).toEqual([])
   })
 
@@ -304,7 +315,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-60.5, -30.25) }])
     const uid = await attest(world.chain, locationRequest(at(-60.5, -30.25)))
     await world.caughtUp()
-    await using browser = await open({ a: '-60.5, -30.25' })
+    const browser = await onMap({ a: '-60.5, -30.25' })
     const { page, complaints } = browser
     await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
     await idle(page)
@@ -329,21 +340,21 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     await insertRecords(world.databaseUrl, [{ chain: 'celo', geometry: at(-50.5, -20.25) }], 2)
     await attest(world.chain, locationRequest(at(-50.5, -20.25)))
     await world.caughtUp()
-    await using browser = await openPage()
-    const { page, complaints } = browser
+    const { page, complaints } = (mapped ??= await openPage())
     const ofAllChains = /\/14\/5893\/9133\.mvt\?revoked=false$/
     const asked = page.waitForRequest(ofAllChains)
     const isFiltered = page.waitForResponse(/\/14\/.*\.mvt\?revoked=false&chain=base-sepolia$/)
     // The page is still loading the list of chains when it requests the tile, which arrives after the list.
     await page.route(`${world.url}/`, (route) => asked.then(() => route.continue()))
     await page.route(ofAllChains, (route) => isFiltered.then(() => route.continue()))
-    await page.goto(`${world.url}/playground?${new URLSearchParams({ a: '-50.5, -20.25' }).toString()}`)
+    await page.goto(addressOf({ a: '-50.5, -20.25' }))
     await page.locator('[data-places="1"]').waitFor({ state: 'attached' })
+    await page.unrouteAll()
     expect(complaints).toEqual([])
   })
 
   test('sends only the salted hash of a private place, writes it into no link, and can save it', async () => {
-    await using browser = await open({ a: '-60.5, -30.25', b: '0, 0' }, WITHOUT_MAP)
+    const browser = await form({ a: '-60.5, -30.25', b: '0, 0' })
     const { page, complaints } = browser
     await page.getByRole('button', { name: 'Make private: From' }).click()
     const kept = await page.getByLabel('From', { exact: true }).inputValue()
