@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, onTestFailed, test } from 'vitest'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage, idle } from './browser'
+import { CHROMIUM, openPage, SIZES, WITHOUT_MAP, type OpenPage, idle } from './browser'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
 
 /** Tests the search field of the pages in a real browser (needs chromium). */
@@ -14,6 +14,8 @@ beforeAll(async () => {
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search' })
 const hits = (page: Page) => page.getByRole('listbox').getByRole('option')
+/** Page without a map that tests share. */
+let plain: OpenPage
 /** Page with an idle map that searches share. After a failed test, the next one opens a new page. */
 let shared: OpenPage | undefined
 async function sharedPage(): Promise<OpenPage> {
@@ -42,11 +44,13 @@ const flown = (page: Page, longitude: number, latitude: number) =>
     .toEqual([expect.closeTo(longitude, 1), expect.closeTo(latitude, 2)])
 
 describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
+  beforeAll(async () => {
+    plain = await openPage(WITHOUT_MAP)
+  })
   test('finds a place by words of its memo, by keyboard alone, and shows it', async () => {
-    await using browser = await openPage({ reducedMotion: 'no-preference' })
+    const browser = await sharedPage()
     const { page } = browser
-    await page.goto(world.url)
-    await idle(page)
+    await page.emulateMedia({ reducedMotion: 'no-preference' })
     await page.keyboard.press('/')
     await page.keyboard.type('champ de mar')
     // Hits for the first letters may arrive before.
@@ -71,6 +75,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     await page.keyboard.press('Enter')
     await expect.poll(() => page.url()).toContain(park.uid)
     await flown(page, 2.2985, 48.8558)
+    await page.emulateMedia({ reducedMotion: 'reduce' })
     expect(browser.complaints).toEqual([])
   })
   test.each([
@@ -114,8 +119,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     expect(complaints).toEqual([])
   })
   test('finds a UID, the transaction that attested it, and its attester', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page, complaints } = plain
     await page.goto(world.url)
     await idle(page)
     await field(page).fill(park.uid.toUpperCase().replace('0X', '0x'))
@@ -135,7 +139,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     await page.getByText('Nothing found for').waitFor()
     await page.keyboard.press('Escape')
     await page.getByText('Nothing found for').waitFor({ state: 'detached' })
-    expect(browser.complaints).toEqual([])
+    expect(complaints).toEqual([])
   })
   test.each<[what: string, text: () => string]>([
     ['a UID without 0x', () => park.uid.slice(2)],
@@ -163,8 +167,7 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     expect(complaints).toEqual([])
   })
   test('keeps the focus while the sheet of a hit is loaded and the next text is typed', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page, complaints } = plain
     let release = () => {}
     const released = new Promise<void>((resolve) => (release = resolve))
     await page.route(/\/sheet-.*\.js$/, async (route) => (await released, route.continue()))
@@ -179,11 +182,11 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     release()
     await page.getByRole('heading', { name: 'Champ de Mars' }).waitFor()
     expect(await field(page).and(page.locator(':focus')).count()).toBe(1)
-    expect(browser.complaints).toEqual([])
+    await page.unrouteAll()
+    expect(complaints).toEqual([])
   })
   test('finds places while the worker of the towns cannot be loaded, and later finds towns', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page } = browser
+    const { page } = plain
     let refused = 0
     await page.route(/towns-worker/, (route) => (refused++, route.abort()))
     await page.goto(world.url)
@@ -196,8 +199,9 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     await page.locator('.hits [data-kind=town]').filter({ hasText: 'Lisbon' }).first().waitFor()
   })
   test('moves the map of the attest page, by touch on a phone', async () => {
-    await using browser = await openPage({ viewport: { width: 390, height: 844 } })
+    const browser = await sharedPage()
     const { page } = browser
+    await page.setViewportSize(SIZES[0])
     await page.goto(`${world.url}/attest`)
     await idle(page)
     await field(page).fill('lisbon')
