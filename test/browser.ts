@@ -115,6 +115,13 @@ export async function openPage({
 /** A phone with a touch screen. */
 export const PHONE: PageOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
+/**
+ * Script with which a page shows changes after 0.3 s instead of up to 5 s (PACE_MS of web/map/live.ts), for
+ * tests that would wait for several updates.
+ */
+export const WITHOUT_PACE = `const later = setTimeout
+  setTimeout = (work, ms, ...rest) => later(work, ms > 1000 && ms <= 5000 ? 300 : ms, ...rest)`
+
 /** Resolves when the map of a page is drawn. */
 export const idle = (page: Page): Promise<void> => page.locator('.map[data-state=idle]').waitFor()
 /** Middle of the map of a page, in pixels. */

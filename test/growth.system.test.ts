@@ -1,7 +1,7 @@
 import type { CDPSession } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage } from './browser'
+import { CHROMIUM, openPage, WITHOUT_PACE } from './browser'
 import { hunt } from './seed'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -11,12 +11,6 @@ import { startTestWorld, type TestWorld } from './world'
 const CHANGES = 3
 /** Changes before the first measurement. They fill caches and lists of bounded length. */
 const WARM_UP = 5
-/**
- * Makes the page show changes after 0.3 s instead of up to 5 s (PACE_MS of web/map/live.ts). Otherwise, each
- * change of the test would wait for two updates.
- */
-const WITHOUT_PACE = `const later = setTimeout
-  setTimeout = (work, ms, ...rest) => later(work, ms > 1000 && ms <= 5000 ? 300 : ms, ...rest)`
 /**
  * Bytes by which the heap may grow: what the engine keeps for code that runs more often, such as compiled
  * code (0.7 to 1.5 MB within 15 changes, 1.6 MB within 75), and an allowance per change.
