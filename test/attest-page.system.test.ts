@@ -1,7 +1,9 @@
-import type { Polygon } from 'geojson'
+import type { LineString, Polygon } from 'geojson'
+import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../dev/chain'
-import { CHROMIUM, follow, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { CHROMIUM, follow, idle, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { pointShapefile } from './shapes'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 
@@ -334,5 +336,371 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     wallet.refuses = {}
     await button(browser, 'Attest place with Stand-in').click()
     expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Again' })
+  })
+})
+
+const place = (page: Page) => page.getByLabel('Place', { exact: true })
+const filled = (page: Page, text: string) => expect.poll(() => place(page).inputValue()).toBe(text)
+const openFile = (page: Page, name: string, buffer: Buffer | string) =>
+  page
+    .getByLabel('Open a file as Place')
+    .setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(buffer) })
+
+/** A TIFF directory: entries of [tag, type, count, bytes], with their values after it. */
+function directory(entries: readonly [number, number, number, Buffer][], offset: number): Buffer {
+  const head = Buffer.alloc(2 + 12 * entries.length + 4)
+  head.writeUInt16LE(entries.length, 0)
+  const values: Buffer[] = []
+  let next = offset + head.length
+  for (const [i, [tag, type, count, bytes]] of entries.entries()) {
+    const at = 2 + 12 * i
+    head.writeUInt16LE(tag, at)
+    head.writeUInt16LE(type, at + 2)
+    head.writeUInt32LE(count, at + 4)
+    if (bytes.length <= 4) bytes.copy(head, at + 8)
+    else {
+      head.writeUInt32LE(next, at + 8)
+      values.push(bytes)
+      next += bytes.length
+    }
+  }
+  return Buffer.concat([head, ...values])
+}
+/** Adds EXIF data with a position and a time to a JPEG picture. */
+function withExif(jpeg: Buffer): Buffer {
+  const long = (value: number) => {
+    const bytes = Buffer.alloc(4)
+    bytes.writeUInt32LE(value)
+    return bytes
+  }
+  const degrees = (...parts: number[]) =>
+    Buffer.concat(parts.flatMap((part) => [long(part * 100), long(100)]))
+  const gpsAt = 38
+  const gps = directory(
+    [
+      [1, 2, 2, Buffer.from('N\0')],
+      [2, 5, 3, degrees(48, 51, 30)],
+      [3, 2, 2, Buffer.from('W\0')],
+      [4, 5, 3, degrees(2, 17, 40)],
+    ],
+    gpsAt,
+  )
+  const exifAt = gpsAt + gps.length
+  const exif = directory(
+    [
+      [0x9003, 2, 20, Buffer.from('2026:05:01 12:30:45\0')],
+      [0x9011, 2, 7, Buffer.from('+09:00\0')],
+    ],
+    exifAt,
+  )
+  const root = directory(
+    [
+      [0x8769, 4, 1, long(exifAt)],
+      [0x8825, 4, 1, long(gpsAt)],
+    ],
+    8,
+  )
+  const tiff = Buffer.concat([Buffer.from('II*\0\x08\0\0\0', 'latin1'), root, gps, exif])
+  const body = Buffer.concat([Buffer.from('Exif\0\0'), tiff])
+  const head = Buffer.from([0xff, 0xe1, 0, 0])
+  head.writeUInt16BE(body.length + 2, 2)
+  return Buffer.concat([jpeg.subarray(0, 2), head, body, jpeg.subarray(2)])
+}
+/** A noisy photo of 1000 by 750 pixels, which no browser compresses well. */
+const PHOTO = `(() => {
+  const canvas = document.createElement('canvas')
+  canvas.width = 1000
+  canvas.height = 750
+  const context = canvas.getContext('2d')
+  const picture = context.createImageData(1000, 750)
+  let state = 1
+  for (let i = 0; i < picture.data.length; i++)
+    picture.data[i] = i % 4 === 3 ? 255 : ((state = (state * 1103515245 + 12345) & 0x7fffffff) >> 16) & 255
+  context.putImageData(picture, 0, 0)
+  return canvas.toDataURL('image/jpeg', 0.9).split(',')[1]
+})()`
+
+/** Position, files, photos and drawing. */
+describe.skipIf(!CHROMIUM)('the aids of the attest page', () => {
+  /** Pages that the tests share: without a map, with one, and on a phone with one. */
+  let plain: OpenPage
+  let mapped: OpenPage
+  let phone: OpenPage
+  beforeAll(async () => {
+    plain = await openPage({ ...WITHOUT_MAP, timezoneId: 'Europe/Berlin' })
+    mapped = await openPage()
+    phone = await openPage(PHONE)
+    for (const { page } of [plain, mapped, phone]) await page.goto(`${world.url}/attest`)
+  })
+  let visits = 0
+  /** Resets the form. */
+  const open = async (browser: OpenPage) => {
+    // An address with other parameters resets it.
+    await follow(browser.page, `${world.url}/attest?visit=${++visits}`)
+    await place(browser.page).waitFor()
+    return browser
+  }
+
+  test('uses the position of the device, or reports why the position is missing', async () => {
+    const browser = await open(plain)
+    const { page } = browser
+    await page.context().setGeolocation({ longitude: 2.29450001, latitude: 48.8584, accuracy: 12 })
+    await page.context().grantPermissions(['geolocation'])
+    await page.getByRole('button', { name: 'Use my position as Place' }).click()
+    await filled(page, '2.2945, 48.8584')
+    await page.getByText('Located within 12 m.').waitFor()
+    await page.context().clearPermissions()
+    await page.reload()
+    await page.getByRole('button', { name: 'Use my position as Place' }).click()
+    await page.getByText('This browser blocks the position').waitFor()
+    expect(browser.complaints).toEqual([])
+  })
+
+  test('reduces a photo without its EXIF data, and offers its position and time', async () => {
+    const browser = await open(plain)
+    const { page, complaints } = browser
+    const jpeg = withExif(Buffer.from(await page.evaluate<string>(PHOTO), 'base64'))
+    await page
+      .getByLabel('Add a photo')
+      .setInputFiles({ name: 'photo.jpg', mimeType: 'image/jpeg', buffer: jpeg })
+    const preview = page.locator('.photo img')
+    await preview.waitFor()
+    const [, type, data] = /^data:([^;]+);base64,(.*)$/.exec((await preview.getAttribute('src'))!)!
+    const bytes = Buffer.from(data!, 'base64')
+    expect(type).toMatch(/^image\/(webp|jpeg)$/)
+    expect(bytes.length).toBeLessThanOrEqual(12_000)
+    expect(bytes.includes('Exif')).toBe(false)
+    expect(await place(page).inputValue()).toBe('')
+    await page.getByRole('button', { name: /^Use its position/ }).click()
+    await filled(page, '-2.294444, 48.858333')
+    await page.getByRole('button', { name: 'Use its time 2026-05-01 05:30', exact: true }).click()
+    expect(await page.getByLabel('Time').inputValue()).toBe('2026-05-01T05:30')
+    const scrolled = () => preview.scrollIntoViewIfNeeded()
+    expect(await browser.faults('attest-photo', scrolled)).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('publishes a saved private place only after a confirmation', async () => {
+    const { page } = await open(plain)
+    const geometry = { type: 'Point', coordinates: [3, 4] }
+    await openFile(page, 'private-place.json', JSON.stringify({ geometry, salt: `0x${'ab'.repeat(32)}` }))
+    await page.getByText('This place is private.').waitFor()
+    expect(page.url()).not.toContain('place=')
+    await page.getByRole('button', { name: 'Publish this place' }).click()
+    await filled(page, '3, 4')
+  })
+
+  const FILES: [string, string | Buffer, string][] = [
+    [
+      'a.kml',
+      `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document><Placemark><name>A field</name><Polygon><outerBoundaryIs><LinearRing><coordinates>0,0,5 1,0,5 1,1,5 0,0,5</coordinates></LinearRing></outerBoundaryIs></Polygon></Placemark></Document></kml>`,
+      '{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]]]}',
+    ],
+    [
+      'a.gpx',
+      `<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg><trkpt lat="10" lon="20"/><trkpt lat="11" lon="21"/></trkseg></trk></gpx>`,
+      '{"type":"LineString","coordinates":[[20,10],[21,11]]}',
+    ],
+    ['a.shp', pointShapefile(-60.5, -30.25), '-60.5, -30.25'],
+  ]
+  test('opens files with places, and lets the user choose among several places', async () => {
+    const { page, complaints } = await open(plain)
+    for (const [name, content, expected] of FILES) {
+      await openFile(page, name, content)
+      await filled(page, expected)
+    }
+    const point = (longitude: number, name: string) => ({
+      ...{ type: 'Feature', properties: { name }, geometry: { type: 'Point', coordinates: [longitude, 0] } },
+    })
+    const two = { type: 'FeatureCollection', features: [point(1, 'First'), point(2, '<b>Second')] }
+    await openFile(page, 'two.json', JSON.stringify(two))
+    await page.getByText('Opened two.json: 2 places.').waitFor()
+    await page.getByLabel('Place in the file').selectOption('<b>Second')
+    await filled(page, '2, 0')
+    // Another file begins with its first place.
+    await openFile(page, 'others.json', JSON.stringify({ ...two, features: [point(3, 'A'), point(4, 'B')] }))
+    await filled(page, '3, 0')
+    expect(await page.getByLabel('Place in the file').inputValue()).toBe('0')
+    expect(complaints).toEqual([])
+    for (const [name, content, problem] of [
+      ['not.kml', '<kml><unclosed></kml>', 'is not valid XML'],
+      ['not.txt', 'some text', 'is not GeoJSON, KML, GPX or a shapefile'],
+      ['none.gpx', '<gpx/>', 'has no geometry'],
+    ] as const) {
+      await openFile(page, name, content)
+      await page.getByText(problem).waitFor()
+    }
+    // Files that the user drops onto the field, onto the map and onto the header.
+    for (const [i, onto] of ['.place-sources', '.map', 'header'].entries()) {
+      const isHandled = await page.evaluate(`(() => {
+        const data = new DataTransfer()
+        data.items.add(new File(['{"type":"Point","coordinates":[9,${i}]}'], 'dropped.json'))
+        return ['dragover', 'drop'].every((type) => !document.querySelector('${onto}').dispatchEvent(
+          new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true })))
+      })()`)
+      expect(isHandled).toBe(true)
+      await filled(page, `9, ${i}`)
+    }
+    // Chromium describes a syntax error of XML in a document with inline styles, which the policy blocks.
+    expect(complaints.filter((each) => !each.startsWith('Applying inline style'))).toEqual([])
+  })
+
+  test('undoes the last position of a drawing, and edits the vertices of a geometry', async () => {
+    const browser = await open(mapped)
+    const { page, complaints } = browser
+    const canvas = page.locator('canvas.maplibregl-canvas')
+    await page.getByRole('button', { name: 'Draw a line as Place' }).click()
+    await page.getByText('Click to add points.').waitFor()
+    for (const position of [
+      { x: 200, y: 200 },
+      { x: 300, y: 200 },
+      { x: 300, y: 420 },
+    ])
+      // oxfmt-ignore
+      await canvas.click({ position })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await canvas.click({ position: { x: 400, y: 300 } })
+    await page.keyboard.press('Enter')
+    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    const line = JSON.parse(await place(page).inputValue()) as LineString
+    expect(line.coordinates).toHaveLength(3)
+    const [, second, last] = line.coordinates
+    expect(last![1]).toBeLessThan(second![1]!)
+
+    const square: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // oxfmt-ignore
+    await place(page).fill(JSON.stringify(square))
+    await idle(page)
+    await page.getByRole('button', { name: 'Edit on the map: Place' }).click()
+    await page.getByText('Drag a corner').waitFor()
+    await idle(page)
+    await browser.picture('attest-edit')
+    // North-eastern corner of the framed square, inside 60 pixels of padding.
+    const box = (await canvas.boundingBox())!
+    const size = Math.min(box.width, box.height) - 120
+    const corner = { x: box.x + box.width / 2 + size / 2, y: box.y + box.height / 2 - size / 2 }
+    await page.mouse.move(corner.x, corner.y)
+    await page.mouse.down()
+    await page.mouse.move(corner.x - 80, corner.y + 80, { steps: 5 })
+    await page.mouse.up()
+    const north = async () => (JSON.parse(await place(page).inputValue()) as Polygon).coordinates[0]![2]![0]
+    await expect.poll(north).toBeLessThan(9.5)
+    const edited = JSON.parse(await place(page).inputValue()) as Polygon
+    expect(edited.coordinates[0]).toHaveLength(5)
+    expect(edited.coordinates[0]![0]).toEqual([0, 0])
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await filled(page, JSON.stringify(square))
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.locator('.maplibregl-map:not([data-drawing])').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('focuses the field of a problem, which is scrolled out of view on a phone', async () => {
+    const browser = await open(phone)
+    const { page } = browser
+    await place(page).fill('2, 95')
+    await page.getByRole('button', { name: /^Attest place with a test account/ }).tap()
+    await page.getByText('Nothing was sent. Correct the marked field').waitFor()
+    await expect.poll(() => page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe('Place')
+    expect(browser.complaints).toEqual([])
+  })
+
+  const SQUARE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]] } // oxfmt-ignore
+  const TRIANGLE: Polygon = { type: 'Polygon', coordinates: [[[0, 0], [10, 0], [0, 10], [0, 0]]] } // oxfmt-ignore
+  const remove = (page: Page) => page.getByRole('button', { name: 'Remove corner' })
+  const slider = (page: Page) => page.getByRole('slider', { name: 'Corner' })
+  /** Shows the square, and returns the pixel of its north-eastern corner. */
+  async function squareOnMap(page: Page) {
+    await place(page).fill(JSON.stringify(SQUARE))
+    await idle(page)
+    const box = (await page.locator('canvas.maplibregl-canvas').boundingBox())!
+    const padding = Math.min(60, box.width / 6, box.height / 6)
+    const size = Math.min(box.width, box.height) - 2 * padding
+    return { x: box.x + box.width / 2 + size / 2, y: box.y + box.height / 2 - size / 2 }
+  }
+  const edit = (page: Page) => page.getByRole('button', { name: 'Edit on the map: Place' })
+  const selected = (page: Page, text: string, click = async () => {}) => {
+    const selection = () => slider(page).getAttribute('aria-valuetext')
+    return expect
+      .poll(
+        async () => {
+          if ((await selection()) !== text) await click()
+          return selection()
+        },
+        // Not a double click. A click misses the corner while the map still moves to the square.
+        { interval: 1_000 },
+      )
+      .toBe(text)
+  }
+
+  test('removes a corner by mouse: by the button and a right click', async () => {
+    const browser = await open(mapped)
+    const { page } = browser
+    const { x, y } = await squareOnMap(page)
+    await edit(page).click()
+    await page.getByText('Drag a corner').waitFor()
+    expect(await remove(page).count()).toBe(0)
+    // Before the first change, there is nothing to undo.
+    await page.getByRole('button', { name: 'Undo' }).click()
+    for (const [name, way] of [
+      ['button', () => remove(page).click()],
+      ['right click', () => page.mouse.click(x, y, { button: 'right' })],
+    ] as const) {
+      await selected(page, '3 of 4: 10, 10', () => page.mouse.click(x, y))
+      await page.locator('.selected-corner').waitFor()
+      await way()
+      await expect.poll(() => place(page).inputValue(), { message: name }).toBe(JSON.stringify(TRIANGLE))
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await filled(page, JSON.stringify(SQUARE))
+      await page.locator('.selected-corner').waitFor({ state: 'detached' })
+    }
+    // A click far from all corners selects none, and does not end the editing.
+    await selected(page, '3 of 4: 10, 10', () => page.mouse.click(x, y))
+    await page.mouse.click(x + 60, y)
+    await remove(page).waitFor({ state: 'detached' })
+    await page.keyboard.press('Delete')
+    expect(await place(page).inputValue()).toBe(JSON.stringify(SQUARE))
+    await page.getByRole('button', { name: 'Done' }).click()
+    await slider(page).waitFor({ state: 'detached' })
+    expect(await page.locator('.selected-corner').count()).toBe(0)
+    expect(browser.complaints).toEqual([])
+  })
+  test('removes corners by keyboard alone, down to a triangle', async () => {
+    const browser = await open(mapped)
+    const { page } = browser
+    await squareOnMap(page)
+    await edit(page).focus()
+    await page.keyboard.press('Enter')
+    await slider(page).waitFor()
+    // The button that started the editing has become Done, and has kept the focus.
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Done')
+    for (let tabs = 0; tabs < 3 && !(await page.evaluate("document.activeElement.type === 'range'")); tabs++)
+      await page.keyboard.press('Tab')
+    await selected(page, '1 of 4: 0, 0')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    await selected(page, '3 of 4: 10, 10')
+    expect(await browser.barriers()).toEqual([])
+    await browser.picture('attest-corner')
+    await page.keyboard.press('Delete')
+    await filled(page, JSON.stringify(TRIANGLE))
+    await selected(page, '3 of 3: 0, 10')
+    expect(await remove(page).isDisabled()).toBe(true)
+    await page.keyboard.press('Delete')
+    expect(await place(page).inputValue()).toBe(JSON.stringify(TRIANGLE))
+    expect(browser.complaints).toEqual([])
+  })
+  test('removes a corner by touch', async () => {
+    const browser = await open(phone)
+    const { page } = browser
+    const { x, y } = await squareOnMap(page)
+    await edit(page).tap()
+    await page.getByText('Drag a corner').waitFor()
+    await selected(page, '3 of 4: 10, 10', () => page.touchscreen.tap(x, y))
+    await browser.picture('attest-corner-phone')
+    await remove(page).tap()
+    await filled(page, JSON.stringify(TRIANGLE))
+    expect(await remove(page).isDisabled()).toBe(true)
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Remove corner')
+    expect(browser.complaints).toEqual([])
   })
 })
