@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Client } from 'pg'
 import { beforeAll, expect, test } from 'vitest'
-import { connect, createDatabase, type TestDatabase } from '../../../test/database'
+import { connect, createMigratedDatabase, type TestDatabase } from '../../../test/database'
 import { hunt } from '../../../test/seed'
 import { copyTexts } from './batch'
 import { copyOver } from './connection'
@@ -9,7 +9,7 @@ import { copyOver } from './connection'
 let database: TestDatabase
 let client: Client
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createMigratedDatabase()
   client = await connect(database.url)
 })
 
