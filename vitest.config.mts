@@ -11,6 +11,12 @@ const cores = availableParallelism()
 const workers = (waiting: number) => Math.max(1, Math.min(cores + waiting, Math.floor(totalmem() / 2e9)))
 
 /**
+ * With embedded databases, fewer service files run at once: each worker has its own process with Postgres and
+ * PostGIS, which uses as much processor time as the tests.
+ */
+const embedded = process.env.TEST_DATABASE === 'embedded'
+
+/**
  * Cache of V8's compiled code of packages and programs, for the workers and the processes that they start
  * (Node 22.8).
  */
@@ -75,7 +81,7 @@ function tier(name: string, groupOrder: number, options: { isolate?: boolean } =
       setupFiles: ['test/failures.ts'],
       // Browsers and compilers use whole processors. If more of them ran at once, each would exceed its time
       // limits.
-      maxWorkers: workers(name === 'service' ? 4 : 1),
+      maxWorkers: workers(name !== 'service' ? 1 : embedded ? 2 : 4),
       sequence: { groupOrder },
       ...options,
     },
