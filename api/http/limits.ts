@@ -153,8 +153,8 @@ export async function limitRequests(
  * Maximum number of requests with a body or a long query whose checks may start in one turn of the event
  * loop, once others have taken SHARED_MS: for all clients, and for one. A check takes up to 20 ms of the main
  * thread, for large geometries and for attestations of smart accounts. No hourly limit counts that time. A
- * client whose checks are quick may start several: with a limit of one, its concurrent requests used a quarter
- * to a half more of the thread.
+ * client whose checks are quick may start several: with a limit of one, its concurrent requests used a
+ * quarter to a half more of the thread.
  */
 const ADMISSIONS = new Turns({ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 })
 /** Milliseconds of checks in a turn whose slots are free at once: their requests share statements. */
