@@ -217,6 +217,9 @@ export async function expectChanges(
     expect(possible.get(uid) ?? [], `${finality}: ${uid}`).toContain(stored.get(uid) ?? 'none')
 }
 
+/** Logs in the receipts of each chain up to a final block, so that a test file reads its blocks once. */
+const READ = new WeakMap<JsonRpcProvider, { height: number; hash: string; logs: RpcLog[] }>()
+
 /**
  * Logs of EAS in the receipts of all blocks of the node, because eth_getLogs of the endpoint may be faulty.
  */
@@ -235,10 +238,11 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
     return results
   }
   const head = await provider.getBlockNumber()
-  const numbers = Array.from({ length: head - chain.firstBlock + 1 }, (_, i) =>
-    hexNumber(chain.firstBlock + i),
-  )
-  const headers = await batch<{ number: string; transactions: string[] }>(
+  let known = READ.get(provider)
+  if (known && (await provider.getBlock(known.height))?.hash !== known.hash) known = undefined
+  const from = known ? known.height + 1 : chain.firstBlock
+  const numbers = Array.from({ length: head - from + 1 }, (_, i) => hexNumber(from + i))
+  const headers = await batch<{ number: string; hash: string; transactions: string[] }>(
     'eth_getBlockByNumber',
     numbers.map((number) => [number, false]),
   )
@@ -246,17 +250,21 @@ async function receiptLogs({ chain, provider, url }: LocalChain): Promise<RpcLog
     'eth_getBlockReceipts',
     headers.filter(({ transactions }) => transactions.length).map(({ number }) => [number]),
   )
+  const read = [...(known?.logs ?? []), ...receipts.flat().flatMap(({ logs }) => logs)]
+  const final = headers.at(-1 - chain.finality)
+  if (final) {
+    const height = Number(final.number)
+    const logs = read.filter(({ blockNumber }) => Number(blockNumber) <= height)
+    READ.set(provider, { height, hash: final.hash, logs })
+  }
   const { address, topic0 } = attestationFilter(chain)
   const { schemas, attesters } = watchedOf(chain)
-  return receipts
-    .flat()
-    .flatMap(({ logs }) => logs)
-    .filter(
-      (entry) =>
-        address.includes(entry.address.toLowerCase()) &&
-        topic0.includes(entry.topics[0]!) &&
-        (schemas.includes(entry.topics[3]!) || attesters.includes(`0x${entry.topics[2]!.slice(-40)}`)),
-    )
+  return read.filter(
+    (entry) =>
+      address.includes(entry.address.toLowerCase()) &&
+      topic0.includes(entry.topics[0]!) &&
+      (schemas.includes(entry.topics[3]!) || attesters.includes(`0x${entry.topics[2]!.slice(-40)}`)),
+  )
 }
 
 /** Attested and Revoked of the location schemas since a block, in order, in the form of events. */
