@@ -13,9 +13,12 @@ export type Progress = (what: string, done: number, total: number) => void
 
 const LOOK_MS = 100
 
+/** Reads rows from a database. */
+type Read = <Row extends object>(databaseUrl: string, sql: string) => Promise<Row[]>
+
 /** Last block that a chain's indexer has written; -1 before the first one. */
-async function indexedHeight(databaseUrl: string, chain: Chain): Promise<number> {
-  const rows = await queryOnce<{ height: number | null }>(
+async function indexedHeight(read: Read, databaseUrl: string, chain: Chain): Promise<number> {
+  const rows = await read<{ height: number | null }>(
     databaseUrl,
     `SELECT greatest(final_height, indexed_height) AS height FROM chain_status WHERE chain = '${chain.slug}'`,
   ).catch(() => [])
@@ -47,11 +50,12 @@ export async function waitForHead(
   settings: Settings,
   chain: LocalChain,
   progress: Progress = () => {},
+  read: Read = queryOnce,
 ): Promise<void> {
   const head = await chain.provider.getBlockNumber()
   const { slug, firstBlock: from } = chain.chain
   for (;;) {
-    const height = await indexedHeight(settings.databaseUrl, chain.chain)
+    const height = await indexedHeight(read, settings.databaseUrl, chain.chain)
     progress(`blocks of ${slug} indexed`, Math.max(0, Math.min(height, head) - from), head - from)
     if (height >= head) return
     await pause(LOOK_MS)

@@ -58,6 +58,8 @@ export async function startTestWorld(
   const folder = temporaryFolder()
   const settings = { ...(await environmentOf(database.url)), ...environment, CHAINS: chains }
   const start = processes ? startProcesses : startInProcess
+  // Some tests use other database URLs, with several servers.
+  const read = environment.DATABASE_URL === undefined ? rows : undefined
   const world = await start({
     environment: settings,
     folder,
@@ -71,7 +73,10 @@ export async function startTestWorld(
     databaseUrl: database.url,
     caughtUp: async () => {
       for (const each of world.chains.values())
-        await Promise.race([waitForHead(world.settings, each), world.indexing ?? new Promise(() => {})])
+        await Promise.race([
+          waitForHead(world.settings, each, undefined, read),
+          world.indexing ?? new Promise(() => {}),
+        ])
     },
     stop: atEnd(async () => {
       try {
