@@ -60,9 +60,9 @@ export default defineConfig({
           expect: { poll: { interval: 5, timeout: 30_000 } },
         },
       },
+      // Tiers of one number run together, so that no tier waits for the last file of another one.
       tier('service', 1, { isolate: false }),
-      // These tiers run together, so that no tier waits for the last file of another one.
-      tier('smoke', 2),
+      tier('smoke', 1),
       tier('system', 2),
       tier('chaos', 2),
     ],
@@ -81,7 +81,7 @@ function tier(name: string, groupOrder: number, options: { isolate?: boolean } =
       setupFiles: ['test/failures.ts'],
       // Browsers and compilers use whole processors. If more of them ran at once, each would exceed its time
       // limits.
-      maxWorkers: workers(name !== 'service' ? 1 : embedded ? 2 : 4),
+      maxWorkers: workers(groupOrder > 1 ? 1 : embedded ? 2 : 4),
       sequence: { groupOrder },
       ...options,
     },
