@@ -157,7 +157,10 @@ export async function limitRequests(
  * quarter to a half more of the thread.
  */
 const ADMISSIONS = new Turns({ all: 8, each: { quick: 8, slow: 1 }, slowMs: 4 })
-/** Milliseconds of checks in a turn whose slots are free at once: their requests share statements. */
+/**
+ * Milliseconds of checks in a turn. Until they are used, a check frees its slot at once: requests of one turn
+ * share their reads of the database and the chain.
+ */
 const SHARED_MS = 4
 let msOfTurn = 0
 /** Maximum length in characters of a URL whose check takes less than a millisecond. */

@@ -285,7 +285,7 @@ const VALID: Record<string, Family> = {
     ),
 }
 
-/** Shapes that must be rejected, with the beginning of the reason, at 1,000 positions. */
+/** Shapes that must be rejected, with the beginning of the reason. */
 const INVALID: Record<string, [Family, RegExp]> = {
   'rows through each other': [
     (n, random) => polygon(closed(range(n, () => position(random() < 0.5 ? -60 : 60, random())))),
@@ -376,6 +376,7 @@ describe('the preparation of an expensive geometry, within a second of counted w
   test.each(Object.entries(VALID))('accepts %s', (_, family) => {
     for (const n of SIZES) expect(prepare(family, n).shape.from.length).toBeGreaterThan(0)
   })
+  // One shape in four is large, because large ones take seconds.
   test.each(Object.entries(INVALID).map(([name, row], i) => [name, row, i % 4 ? 1_000 : 16_000] as const))(
     'rejects %s',
     (_, [family, reason], large) => {

@@ -121,9 +121,9 @@ const BASE_URLS = listOf(BASE_URL)
 /** IPFS gateways, which may be none; undefined if no documents are fetched. */
 export const OFFCHAIN_URIS = type('boolean or http(s) URL, ...', (text) => {
   if (/^https?:/.test(text)) return BASE_URLS.parse(text)
-  if (![...YES, ...NO].includes(text))
-    throw new Error('expected true, false or http(s) URLs of IPFS gateways')
-  return YES.includes(text) ? [] : undefined
+  if (YES.includes(text)) return []
+  if (NO.includes(text)) return undefined
+  throw new Error('expected true, false or http(s) URLs of IPFS gateways')
 })
 /** True if the whole text is a URL. A # in a password would end its host. */
 function isServerUrl(text: string): boolean {
