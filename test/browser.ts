@@ -71,7 +71,10 @@ export async function openPage({
     const text = message.text()
     // The driver warns that the browser reads each drawn map: pages are composed on the CPU.
     if (text.includes('GPU stall due to ReadPixels')) return
-    if (['error', 'warning'].includes(message.type())) complaints.push(text)
+    // The text about a failed request does not name it.
+    const { url } = message.location()
+    if (['error', 'warning'].includes(message.type()))
+      complaints.push(text.startsWith('Failed to load resource') ? `${text} ${url}` : text)
   })
   page.on('pageerror', (error) => complaints.push(String(error.stack)))
   page.on('request', (request) => requested.push(request.url()))
