@@ -84,7 +84,7 @@ export const RECORDS_TEXTS: Readonly<Record<RecordsErrorKind, string>> = {
   'invalid-query': 'the query string is malformed, or has an unknown parameter',
   'invalid-uid': 'the path has no UID',
   'invalid-request':
-    'the request breaks a rule; with 409 it conflicts with the current state ([webhooks](webhooks.md)), with 431 its head is too large',
+    'the request breaks a rule; with 408 it did not arrive in time, with 409 it conflicts with the current state ([webhooks](webhooks.md)), with 431 its head is too large',
   unauthorized: 'the key of the [admin API](webhooks.md#the-admin-api) is missing or incorrect',
   'record-not-found': 'no record has the UID',
   'answer-not-found': 'no answer of this service has the UID',

@@ -267,7 +267,10 @@ function isEncoded(url: string): boolean {
  */
 function clientErrorHandler(publicBaseUrl: string) {
   return (error: NodeJS.ErrnoException, socket: Socket): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    // Browsers open spare connections. An error on one would be the response to a request that the browser
+    // sends at that moment, whereas a request on a closed connection is sent again.
+    const isSpare = socket.bytesRead === 0
+    if (isSpare || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     const fault = connectionFault(error.code)
     const last = exchanges.get(socket)
     const answer = () => socket.writable && socket.end(rawAnswer(publicBaseUrl, fault))

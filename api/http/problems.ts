@@ -138,10 +138,13 @@ export class StoppedError extends UnavailableError {
 export class RequestError extends Error {
   override readonly name = 'RequestError'
 
-  /** @param statusCode 431 (RFC 6585): headers too large; 499 (nginx): the client has left; only logged */
+  /**
+   * @param statusCode 408: the request did not arrive in time; 431 (RFC 6585): headers too large; 499
+   *   (nginx): the client has left; only logged
+   */
   constructor(
     message: string,
-    readonly statusCode: 400 | 431 | 499 = 400,
+    readonly statusCode: 400 | 408 | 431 | 499 = 400,
   ) {
     super(message)
   }
@@ -149,7 +152,7 @@ export class RequestError extends Error {
 /** A request was not received in time. Its sender may be slow or the machine busy: the client may retry. */
 export class SlowRequestError extends RequestError {
   constructor() {
-    super('The request was not received completely in time.')
+    super('The request was not received completely in time.', 408)
   }
 }
 
