@@ -6,11 +6,10 @@ import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 import type { ColumnarFile, ColumnarFiles } from './columnar/file'
 import type { ColumnarFormat, TextFormat } from './formats'
+import { Readers, type Reader } from './readers'
 import type { RecordResult } from '../store'
 import type { ColumnarKind } from '../http/accept'
 
-/** Concurrent exports. Each holds a page of records in memory, and no connection while its client reads. */
-const EXPORTS_AT_ONCE = 16
 const EXPORTS_OF_CLIENT = 2
 /**
  * Exports that read from the database at the same time; lists use the other connections. As many more may
@@ -19,15 +18,6 @@ const EXPORTS_OF_CLIENT = 2
  */
 const READS = { all: 2, each: 1 }
 const RETRY_AFTER_SECONDS = 5
-/**
- * Minimum pace while others wait, in characters or bytes per millisecond: 6 MB a minute for text. An export
- * that lags behind the pace for longer than GRACE_MS, or is older than MAX_AGE_MS, is ended. Files in spatial
- * order have only a quarter of the slots (columnar/file.ts). If another client waits for one, they must be
- * read at 1 MB a second, and their grace is shorter than that client's wait.
- */
-const LEAST_PACE = { text: 100, columnar: 1_000 }
-const GRACE_MS = { text: 60_000, columnar: 5_000 }
-const MAX_AGE_MS = 3_600_000
 /** Milliseconds between two checks whether an export must make room for a queued file. */
 const LOOK_MS = 250
 /** Rows formatted in one go: about 3 ms of the event loop. */
@@ -39,18 +29,11 @@ const SLICE = 200
  */
 const SIGN_OF_LIFE_MS = 10_000
 
-/** Export in progress. Times are in milliseconds of the clock. */
+/** Export in progress. */
 interface Export {
   readonly work: Work
-  readonly kind: keyof typeof GRACE_MS
-  /** True if it holds one of the slots of files in spatial order. */
-  hasFile: boolean
-  readonly began: number
-  /** Time at which the export falls, or fell, behind the minimum pace. */
-  behindAt: number
-  /** Resets the connection of the export. */
-  readonly breakOff: () => void
-  /** Releases the slot. Further calls have no effect. */
+  readonly reader: Reader
+  /** Releases its slots. Further calls have no effect. */
   readonly leave: () => void
 }
 
@@ -60,7 +43,7 @@ interface Export {
  * the truncated file for a complete one.
  */
 export class Exports {
-  private readonly open = new Set<Export>()
+  private readonly readers: Readers
   private readonly clients = new Semaphore({ all: Infinity, each: EXPORTS_OF_CLIENT })
   private readonly beginnings = new Semaphore(READS)
   private readonly reads = new Semaphore(READS)
@@ -71,13 +54,15 @@ export class Exports {
    */
   constructor(
     private readonly columnarFiles: ColumnarFiles,
-    private readonly clock: () => number,
+    clock: () => number,
     private readonly signOfLifeMs = SIGN_OF_LIFE_MS,
-  ) {}
+  ) {
+    this.readers = new Readers(clock)
+  }
 
   /** Resets all exports in progress, because they may last longer than a shutdown allows. */
   stop(): void {
-    for (const { breakOff } of this.open) breakOff()
+    this.readers.end()
   }
 
   /** Sends an export. Only rows that are records can be sent in a columnar format. */
@@ -176,19 +161,16 @@ export class Exports {
   }
 
   /** Begins a file when a slot is free. Exports that read too slowly make room. */
-  private async begin(name: ColumnarKind, own: Export): Promise<ColumnarFile> {
+  private async begin(name: ColumnarKind, { reader, work }: Export): Promise<ColumnarFile> {
     const timer = setInterval(() => {
-      if (this.columnarFiles.isWaitedFor) this.makeRoom(({ hasFile }) => hasFile)
+      if (this.columnarFiles.isWaitedFor) this.readers.makeRoom(true)
     }, LOOK_MS)
-    // The client is waiting for the service, so this time must not count as slow reading.
-    own.behindAt = Infinity
     try {
-      const file = await this.columnarFiles.begin(name, own.work)
-      own.hasFile = true
+      const file = await reader.queued(() => this.columnarFiles.begin(name, work))
+      reader.hasFile = true
       return file
     } finally {
       clearInterval(timer)
-      this.credit(own, 0)
     }
   }
 
@@ -201,11 +183,7 @@ export class Exports {
   ): Promise<void> {
     // A page is sorted while the next one is read.
     let sorting = Promise.resolve()
-    const sorted = async () => {
-      const began = this.clock()
-      await sorting
-      this.credit(own, this.clock() - began)
-    }
+    const sorted = () => own.reader.served(() => sorting)
     try {
       const next = async () => begun.shift() ?? (await this.read(pages, own))
       for (let page = await next(); !page.done && isWanted(); page = await next()) {
@@ -240,16 +218,13 @@ export class Exports {
         await Promise.race([full, setTimeout(this.signOfLifeMs, undefined, { ref: false })])
       }
       if (sent < file.magic.length) yield file.magic.subarray(sent)
-      let asked = this.clock()
-      for await (const chunk of file.rest(Math.max(sent, file.magic.length))) {
-        this.credit(own, this.clock() - asked)
+      for await (const chunk of own.reader.servedEach(file.rest(Math.max(sent, file.magic.length)))) {
         yield chunk
-        this.credit(own, chunk.length / LEAST_PACE.columnar)
+        own.reader.hasRead(chunk.length)
         await setImmediate()
-        asked = this.clock()
       }
     } catch (error) {
-      own.breakOff()
+      own.reader.breakOff()
       throw error
     }
   }
@@ -270,13 +245,13 @@ export class Exports {
           written = true
           // The stream requests more data, so the client has read this text, except for the part that is in
           // buffers.
-          this.credit(own, text.length / LEAST_PACE.text)
+          own.reader.hasRead(text.length)
           // A client that reads as fast as the service writes must not block the event loop.
           await setImmediate()
         }
       yield format.tail
     } catch (error) {
-      own.breakOff()
+      own.reader.breakOff()
       throw error
     }
   }
@@ -286,32 +261,11 @@ export class Exports {
     own: Export,
     reads = this.reads,
   ): Promise<IteratorResult<Row[]>> {
-    const asked = this.clock()
-    return reads.run(own.work, () =>
-      // Time that the service itself needed does not count.
-      pages.next().finally(() => this.credit(own, this.clock() - asked)),
-    )
-  }
-
-  /** Moves the deadline of an export, at most one grace period into the past or the future. */
-  private credit(own: Export, milliseconds: number): void {
-    const now = this.clock()
-    const grace = GRACE_MS[own.kind]
-    own.behindAt = Math.min(Math.max(own.behindAt, now - grace) + milliseconds, now + grace)
-  }
-
-  /** Ends the most overdue of the exports that `makesRoom` selects. Returns false if none is overdue. */
-  private makeRoom(makesRoom: (each: Export) => boolean = () => true): boolean {
-    const endOf = ({ began, behindAt }: Export) => Math.min(behindAt, began + MAX_AGE_MS)
-    const [last] = [...this.open].filter(makesRoom).sort((a, b) => endOf(a) - endOf(b))
-    if (!last || endOf(last) >= this.clock()) return false
-    last.leave()
-    last.breakOff()
-    return true
+    return reads.run(own.work, () => own.reader.served(() => pages.next()))
   }
 
   /** Acquires a slot. If none is free, the most overdue export loses its slot. */
-  private enter(reply: FastifyReply, work: Work, kind: Export['kind'], breakOff: () => void): Export {
+  private enter(reply: FastifyReply, work: Work, kind: 'text' | 'columnar', breakOff: () => void): Export {
     const release = this.clients.tryAcquire(work.client)
     if (!release) {
       reply.header('retry-after', RETRY_AFTER_SECONDS)
@@ -321,19 +275,15 @@ export class Exports {
           'request pages (limit up to 1000).',
       )
     }
-    const now = this.clock()
-    if (this.open.size >= EXPORTS_AT_ONCE && !this.makeRoom()) {
+    const reader = this.readers.enter(kind, breakOff)
+    if (!reader) {
       release()
       throw new UnavailableError('Too many exports are running. Pages (limit up to 1000) are available.')
     }
-    const entered: Export = {
-      ...{ work, kind, hasFile: false, began: now, behindAt: now + GRACE_MS[kind], breakOff },
-      leave: () => {
-        this.open.delete(entered)
-        release()
-      },
+    const leave = () => {
+      this.readers.leave(reader)
+      release()
     }
-    this.open.add(entered)
-    return entered
+    return { work, reader, leave }
   }
 }
