@@ -54,14 +54,15 @@ export class Cache<Value extends NonNullable<unknown>> extends LRUCache<string, 
   constructor(name: keyof typeof CACHES, { sizeOf, bytes, largest }: CacheOptions<Value> = {}) {
     const bound: Bound = CACHES[name]
     const maxSize = bytes ?? bound.bytes
-    // 0 would mean no limit, so a disabled cache gets a limit of one byte, into which no entry fits.
+    // 0 would mean no limit, so a disabled cache gets a limit of one byte, into which no entry fits. A number
+    // of entries is a limit of sizes of 1: for a `max`, lru-cache would reserve the memory of all entries,
+    // which takes 10 ms for 100,000.
     super({
-      max: bound.entries ?? 0,
-      maxSize: maxSize === undefined ? 0 : Math.max(1, maxSize),
+      maxSize: maxSize === undefined ? bound.entries! : Math.max(1, maxSize),
       maxEntrySize: largest === undefined ? 0 : Math.max(1, Math.floor(largest)),
       ttl: bound.ttlMs ?? 0,
       updateAgeOnGet: bound.sinceRead ?? false,
-      ...(sizeOf && { sizeCalculation: sizeOf }),
+      ...(maxSize === undefined ? { sizeCalculation: () => 1 } : sizeOf && { sizeCalculation: sizeOf }),
     })
   }
 
