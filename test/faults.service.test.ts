@@ -4,7 +4,7 @@ import { attest } from '../dev/chain'
 import { HASTY, TIMEOUT_MS } from './behind'
 import { HISTORY_AND_HEAD, inFaultyWorld, place, records, until, whileDown, world } from './faulty'
 import { faults, inTurn, type Fault } from './rpc-proxy'
-import { mine } from './world'
+import { mine, reorg } from './world'
 
 /** Tests the indexer behind an RPC endpoint that fails or contradicts itself (docs/spec/trust.md 6). */
 inFaultyWorld()
@@ -40,7 +40,7 @@ test.each<[string, Fault, NodeJS.ProcessEnv?]>([
   uids.push(await attest(chain, place()), await attest(chain, place()))
   // A block that is proven by receipts needs no eth_getLogs, so this fault may apply to no call.
   await until(async () => proxy.met >= 1 || (await records(uids.slice(-1)))[0] === 'valid')
-  await chain.provider.send('anvil_reorg', [1, []])
+  await reorg(chain, 1)
   await mine(chain, 2)
   proxy.misbehave()
   await caughtUp()

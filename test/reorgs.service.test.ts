@@ -13,7 +13,7 @@ import {
   until,
   world,
 } from './faulty'
-import { LOCAL_CHAIN, inOneBlock, mine } from './world'
+import { LOCAL_CHAIN, inOneBlock, mine, reorg } from './world'
 import { sentence, testSentences } from './sentences'
 
 /** Tests the indexer with reorgs, and with attesters that are added while it runs (docs/spec/trust.md 6). */
@@ -24,7 +24,7 @@ test('the indexer follows a reorg of three blocks', async () => {
   const kept = await attest(chain, place())
   const dropped = [await attest(chain, place()), await attest(chain, place()), await attest(chain, place())]
   await caughtUp()
-  await chain.provider.send('anvil_reorg', [3, []])
+  await reorg(chain, 3)
   await mine(chain, 1)
   await caughtUp()
   expect(await records([kept, ...dropped])).toEqual(['valid', ...dropped.map(() => 'missing')])
@@ -163,7 +163,7 @@ test('the indexer follows anvil_rollback, and a reorg that occurred while it was
   const uids = [await attest(chain, place()), await attest(chain, place()), await attest(chain, place())]
   await caughtUp()
   await indexer.stop()
-  await chain.provider.send('anvil_reorg', [2, []])
+  await reorg(chain, 2)
   uids.push(await attest(chain, place()))
   restart()
   await caughtUp()

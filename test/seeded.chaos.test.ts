@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { hexlify, toBeHex, zeroPadValue } from 'ethers'
+import { hexlify } from 'ethers'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { locationRequest, request, testAccount } from '../dev/chain'
 import { seededRandom } from '../dev/random'
@@ -20,7 +20,7 @@ import { TEST_DATABASE_URL, rows } from './database'
 import { expectInvariants } from './invariants'
 import { faults, sometimes, type Fault } from './rpc-proxy'
 import { SEED, hunt } from './seed'
-import { LOCAL_CHAIN, mine } from './world'
+import { LOCAL_CHAIN, mine, reorg } from './world'
 import { positions } from './positions'
 
 /**
@@ -74,7 +74,6 @@ const [PLACES, ANSWERS] = [testAccount(0).address, testAccount(ANSWERER).address
 /** Candidates for a revocation; a reorg may have removed some. */
 const attested: { uid: string; schema: string; from: string }[] = []
 let highest = 0
-let reorgs = 0
 const done: Record<string, number> = {}
 
 function payload() {
@@ -180,9 +179,7 @@ const steps: Record<string, { weight: number; act: () => Promise<unknown> }> = {
     act: async () => {
       const depth = 1 + below(1 + below(10))
       if ((await world.chain.provider.getBlockNumber()) - depth < highest - DEEPEST) return
-      // Uses a new coinbase, because anvil loses blocks that are mined again with the same hash.
-      await world.chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-      await world.chain.provider.send('anvil_reorg', [depth, []])
+      await reorg(world.chain, depth)
     },
   },
   'faults on': {

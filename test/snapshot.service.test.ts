@@ -23,7 +23,7 @@ import {
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
 import { expectInvariants } from './invariants'
 import { SILENT } from './rpc-proxy'
-import { mine } from './world'
+import { mine, reorg } from './world'
 
 /** Tests `npm run snapshot` and `npm run restore`: the restored database must equal an index of the chain. */
 
@@ -184,7 +184,7 @@ describe('a restored service', () => {
   test('continues if blocks after its final block were reorganized while it was down', async () => {
     const other = await emptied()
     await offline(other.environment, 'restore', snapshot)
-    await world.chain.provider.send('anvil_reorg', [20, []])
+    await reorg(world.chain, 20)
     await attest(world.chain, place(70))
     indexer = startIndexerBehind(other)
     await other.caughtUp()

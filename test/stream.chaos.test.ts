@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { toBeHex, zeroPadValue } from 'ethers'
 import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke } from '../dev/chain'
 import { seededRandom } from '../dev/random'
@@ -10,7 +9,7 @@ import { rows, temporaryFolder } from './database'
 import { expectInvariants, onChain } from './invariants'
 import { listen, type SseEvent, type SseListener } from './sse'
 import { EFFORT, hunt } from './seed'
-import { mine, startTestWorld, type TestWorld } from './world'
+import { mine, reorg, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /** Tests clients of the record stream on the whole service, through reorgs and killed API instances. */
@@ -94,11 +93,6 @@ hunt(
     let reorgs = 0
     let kills = 0
     let highest = from
-    const reorg = async (depth: number) => {
-      // Uses a new coinbase, because anvil loses blocks that are mined again with the same hash.
-      await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-      await chain.provider.send('anvil_reorg', [depth, []])
-    }
     const killCopy = async () => {
       await copy.kill()
       copy = await startCopy(port)
@@ -113,7 +107,10 @@ hunt(
       async () => {
         const depth = 1 + below(1 + below(12))
         const height = await chain.provider.getBlockNumber()
-        if (height - depth > Math.max(from, highest - finality + 30)) await reorg(depth)
+        if (height - depth > Math.max(from, highest - finality + 30)) {
+          await reorg(chain, depth)
+          reorgs++
+        }
       },
       () => pause(below(400)),
       async () => {
@@ -127,7 +124,7 @@ hunt(
     await killCopy()
     const gone = await attest(chain, place())
     await caughtUp()
-    await reorg(1)
+    await reorg(chain, 1)
     for (let i = 0; i < cases; i++) {
       await acts[below(acts.length)]!()
       highest = Math.max(highest, await chain.provider.getBlockNumber())

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { toBeHex, zeroPadValue } from 'ethers'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke } from '../dev/chain'
@@ -12,7 +11,7 @@ import { rows, temporaryFolder } from './database'
 import { onChain } from './invariants'
 import { answers, distinct, startReceiver, type Receiver } from './receiver'
 import { hunt } from './seed'
-import { mine, startTestWorld, type TestWorld } from './world'
+import { mine, reorg, startTestWorld, type TestWorld } from './world'
 
 /**
  * Tests webhooks of the whole service: API instances that are killed while they deliver, reorgs, an indexer
@@ -98,12 +97,7 @@ hunt(
       rows(world.databaseUrl, 'SELECT FROM webhook_subscription WHERE position IS NOT NULL')
     while ((await subscribed()).length < 3) await pause(50)
     const from = (await chain.provider.getBlockNumber()) + 1
-    let [reorgs, highest] = [0, from]
-    const reorg = async (depth: number) => {
-      // Uses a new coinbase, because anvil loses blocks that are mined again with the same hash.
-      await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
-      await chain.provider.send('anvil_reorg', [depth, []])
-    }
+    let highest = from
 
     // The deliverer is killed before it gets the response to its first message.
     const attempts = () => receiver.received.filter((each) => each.path === '/final')
@@ -115,7 +109,7 @@ hunt(
     await killDeliverer()
     const gone = await attest(chain, place())
     await caughtUp()
-    await reorg(1)
+    await reorg(chain, 1)
 
     // Has a random generator of its own, because the number of responses depends on timing.
     const randomOfAnswers = seededRandom(seed + 1)
@@ -132,7 +126,7 @@ hunt(
       else if (act === 6) {
         const depth = 1 + below(1 + below(10))
         const height = await chain.provider.getBlockNumber()
-        if (height - depth > Math.max(from, highest - finality + 30)) await reorg(depth)
+        if (height - depth > Math.max(from, highest - finality + 30)) await reorg(chain, depth)
       } else if (act === 7) await pause(below(300))
       else if (act === 8 && i % 2) await world.services.get('indexer-base-sepolia')!.kill()
       else if (kills < cases / 20 && i > 10 * (kills + 1)) {

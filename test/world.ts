@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { TransactionReceipt } from 'ethers'
+import { toBeHex, zeroPadValue, type TransactionReceipt } from 'ethers'
 import { LOCAL_CHAIN, mined, startLocalChain, type LocalChain } from '../dev/chain'
 import { built, forgetBuilt, startHere, stopAll } from '../dev/in-process'
 import { freePort } from '../dev/services'
@@ -267,6 +267,14 @@ export async function answersAreRead({ url, databaseUrl, chains }: TestWorld): P
 export async function mine(chain: LocalChain, blocks: number): Promise<void> {
   await chain.provider.send('anvil_mine', [`0x${blocks.toString(16)}`])
 }
+
+/** Replaces the last blocks by empty ones, without their transactions. */
+export async function reorg(chain: LocalChain, blocks: number): Promise<void> {
+  // With a new coinbase, because anvil loses blocks that are mined again with the same hash.
+  await chain.provider.send('anvil_setCoinbase', [zeroPadValue(toBeHex(++reorgs), 20)])
+  await chain.provider.send('anvil_reorg', [blocks, []])
+}
+let reorgs = 0
 
 /** Mines one block with all these transactions. Returns their receipts. */
 export async function inOneBlock(

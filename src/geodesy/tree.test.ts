@@ -41,7 +41,7 @@ hunt(
       const [start, end] = [Math.floor(random() * 10), 20 + Math.floor(random() * 100)]
       let [lon, lat] = [between(-179, 60), between(-80, 80)]
       const coordinates = Array.from({ length: end }, (_, i) => {
-        if (i >= start) lon += size * walk!(size, i)
+        if (i >= start) lon = Math.max(-179, Math.min(179, lon + size * walk!(size, i)))
         lat = Math.max(-89, Math.min(89, lat + size * other!(size, i)))
         return [lon, lat]
       })
