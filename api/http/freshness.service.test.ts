@@ -43,6 +43,14 @@ const someUids = async (sql = '') =>
     ({ uid }) => uid,
   )
 
+test('a response has another ETag where its links lead elsewhere', async () => {
+  const other = await buildTestServer({ databaseUrl: database.url, publicBaseUrl: 'https://other.example' })
+  const tags = await Promise.all([servers[0]!, servers[1]!, other].map((of) => ask(LIST, {}, of)))
+  const [one, same, elsewhere] = tags.map(({ headers }) => String((headers as object as Headers).etag))
+  expect(one).toBeDefined()
+  expect([same, elsewhere === one]).toEqual([one, false])
+})
+
 hunt('the response cache never returns an outdated response', 20, async ({ random, cases }) => {
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)]!
   const uids = await someUids('ORDER BY timestamp')
