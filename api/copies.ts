@@ -54,12 +54,13 @@ export async function runCopies(settings: Settings): Promise<void> {
   const end = (code: number) => {
     isStopping = true
     process.exitCode = code
-    void Promise.all(copiesNow().map(stop)).then(() => process.exit(code))
+    void Promise.all(copiesNow().map(stop)).then(() => {
+      // The copies need it until their last response.
+      redis?.close()
+      process.exit(code)
+    })
   }
-  onStop(() => {
-    redis?.close()
-    end(0)
-  })
+  onStop(() => end(0))
   /** Starts an API process, and starts it again when it ends, until the service stops. */
   const keepRunning = async (number: number, onListening: () => void) => {
     let hasListened = false
