@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -6,6 +7,7 @@ import Fastify, {
   type FastifyRequest,
   type HTTPMethods,
 } from 'fastify'
+import { version } from '../package.json'
 import { MONOTONIC } from '../src/clock'
 import { type AboutParts, aboutRoutes, describeRoutes, monitoring, type MonitoringParts } from './service'
 import { answersRoutes } from './answers'
@@ -15,7 +17,7 @@ import { prefersHtml } from './http/accept'
 import { CACHES } from './http/cache'
 import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
-import { boundResponses, guardedOptions, guardRequests, isOfCompute } from './http/guard'
+import { boundResponses, guardedOptions, guardRequests, isOfCompute, noteExchange } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
@@ -136,8 +138,14 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
 
 /** Registers the routes that read records, answers and the log, within the limits of the Records API. */
 async function registerRecords(app: FastifyInstance, parts: ServerParts, live: LiveRecords): Promise<void> {
+  const { publicBaseUrl, deploymentName } = parts
+  // Another version of the program, or other settings, may present the same data differently.
+  const edition = createHash('sha256')
+    .update(JSON.stringify([version, publicBaseUrl, deploymentName, parts.pages !== undefined]))
+    .digest('base64url')
+    .slice(0, 8)
   const freshness = new Freshness(
-    () => parts.store.stateTag(),
+    async () => (await parts.store.stateTag()) + edition,
     parts.pageCacheBytes ?? CACHES.responses.bytes,
   )
   const fileExports = new Exports(parts.columnarFiles, parts.elapsed ?? MONOTONIC.now)
@@ -184,6 +192,7 @@ function makeFastify(parts: ServerParts, timeouts: typeof TIMEOUTS): FastifyInst
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
     // A URL that cannot be decoded fails before routing. Its error still has the form of its API.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      noteExchange(request, reply)
       if (isOfCompute(request.url)) onComputeError(error, request, reply)
       else onRecordsError(error, request, reply)
     },

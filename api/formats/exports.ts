@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isAnswered } from '../http/guard'
 import { RecordsError, UnavailableError } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
@@ -81,7 +82,7 @@ export class Exports {
     try {
       const first = await this.read(pages, own, this.beginnings)
       // The client has disconnected, or got the response that the export took too long.
-      if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
+      if (isAnswered(reply) || reply.raw.destroyed) {
         await pages.return(undefined)
         own.leave()
         return reply
@@ -137,7 +138,7 @@ export class Exports {
       await end()
       throw error
     }
-    if (reply.sent || reply.raw.headersSent || !isWanted()) {
+    if (isAnswered(reply) || !isWanted()) {
       own.leave()
       void end()
       return undefined

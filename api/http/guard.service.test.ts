@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { Agent, request, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
@@ -251,6 +252,11 @@ describe('incomplete requests', () => {
     ])
     expect(performance.now() - started).toBeLessThan(ANSWER_MS - 5_000)
   })
+  test('get no second response after one for a URL that cannot be decoded', async () => {
+    const request = 'POST /%zz HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{'
+    const got = await ask(request, hasty, NEVER_MS)
+    expect(got.map(({ status }) => status)).toEqual([400])
+  })
   test('are refused with a body shorter than its length', async () => {
     await expectProblem(`${JSON_HEAD}content-length: 10\r\n\r\n{}`, REASON, 408, hasty)
   })
@@ -315,6 +321,26 @@ test('a stop closes connections on which nothing was sent', { timeout: 8_000 }, 
   const closed = once(spare, 'close')
   await stopped.close()
   await closed
+})
+
+test('a stop ends with the response under way, and closes its connection', { timeout: 20_000 }, async () => {
+  const slow = await startApi({
+    rpcUrl: await silentEndpoint(),
+    timeouts: { request: 60_000, answer: 500 },
+  })
+  const agent = new Agent({ keepAlive: true })
+  const sent = request(`${slow.url}/compute/v0/distance`, {
+    ...{ agent, method: 'POST', headers: { 'content-type': 'application/json' } },
+  })
+  const underWay = slow.requested()
+  sent.end(JSON.stringify({ chainId: 84532 }))
+  await underWay
+  const stopped = slow.close()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.resume()
+  expect([response.statusCode, response.headers.connection]).toEqual([500, 'keep-alive'])
+  await stopped
+  agent.destroy()
 })
 
 test('are answered during a stop in the form of their API', { tags: ['slow'] }, async () => {

@@ -1,5 +1,6 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import {
   errorCodes,
   LogController,
@@ -74,6 +75,19 @@ class HeldBytes {
 /** Last request of each connection. */
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
 
+/** Notes a request that Fastify answers before `onRequest`, so that it gets no second response. */
+export function noteExchange(request: FastifyRequest, reply: FastifyReply): void {
+  exchanges.set(request.raw.socket, { request, reply })
+}
+
+/** Responses that pass the `onSend` hooks, or did. Fastify's `sent` is true only after the last byte. */
+const begun = new WeakSet<FastifyReply>()
+
+/** True if a request has its response, or will have the one that is being prepared to be sent. */
+export function isAnswered(reply: FastifyReply): boolean {
+  return begun.has(reply) || reply.sent || reply.raw.headersSent
+}
+
 /** Options of a server whose requests `guardRequests` checks, with milliseconds to arrive and to answer. */
 export function guardedOptions(
   { publicBaseUrl, trustProxy }: { publicBaseUrl: string; trustProxy: readonly string[] },
@@ -96,17 +110,24 @@ export function guardedOptions(
 }
 
 /**
- * Closes connections on which nothing was sent when the server stops. Browsers open such spare connections,
- * and Node closes idle connections only after a request.
+ * Closes connections when the server stops: those on which nothing was sent, such as the spare connections of
+ * browsers, and later each one whose last response is sent. Node closes only those that are idle at the stop.
  */
-function closeSpareConnections(app: FastifyInstance): void {
+function closeConnectionsAtStop(app: FastifyInstance): void {
   const open = new Set<Socket>()
+  let isStopping = false
   app.server.on('connection', (socket) => {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
   app.addHook('preClose', (done) => {
+    isStopping = true
     for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    done()
+  })
+  app.addHook('onResponse', (_request, _reply, done) => {
+    // The connection is idle once this response has ended, unless another request has arrived on it.
+    if (isStopping) setImmediate(() => app.server.closeIdleConnections())
     done()
   })
 }
@@ -125,16 +146,17 @@ export function guardRequests(
   keepsBody: (request: FastifyRequest) => boolean = () => false,
 ): void {
   const largeBodies = new HeldBytes()
-  closeSpareConnections(app)
+  closeConnectionsAtStop(app)
   app.decorateRequest('rawBody', undefined)
   app.decorateRequest('work', undefined)
   app.addHook('onRequest', (request, reply, done) => {
-    exchanges.set(request.raw.socket, { request, reply })
+    noteExchange(request, reply)
     // Fastify's handlerTimeout (5.12.8) does not cover the time after the body has been read.
     const timer = setTimeout(() => {
       // A response that has started, such as a stream, has its own time limits.
-      if (!reply.sent && !reply.raw.headersSent)
-        reply.send(new UnavailableError('The service did not respond in time.'))
+      if (isAnswered(reply)) return
+      reply.send(new UnavailableError('The service did not respond in time.'))
+      ignoreHandler(reply)
     }, answerMs)
     reply.raw.once('close', () => {
       clearTimeout(timer)
@@ -143,6 +165,10 @@ export function guardRequests(
     const fault = headFault(request)
     if (fault?.statusCode === 431) reply.header('connection', 'close')
     done(fault)
+  })
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    begun.add(reply)
+    done(null, payload)
   })
   // Expectations except 100-continue are ignored (RFC 9110, 10.1.1). Node would return 417 without a body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -171,6 +197,17 @@ export function guardRequests(
       }
     })
   })
+}
+
+/** Ignores what the handler of an answered request does later, which would mix with that answer. */
+function ignoreHandler(reply: FastifyReply): void {
+  const ignored = () => reply
+  const send = (late?: unknown) => {
+    if (late instanceof Readable) late.destroy()
+    return reply
+  }
+  const headers = { header: ignored, headers: ignored, removeHeader: ignored, type: ignored }
+  Object.assign(reply, { ...headers, status: ignored, code: ignored, send })
 }
 
 /** Refuses large responses to a client that has not read those before. Register after the compression. */
@@ -276,7 +313,7 @@ function clientErrorHandler(publicBaseUrl: string) {
     const answer = () => socket.writable && socket.end(rawAnswer(publicBaseUrl, fault))
     if (!last) answer()
     else if (last.request.raw.complete) afterwards(last.reply, answer)
-    else if (last.reply.sent) afterwards(last.reply, () => socket.end())
+    else if (isAnswered(last.reply)) afterwards(last.reply, () => socket.end())
     else last.reply.header('connection', 'close').send(fault)
   }
 }
