@@ -50,15 +50,15 @@ export class Exports {
   private readonly reads = new Semaphore(READS)
 
   /**
-   * @param clock monotonic milliseconds
+   * @param elapsed monotonic milliseconds
    * @param signOfLifeMs shorter in tests
    */
   constructor(
     private readonly columnarFiles: ColumnarFiles,
-    clock: () => number,
+    elapsed: () => number,
     private readonly signOfLifeMs = SIGN_OF_LIFE_MS,
   ) {
-    this.readers = new Readers(clock)
+    this.readers = new Readers(elapsed)
   }
 
   /** Resets all exports in progress, because they may last longer than a shutdown allows. */

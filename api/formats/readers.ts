@@ -10,7 +10,7 @@ const LEAST_PACE = { text: 100, columnar: 1_000 }
 const GRACE_MS = { text: 60_000, columnar: 5_000 }
 const MAX_AGE_MS = 3_600_000
 
-/** A client that reads an export. Times are in milliseconds of the clock. */
+/** A client that reads an export. Times are monotonic milliseconds. */
 export class Reader {
   /** True if its export holds one of the slots of files in spatial order. */
   hasFile = false
@@ -21,10 +21,10 @@ export class Reader {
   /** @param breakOff resets its connection */
   constructor(
     private readonly kind: keyof typeof GRACE_MS,
-    private readonly clock: () => number,
+    private readonly elapsed: () => number,
     readonly breakOff: () => void,
   ) {
-    this.began = clock()
+    this.began = elapsed()
     this.behindAt = this.began + GRACE_MS[kind]
   }
 
@@ -40,21 +40,21 @@ export class Reader {
 
   /** Awaits work of the service, whose time does not count as slow reading. */
   async served<Result>(work: () => Promise<Result>): Promise<Result> {
-    const asked = this.clock()
+    const asked = this.elapsed()
     try {
       return await work()
     } finally {
-      this.credit(this.clock() - asked)
+      this.credit(this.elapsed() - asked)
     }
   }
 
   /** Yields chunks; the time that the service needs for each does not count. */
   async *servedEach<Chunk>(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
-    let asked = this.clock()
+    let asked = this.elapsed()
     for await (const chunk of chunks) {
-      this.credit(this.clock() - asked)
+      this.credit(this.elapsed() - asked)
       yield chunk
-      asked = this.clock()
+      asked = this.elapsed()
     }
   }
 
@@ -70,7 +70,7 @@ export class Reader {
 
   /** Moves the time at which it falls behind, at most one grace period into the past or the future. */
   private credit(milliseconds: number): void {
-    const now = this.clock()
+    const now = this.elapsed()
     const grace = GRACE_MS[this.kind]
     this.behindAt = Math.min(Math.max(this.behindAt, now - grace) + milliseconds, now + grace)
   }
@@ -80,13 +80,13 @@ export class Reader {
 export class Readers {
   private readonly open = new Set<Reader>()
 
-  /** @param clock monotonic milliseconds */
-  constructor(private readonly clock: () => number) {}
+  /** @param elapsed monotonic milliseconds */
+  constructor(private readonly elapsed: () => number) {}
 
   /** Adds a reader; undefined if there are too many, and each keeps the pace. */
   enter(kind: keyof typeof GRACE_MS, breakOff: () => void): Reader | undefined {
     if (this.open.size >= EXPORTS_AT_ONCE && !this.makeRoom()) return undefined
-    const reader = new Reader(kind, this.clock, breakOff)
+    const reader = new Reader(kind, this.elapsed, breakOff)
     this.open.add(reader)
     return reader
   }
@@ -100,7 +100,7 @@ export class Readers {
     const [last] = [...this.open]
       .filter(({ hasFile }) => hasFile || !ofFiles)
       .sort((a, b) => a.endsAt - b.endsAt)
-    if (!last || last.endsAt >= this.clock()) return false
+    if (!last || last.endsAt >= this.elapsed()) return false
     this.leave(last)
     last.breakOff()
     return true
