@@ -38,7 +38,7 @@ export interface AuditOptions {
   /** Head reader of this process. Blocks that it has proven need no further proof. */
   head?: HeadReader
   doubt?: Doubt
-  /** Clock of the pauses of a continuous audit. */
+  /** Clock of pauses and of patience with endpoints. */
   clock?: Clock
 }
 
@@ -72,7 +72,7 @@ export class RangeAuditor {
   private readonly blocks: BlockReader
 
   constructor(private readonly options: AuditOptions) {
-    this.blocks = new BlockReader(options.rpc, options.registry, options.doubt)
+    this.blocks = new BlockReader(options.rpc, options.registry, options.doubt, options.clock)
   }
 
   /** Makes proofs query the next endpoint first. */
@@ -81,36 +81,57 @@ export class RangeAuditor {
   }
 
   /**
-   * Reads the logs of these blocks again, from the least preferred endpoint first, and inserts events that
-   * the log lacks. Stops early if `progress`, called with the number of blocks read so far and of calls since
-   * the last response, returns false.
+   * Reads the logs of these blocks again, from the least preferred endpoint first. A block of which the event
+   * log lacks an event is proven, because the endpoint may have invented the event. Only the history of a new
+   * schema or attester is inserted without proof, like all history at its first reading. Stops early if
+   * `progress`, called with the number of blocks read so far and of calls since the last response, returns
+   * false. Throws like `prove()`.
    */
   async reread(
     { from, to }: BlockRange,
     progress: (blocksDone: number, calls: number) => boolean = () => true,
   ): Promise<Reread> {
-    const { chain, database, registry, rpc, log, doubt } = this.options
+    const { chain, database, registry, rpc, log, doubt, clock } = this.options
     const reader = new HistoryReader(rpc, {
       selection: registry,
       finality: chain.finality,
       log,
       start: 'last',
+      ...(clock && { clock }),
       ...(doubt && { doubt }),
     })
     const result: Reread = { to: from - 1, events: 0, repaired: 0, calls: 0 }
+    let proofCalls = 0
     while (result.to < to) {
       const { watched } = registry
       const answer = await reader.read(result.to + 1, to)
       const range = { from: result.to + 1, to: answer.to }
       const events = answer.blocks.flatMap((block) => decodeEvents(chain, chainBlock(block)))
       result.events += events.length
-      result.repaired += await this.repair(events, [], await this.stored(range), range)
+      const stored = await this.stored(range)
+      const disputed = new Set(
+        this.missing(events, stored)
+          .filter((event) => !registry.isHistory(event))
+          .map(({ blockNumber }) => blockNumber),
+      )
+      for (const number of disputed) {
+        const proof = await this.prove({ from: number, to: number }, undefined, true)
+        result.repaired += proof.repaired
+        proofCalls += proof.calls
+        if (proof.repaired === 0)
+          log.warn(
+            { chain: chain.slug, block: number },
+            'an RPC endpoint had returned logs that the block does not have: the event log is unchanged',
+          )
+      }
+      const others = events.filter(({ blockNumber }) => !disputed.has(blockNumber))
+      result.repaired += await this.repair(others, [], stored, range)
       if (!(await noteAudited(database.query, chain, 'reread', range, watched))) {
         await registry.catchUp(watched)
         continue
       }
-      const calls = reader.calls - result.calls
-      result.calls = reader.calls
+      const calls = reader.calls + proofCalls - result.calls
+      result.calls += calls
       result.to = answer.to
       if (!progress(result.to - from + 1, calls)) break
     }
@@ -119,14 +140,14 @@ export class RangeAuditor {
 
   /**
    * Proves the logs of these blocks, inserts events that the event log lacks, and deletes those that the
-   * chain does not have. `head` vouches for the blocks that it has proven. Throws a ContradictionError if the
-   * blocks are uncertain, and an OrphanedLogError.
+   * chain does not have. `head` vouches for the blocks that it has proven. `isDisputed`: an endpoint has
+   * returned other logs. Throws a ContradictionError if the blocks are uncertain, and an OrphanedLogError.
    */
-  async prove(range: BlockRange, head?: HeadReader): Promise<RangeProof> {
+  async prove(range: BlockRange, head?: HeadReader, isDisputed = false): Promise<RangeProof> {
     const { chain, database, registry } = this.options
     for (let repaired = 0; ;) {
       const { version, watched } = registry
-      const { proof, events, surplus, stored } = await this.compare(range, head)
+      const { proof, events, surplus, stored } = await this.compare(range, head, isDisputed)
       // A block of the range registered a schema.
       if (registry.version !== version) continue
       for (const event of surplus) stored.delete(event.id)
@@ -139,7 +160,7 @@ export class RangeAuditor {
   }
 
   /** Compares the range on the chain with the event log. */
-  private async compare(range: BlockRange, head?: HeadReader) {
+  private async compare(range: BlockRange, head: HeadReader | undefined, isDisputed: boolean) {
     const { chain } = this.options
     const numbers = Array.from({ length: range.to - range.from + 1 }, (_, i) => range.from + i)
     const blocks = await this.headers(numbers, head)
@@ -168,8 +189,15 @@ export class RangeAuditor {
       const onChain = decodeEvents(chain, chainBlock({ header, logs: found.logs }))
       const wrong = notOnChain(own, chain, onChain)
       // The endpoint returns false receipts. Its logs may confirm the event log, but must not change it.
-      if (found.contradicted && (wrong.length || own.length !== onChain.length))
+      if (found.contradicted && (isDisputed || wrong.length || own.length !== onChain.length))
         throw this.contradiction(`the receipts of block ${number} do not hash to its receiptsRoot`)
+      const lacks = this.missing(onChain, stored).length > 0
+      // One of several endpoints must not change the event log alone.
+      if (found.evidence === 'single' && this.blocks.endpoints > 1 && (isDisputed || lacks))
+        throw this.contradiction(`only one RPC endpoint returns the logs of block ${number}`)
+      // A provider that numbers logs differently would insert stored events a second time.
+      if (found.evidence !== 'proven' && wrong.length && lacks)
+        throw this.contradiction(`the event log of block ${number} differs from logs without proof`)
       if (found.contradicted) proof.contradicted.add(number)
       events.push(...onChain)
       if (found.evidence === 'proven') surplus.push(...wrong)
@@ -231,9 +259,7 @@ export class RangeAuditor {
     { from, to }: BlockRange,
   ): Promise<number> {
     const { chain, database, bodies, registry, log, doubt } = this.options
-    const missing = events.filter(
-      (event) => !stored.has(eventId(chain.slug, event.blockNumber, event.logIndex)),
-    )
+    const missing = this.missing(events, stored)
     if (missing.length === 0 && surplus.length === 0) return 0
     const isHistory = surplus.length === 0 && missing.every((event) => registry.isHistory(event))
     if (!isHistory)
@@ -265,6 +291,12 @@ export class RangeAuditor {
       'an RPC endpoint had returned incorrect logs: the event log is repaired',
     )
     return repaired
+  }
+
+  /** Returns the events whose id is not stored. */
+  private missing(events: readonly ChainEvent[], stored: ReadonlyMap<string, StoredEvent>): ChainEvent[] {
+    const { slug } = this.options.chain
+    return events.filter(({ blockNumber, logIndex }) => !stored.has(eventId(slug, blockNumber, logIndex)))
   }
 
   /** Returns the stored events of schemas and attesters that are still watched. Others are not compared. */

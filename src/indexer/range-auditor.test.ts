@@ -1,0 +1,145 @@
+import { RpcError, type RpcClient } from '@subsquid/rpc-client'
+import { expect, test } from 'vitest'
+import { SILENT } from '../../test/rpc-proxy'
+import { SimulatedChain, SimulatedEndpoint, VirtualClock, topic } from '../../test/simulation'
+import * as eas from '../abi/EAS'
+import { ContradictionError, Doubt, type RpcLog } from '../chain'
+import { CHAINS } from '../chains'
+import { LOCATION_SCHEMA } from '../location'
+import { Rpc } from '../rpc'
+import type { BodyReader } from './bodies'
+import { RangeAuditor } from './range-auditor'
+import type { Registry } from './registry'
+import { attestationFilter } from './registrations'
+import type { Database, StoredEvent } from './store'
+import { eventId } from './project'
+
+const CHAIN = { ...CHAINS[0]!, firstBlock: 0 }
+const NUMBER = 1
+/** Revocations need no body, so that only their block shows whether they exist. */
+const TOPICS = [eas.events.Revoked.topic, topic(1), topic(2), LOCATION_SCHEMA.uid]
+
+/** A changed response of an endpoint. Throws if the endpoint refuses the call. */
+type Lie = (method: string, answer: unknown) => unknown
+const ofLogs =
+  (change: (logs: RpcLog[]) => RpcLog[]): Lie =>
+  (method, answer) =>
+    method === 'eth_getLogs' ? change(answer as RpcLog[]) : answer
+const INVENTS = ofLogs(([log]) => [log!, { ...log!, data: topic(66), logIndex: '0x1' }])
+const RENUMBERS = ofLogs(([log]) => [{ ...log!, logIndex: '0x5' }])
+const HONEST: Lie = (_, answer) => answer
+const withoutReceipts =
+  (lie: Lie): Lie =>
+  (method, answer) => {
+    if (/Receipt/.test(method)) throw new RpcError({ code: -32601, message: 'method not found' })
+    return lie(method, answer)
+  }
+const DOWN: Lie = (method, answer) => {
+  // Both endpoints report their head before one of them stops.
+  if (/chainId|blockNumber/.test(method)) return answer
+  throw new Error('connection refused')
+}
+
+/** Rereads a block with one revocation through these endpoints, after `rounds` failures. */
+async function reread(lies: readonly Lie[], isStored: boolean, rounds = 0) {
+  const clock = new VirtualClock()
+  const chain = new SimulatedChain(CHAIN.eas)
+  for (let height = 0; height <= NUMBER + CHAIN.finality; height++)
+    await chain.mine(1_700_000_000 + height, height === NUMBER ? [TOPICS] : [])
+  const block = [...chain.blocks.values()][NUMBER]!
+  const [log] = block.logs
+  const address = (text: string) => `0x${text.slice(-40)}`
+  const stored: StoredEvent = {
+    ...{ id: eventId(CHAIN.slug, NUMBER, 0), kind: 'REVOKED', uid: log!.data },
+    ...{ schema_uid: LOCATION_SCHEMA.uid, attester: address(topic(2)), recipient: address(topic(1)) },
+    ...{ block_number: NUMBER, block_hash: block.header.hash, transaction_hash: log!.transactionHash },
+  } as StoredEvent
+  const clients = lies.map((lie) => {
+    const { client } = new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1, 100)
+    const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
+      const refused = calls.find(({ method }) => /Receipt/.test(method))
+      if (refused) lie(refused.method, null)
+      const answers = await client.batchCall(calls)
+      return answers.map((answer, i) => lie(calls[i]!.method, answer))
+    }
+    const call = async (method: string, params: unknown[]) => (await batchCall([{ method, params }]))[0]
+    return { batchCall, call, close: () => {} } as unknown as RpcClient
+  })
+  const urls = lies.map((_, i) => `http://endpoint-${i}.example`)
+  const rpc = new Rpc({
+    ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, clock },
+    connect: ({ url }) => clients[urls.indexOf(url)]!,
+  })
+  const written: string[] = []
+  const query = (sql: string) => {
+    if (/WHERE id BETWEEN/.test(sql)) return Promise.resolve(isStored ? [stored] : [])
+    if (/SET reread|SET proven/.test(sql)) written.push(/SET (\w+)/.exec(sql)![1]!)
+    if (/final_height/.test(sql))
+      return Promise.resolve([{ final: { height: NUMBER, hash: block.header.hash }, top: null }])
+    return Promise.resolve(/RETURNING chain/.test(sql) ? [{ chain: CHAIN.slug }] : [])
+  }
+  const copy = (table: string, _: unknown, texts: readonly string[]) => {
+    const uids = texts.join('').match(/0x[0-9a-f]{64}/g)!
+    return Promise.resolve(void written.push(`${table} ${uids[0]}`))
+  }
+  const registry = {
+    ...{ version: 0, watched: [], learn: () => Promise.resolve(0), isHistory: () => false },
+    filters: [{ ...attestationFilter(CHAIN), topic3: [LOCATION_SCHEMA.uid] }],
+  }
+  const doubt = new Doubt(clock)
+  const auditor = new RangeAuditor({
+    ...{ chain: CHAIN, rpc, doubt, clock, log: SILENT, registry: registry as unknown as Registry },
+    bodies: { read: () => Promise.resolve(new Map()) } as unknown as BodyReader,
+    database: {
+      query,
+      transaction: (work: (...parts: unknown[]) => unknown) => work(query, copy),
+    } as unknown as Database,
+  })
+  let outcome: unknown
+  const reading = (async () => {
+    for (let round = 0; round <= rounds; round++) {
+      outcome = await auditor.reread({ from: 0, to: NUMBER }).catch((error: unknown) => error)
+      await clock.pause(20_000)
+    }
+  })()
+  let isRead = false
+  void reading.finally(() => (isRead = true)).catch(() => {})
+  while (!isRead) await clock.pass(1_000, () => {})
+  await reading
+  return { outcome, written, uid: log!.data, contradictions: doubt.takeContradictions() }
+}
+
+test('rereading inserts no revocation that one endpoint invented', async () => {
+  for (const lies of [
+    [HONEST, INVENTS],
+    [withoutReceipts(HONEST), INVENTS],
+  ]) {
+    const { outcome, written } = await reread(lies, true)
+    expect(outcome).toMatchObject({ to: NUMBER, repaired: 0 })
+    expect(written).toEqual(['proven', 'reread'])
+  }
+})
+
+test('rereading inserts a revocation that the receipts of its block prove', async () => {
+  const { outcome, written, uid } = await reread([HONEST, HONEST], false)
+  expect(outcome).toMatchObject({ to: NUMBER, repaired: 1 })
+  expect(written).toEqual([`attestation_event ${uid}`, 'proven', 'reread'])
+})
+
+test('rereading without receipts inserts a revocation on which two endpoints agree', async () => {
+  const honest = withoutReceipts(HONEST)
+  const { written, uid } = await reread([honest, honest], false)
+  expect(written).toEqual([`attestation_event ${uid}`, 'proven', 'reread'])
+})
+
+test.each([
+  ['endpoints disagree', [HONEST, INVENTS]],
+  ['only the endpoint responds that returns it', [DOWN, INVENTS]],
+  ['it is a stored one with another number', [RENUMBERS, RENUMBERS]],
+  ['it is a stored one with another number, of a single endpoint', [RENUMBERS]],
+])('rereading without receipts inserts no revocation if %s', async (_, lies) => {
+  const { outcome, written, contradictions } = await reread(lies.map(withoutReceipts), true, 2)
+  expect(outcome).toBeInstanceOf(ContradictionError)
+  expect(written).toEqual([])
+  expect(contradictions).toBeGreaterThan(0)
+})
