@@ -4,7 +4,7 @@ import { Logger } from '@subsquid/logger'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { CHAINS } from '../chains'
-import { Database } from './store'
+import { Database, type Query } from './store'
 import { Lease, LeaseLostError } from './lease'
 import { READING } from './project'
 
@@ -93,6 +93,16 @@ test('the lease immediately replaces a local process that ends during the wait',
   child!.kill('SIGKILL')
   await once(child!, 'exit')
   await taken
+  await own.release()
+})
+
+test('the lease permits a batch to wait longer for endpoints than other transactions may be idle', async () => {
+  await heldBy(`${place}/${deadPid()}/x`)
+  const { lease: own } = lease()
+  await own.take(() => {})
+  const limit = (within: Query) => within('SHOW idle_in_transaction_session_timeout')
+  expect(await own.transaction(limit)).toEqual([{ idle_in_transaction_session_timeout: '0' }])
+  expect(await database.transaction(limit)).toEqual([{ idle_in_transaction_session_timeout: '1min' }])
   await own.release()
 })
 

@@ -1,8 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
-import { Database } from './connection'
+import { CHAINS } from '../../chains'
+import { Database, lockChain } from './connection'
 import { sentence, testSentences } from '../../../test/sentences'
 
+const CHAIN = CHAINS[0]!
 let database: TestDatabase
 beforeAll(async () => {
   database = await createMigratedDatabase()
@@ -23,6 +25,29 @@ test('the connection does not run statements that a failed transaction left pend
   await expect(left).rejects.toThrow(sentence())
   expect(await rows(database.url, 'SELECT chain FROM chain_status')).toEqual([])
   await connections.close()
+})
+
+test('the connection ends a transaction that stops, which releases the lock of the chain', async () => {
+  const nothing = () => {}
+  const stopped = new Database(database.url, nothing, nothing, 1, 1)
+  let isLocked = () => {}
+  const locked = new Promise<void>((resolve) => (isLocked = resolve))
+  let resume = () => {}
+  const left = stopped.transaction(async (query) => {
+    await lockChain(query, CHAIN)
+    isLocked()
+    await new Promise<void>((resolve) => (resume = resolve))
+    await query('SELECT 1')
+  })
+  left.catch(() => {})
+  await locked
+  const indexer = new Database(database.url, () => {})
+  await indexer.transaction((query) => lockChain(query, CHAIN))
+  resume()
+  await expect(left).rejects.toThrow()
+  // The pool has replaced the connection.
+  expect(await stopped.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
+  await Promise.all([stopped.close(), indexer.close()])
 })
 
 testSentences()

@@ -23,6 +23,12 @@ const MAX_CONNECTIONS = 2
  */
 const STATEMENT_SECONDS = 30
 const LOCK_SECONDS = 10
+/**
+ * Seconds without a statement after which Postgres ends a transaction. A process that is stopped or cut off
+ * would otherwise keep the chain's lock, and the indexer would wait for it. In a transaction of a lease, a
+ * batch waits longer for endpoints (holdWriter).
+ */
+const IDLE_SECONDS = 60
 
 /** A pool of connections. The batches have their own, so that they wait for neither audit nor lease. */
 export class Database {
@@ -32,12 +38,14 @@ export class Database {
    * @param onLost called with the error of a connection that broke while idle; the pool replaces the
    *   connection
    * @param onReadOnly called when the server has become read-only because another server was promoted
+   * @param idleSeconds maximum number of seconds between two statements of a transaction
    */
   constructor(
     url: string,
     onLost: (error: Error) => void,
     private readonly onReadOnly: (error: Error) => void = () => {},
     max = MAX_CONNECTIONS,
+    private readonly idleSeconds = IDLE_SECONDS,
   ) {
     this.pool = new Pool({ connectionString: url, max, connectionTimeoutMillis: 10_000 })
     this.pool.on('error', onLost)
@@ -76,7 +84,9 @@ export class Database {
       await copyOver(client)(...given)
     }
     try {
-      await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
+      await client.query(
+        `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '${this.idleSeconds}s'`,
+      )
       const result = await work(query, copy)
       isOver = true
       await client.query('COMMIT')

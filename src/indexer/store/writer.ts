@@ -85,12 +85,13 @@ export async function renewWriter(
 
 /**
  * Returns true if this process is the writer, which it stays until the transaction ends: the lock permits
- * renewals, but no other writer. Until then, the session has the writer's name.
+ * renewals, but no other writer. Until then, the session has the writer's name, by which a successor
+ * terminates it, so that it has no idle limit.
  */
 export async function holdWriter(query: Query, chain: Chain, writer: string): Promise<boolean> {
   const held = await query(
-    `SELECT set_config('application_name', $3, true) FROM chain_writer WHERE chain = $1 AND writer = $2
-     FOR KEY SHARE`,
+    `SELECT set_config('application_name', $3, true), set_config('idle_in_transaction_session_timeout', '0', true)
+     FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE`,
     [chain.slug, writer, sessionName(chain, writer)],
   )
   return held.length > 0
