@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest'
-import { auditOutcome } from './audit'
+import { expect, test, vi } from 'vitest'
+import { SILENT } from '../../test/rpc-proxy'
+import { Doubt } from '../chain'
+import { CHAINS } from '../chains'
+import { auditOutcome, Auditor } from './audit'
+import { RangeAuditor, type AuditOptions } from './range-auditor'
 
 test('the outcome of an audit names false receipts and receipts of an unknown format', () => {
   const none = { events: 7, repaired: 0, unproven: 0, contradicted: 0 }
@@ -16,4 +20,18 @@ test('the outcome of an audit names false receipts and receipts of an unknown fo
   const both = auditOutcome({ ...none, unproven: 3, contradicted: 1 })
   expect([both.text, both.isCorrect]).toEqual([expect.stringContaining('2 blocks have an unknown'), false])
   expect(both.text).toContain('false receipts of 1 blocks')
+})
+
+test('the audit ends the doubt about proven blocks between unproven ones', async () => {
+  const doubt = new Doubt()
+  doubt.unprovenAtHead = [1, 3, 4, 5, 9, 10]
+  const auditor = new Auditor({
+    ...{ chain: CHAINS[0]!, doubt, log: SILENT, rpc: { route: () => ({}) } },
+    ...{ registry: { filters: [] }, database: { query: () => Promise.resolve([]) } },
+    head: { settled: (from: number, to: number) => doubt.proven(from, to) },
+  } as unknown as AuditOptions)
+  const proof = { events: 0, repaired: 0, calls: 0, unproven: [4, 5, 10], contradicted: new Set<number>() }
+  vi.spyOn(RangeAuditor.prototype, 'prove').mockResolvedValue(proof)
+  await auditor.prove(2, 10)
+  expect(doubt.unprovenAtHead).toEqual([1, 4, 5, 10])
 })

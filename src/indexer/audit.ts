@@ -124,7 +124,11 @@ export class Auditor {
     const range = { from, to: Math.min(end, from + BLOCKS_AT_ONCE - 1) }
     const { unproven, contradicted, ...proof } = await this.ranges.prove(range, head)
     this.postponed.replace(range, unproven, contradicted)
-    if (unproven.length === 0) this.options.head?.settled(range.from, range.to)
+    let first = range.from
+    for (const number of [...unproven, range.to + 1]) {
+      if (first < number) this.options.head?.settled(first, number - 1)
+      first = number + 1
+    }
     const note = (blocks: readonly number[], reason: string) => {
       if (blocks.length === 0) return
       const named = { chain: chain.slug, blocks: blocks.slice(0, 20), count: blocks.length }
