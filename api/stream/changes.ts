@@ -38,17 +38,21 @@ export interface RecordEvent {
   loggedAt: Date
   /** Position after this change, from which a listener resumes. */
   position: Position
-  /** The record at the time of the read; undefined if it no longer exists. */
+  /** The record at the time of the read; undefined if it no longer exists, or for a filter that it fails. */
   record: ChangedRecord | undefined
-  /** JSON of the record; if it no longer exists, JSON of its UID and chain. */
+  /** JSON of the record; if `record` is undefined, JSON of its UID and chain. */
   data: string
   /** The event in the format of Server-Sent Events. */
   bytes: Buffer
+  /** Event for filters that the record fails, if it may have passed them before. */
+  outside?: RecordEvent
+  /** True if the event is the `outside` of another one. */
+  isOutside?: true
 }
 
 /**
- * Filter of a listener. All conditions must hold, as in the list of records. A `reorged` event of a record
- * that no longer exists is checked against `chain` only.
+ * Filter of a listener. All conditions must hold, as in the list of records. A `reorged` or `corrected` event
+ * is checked against `chain` only: the record may have passed the filter before it was read again.
  */
 export type ChangeFilter = Pick<
   RecordFilter,
@@ -146,13 +150,18 @@ export async function changesAfter(
       if (record || kind === 'reorged') {
         const name = eventOf(kind, finality)
         const position = { epoch, ids: { ...ids } }
-        const data = record ? recordText(record) : JSON.stringify({ uid, chain })
-        events.push({
-          ...{ name, chain, id, change, record, data, position },
-          since: since.getTime(),
-          loggedAt: new Date(loggedAt),
-          bytes: eventBytes(name, position, data),
-        })
+        const eventWith = (shown: ChangedRecord | undefined): RecordEvent => {
+          const data = shown ? recordText(shown) : JSON.stringify({ uid, chain })
+          return {
+            ...{ name, chain, id, change, record: shown, data, position },
+            since: since.getTime(),
+            loggedAt: new Date(loggedAt),
+            bytes: eventBytes(name, position, data),
+          }
+        }
+        const event = eventWith(record)
+        if (record && kind === 'reorged') event.outside = { ...eventWith(undefined), isOutside: true }
+        events.push(event)
       }
     }
   // Changes after the last one that was read have another finality, so the position may pass them.
@@ -212,16 +221,16 @@ export async function locate(
 export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): RecordEvent[] {
   const { chain, prover, subject, schema, locationType, bbox } = filter
   const box = bbox && inBox.get(bbox.join())
-  return events.filter(
-    ({ chain: of, id, record }) =>
-      (chain === undefined || isOneOf(chain, of)) &&
-      (record === undefined ||
-        ((prover === undefined || isOneOf(prover, record.prover)) &&
-          (subject === undefined || isOneOf(subject, record.subject)) &&
-          (schema === undefined || isOneOf(schema, record.schema)) &&
-          (locationType === undefined || isOneOf(locationType, record.locationType.toLowerCase())) &&
-          (box === undefined || box.has(id)))),
-  )
+  const passes = ({ id, record }: RecordEvent) =>
+    record === undefined ||
+    ((prover === undefined || isOneOf(prover, record.prover)) &&
+      (subject === undefined || isOneOf(subject, record.subject)) &&
+      (schema === undefined || isOneOf(schema, record.schema)) &&
+      (locationType === undefined || isOneOf(locationType, record.locationType.toLowerCase())) &&
+      (box === undefined || box.has(id)))
+  return events
+    .filter((event) => chain === undefined || isOneOf(chain, event.chain))
+    .flatMap((event) => (passes(event) ? event : (event.outside ?? [])))
 }
 
 function epochOf(finality: Finality, states: readonly Pick<ChainChanges, 'chain' | 'since'>[]): string {

@@ -5,7 +5,8 @@ type Name = keyof typeof EVENTS
 
 const EVENT_DATA: Readonly<Record<EventRow['data'], string>> = {
   'the record': 'the record',
-  'a record, or what is gone': '`{"uid", "chain"}` if the record is gone, else the record',
+  'a record, or what is gone':
+    '`{"uid", "chain"}` if the record is gone or fails the filters, else the record',
   'a reason': '`{"reason"}`',
 }
 

@@ -215,7 +215,8 @@ class Audience {
     const tasks = [...this.groups.values()].flatMap(({ filter, members }) => {
       const events = eventsOf(page, filter)
       // Listeners share the buffers of events. Concatenation would copy them for each filter.
-      const bytes = events.length === page.events.length ? whole : events.map((event) => event.bytes)
+      const isWhole = page.events.every((event, i) => event === events[i])
+      const bytes = isWhole ? whole : events.map((event) => event.bytes)
       return bytes.length ? [...members].map((listener) => ({ listener, bytes })) : []
     })
     this.telling = true

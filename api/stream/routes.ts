@@ -39,7 +39,7 @@ const SCHEMA = {
       'changes since then, once and in order, from any API instance, or a `reset`. Without ' +
       'an id the stream starts now: open it, then load the list. Changes are stored for 7 days.',
     'With `finality=final` a record is sent when its block is final, and its revocation when that block is, each once; nothing that a reorg removed, or may remove, is sent or shown.',
-    'A `reorged` event of a removed record passes all filters except `chain`. A ' +
+    'A `reorged` or `corrected` event passes all filters except `chain`. A ' +
       'comment is sent every 15 seconds.',
   ].join('\n\n'),
   querystring: QUERY,

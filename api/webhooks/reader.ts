@@ -106,7 +106,12 @@ export class ChangeReader {
       if (!isReading(held)) continue
       const items = events.map((event, i) => ({
         message: {
-          id: messageId(held.row.id, finality, event.chain, event.since, event.change),
+          // A later read may show the record, which passes the filter again. Other bytes need another id.
+          id: messageId(
+            held.row.id,
+            ...[finality, event.chain, event.since, event.change],
+            ...(event.isOutside ? ['outside'] : []),
+          ),
           body: bodies.get(event)!,
         },
         after: i === events.length - 1 ? page.end : event.position,
@@ -119,21 +124,27 @@ export class ChangeReader {
     return page.more
   }
 
-  /** Returns the bodies of messages about these events, as the process stored them that sent each first. */
+  /**
+   * Returns the bodies of messages about these events, as the process stored them that sent each first. Those
+   * for filters that the record fails are not stored: other filters share the stored ones.
+   */
   private async bodiesFor(
     finality: HeldRow['finality'],
     events: ReadonlySet<RecordEvent>,
   ): Promise<Map<RecordEvent, string>> {
-    if (events.size === 0) return new Map()
+    const bodies = new Map([...events].map((event) => [event, bodyOf(event)]))
+    const shared = [...events].filter(({ isOutside }) => !isOutside)
+    if (shared.length === 0) return bodies
     const keyOf = ({ chain, since, change }: Pick<RecordEvent, 'chain' | 'since' | 'change'>) =>
       `${chain} ${since} ${change}`
-    const given = [...events].map((event) => {
+    const given = shared.map((event) => {
       const { chain, since, change } = event
-      return { chain, since, change, body: bodyOf(event) }
+      return { chain, since, change, body: bodies.get(event)! }
     })
     const stored = await this.webhooks.storeBodies(finality, given)
-    const bodies = new Map(stored.map((each) => [keyOf(each), each.body]))
-    return new Map([...events].map((event) => [event, bodies.get(keyOf(event))!]))
+    const byKey = new Map(stored.map((each) => [keyOf(each), each.body]))
+    for (const event of shared) bodies.set(event, byKey.get(keyOf(event))!)
+    return bodies
   }
 }
 
