@@ -456,13 +456,36 @@ describe('an honest operator of a log', () => {
     const entries = Array.from({ length: 600 }, (_, at) => Buffer.from(`entry ${at}`))
     await log.append(...entries.slice(0, 300)).sign()
     const grown = log.copy(entries)
-    const files = (path: string) =>
-      Promise.resolve(path === 'checkpoint' || !path.includes('/001') ? log.read(path) : grown.read(path))
-    const follower = new LogFollower(files, policy)
-    const read: string[] = []
-    await follower.advance((each) => void read.push(...textsOf(each)))
-    expect(read).toEqual(entries.slice(0, 300).map(String))
-    await new LogFollower(files, policy).resume(formatNote(log.note))
+    const contentOf = (path: string) =>
+      path === 'checkpoint' || !path.includes('/001') ? log.read(path) : grown.read(path)
+    // The server of a static copy does not state that it has no file.
+    const copied = async (path: string) => {
+      const content = contentOf(path)
+      if (!content) throw new Error('HTTP 404')
+      return Promise.resolve(content)
+    }
+    for (const files of [(path: string) => Promise.resolve(contentOf(path)), copied]) {
+      const follower = new LogFollower(files, policy)
+      const read: string[] = []
+      await follower.advance((each) => void read.push(...textsOf(each)))
+      expect(read).toEqual(entries.slice(0, 300).map(String))
+      await new LogFollower(files, policy).resume(formatNote(log.note))
+    }
+  })
+
+  test('is not accused because of tiles that cannot be read', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+    await log.append(Buffer.from('an entry')).sign()
+    const note = formatNote(log.note)
+    let reads = 0
+    const follower = new LogFollower((path) => {
+      if (path === 'checkpoint') return Promise.resolve(log.read(path))
+      // The partial tile and the full one are missing at first, and unreachable later.
+      return reads++ < 2 ? Promise.resolve(undefined) : Promise.reject(new Error('HTTP 502'))
+    }, policy)
+    const fault = await follower.resume(note).then(() => undefined, faultOf)
+    expect([fault?.kind, fault?.evidence]).toEqual(['format', []])
   })
 
   test('has a log that is read again if the reader of its entries fails', async () => {

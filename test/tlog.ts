@@ -120,7 +120,7 @@ export class MemoryLog {
   async serve(): Promise<{ url: string; stop: () => Promise<void> }> {
     const server = createServer((request, response) => {
       const content = this.read(request.url!.slice(1))
-      response.writeHead(content ? 200 : 404).end(content)
+      response.writeHead(content ? 200 : 404).end(content ?? '{"message":"Not found"}')
     }).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     return {

@@ -63,7 +63,10 @@ async function faultOf<Result>(kind: LogFaultKind, work: () => Result | Promise<
 const KEPT_BUNDLES = 64
 const KEPT_BYTES = 8_000_000
 
-/** Reads a file of the log by its path, such as `checkpoint`; undefined if there is none. */
+/**
+ * Reads a file of the log by its path, such as `checkpoint`; undefined if the log itself states that it has
+ * none. Throws if the file cannot be read.
+ */
 export type LogFiles = (path: string) => Promise<Uint8Array | undefined>
 
 /** Signed checkpoint, and its verified signers. */
@@ -239,15 +242,21 @@ export class LogFollower {
     if (!verifyConsistency(other, checkpoint, proof)) throw forkOf(other.size, size, evidence)
   }
 
-  /** Fault of the tiles of a tree: a fork if they prove that it does not contain the last one. */
+  /**
+   * Fault of the tiles of a tree: a fork if they prove that it does not contain the last one. Undefined if
+   * there is none, or if the tiles cannot be read.
+   */
   async #treeFault(last: Checkpoint | undefined, checkpoint: Checkpoint): Promise<LogFault | undefined> {
     const { size } = checkpoint
     const found = await withTiles(this.#tiles, size, (read) => ({
       root: treeRoot(read, size),
       proof: last && consistencyProof(read, last.size, size),
-    })).catch(() => undefined)
+    })).catch((error: unknown) =>
+      error instanceof LogFault || error instanceof TlogError ? 'malformed' : 'unreachable',
+    )
+    if (found === 'unreachable') return undefined
     const evidence = evidenceOf(last, checkpoint)
-    if (!found || !equal(found.root, checkpoint.root))
+    if (found === 'malformed' || !equal(found.root, checkpoint.root))
       return new LogFault('entries', `The tiles are not those of the tree of size ${size}.`, evidence)
     if (last && !verifyConsistency(last, checkpoint, found.proof!)) return forkOf(last.size, size, evidence)
     return undefined
@@ -261,10 +270,20 @@ export class LogFollower {
 
   /** Content and width of a tile; the full tile if the partial one was deleted (c2sp.org/tlog-tiles). */
   async #partial(tile: Tile): Promise<[content: Uint8Array, width: number]> {
-    const content = await this.files(tilePath(tile))
+    const path = tilePath(tile)
+    if (tile.width === TILE_WIDTH) return [await this.#file(path), TILE_WIDTH]
+    // A static copy does not state that a file is absent, so an error does not end the search.
+    const [content, failure] = await this.files(path).then(
+      (each) => [each] as const,
+      (error: unknown) => {
+        if (error instanceof LogFault) throw error
+        return [undefined, error as Error] as const
+      },
+    )
     if (content) return [content, tile.width]
-    if (tile.width === TILE_WIDTH) throw new LogFault('format', `${tilePath(tile)} is missing.`)
-    return [await this.#file(tilePath({ ...tile, width: TILE_WIDTH })), TILE_WIDTH]
+    const full = await this.files(tilePath({ ...tile, width: TILE_WIDTH }))
+    if (full) return [full, TILE_WIDTH]
+    throw failure ?? new LogFault('format', `${path} is missing.`)
   }
 
   async #file(path: string): Promise<Uint8Array> {

@@ -57,12 +57,21 @@ test('a file is read up to the size of the largest file of its kind', async () =
   }
 })
 
-test('a file is undefined for status 404, and unreachable for any other failure', async () => {
+test("a file is undefined for the service's own 404, and unreachable for any other failure", async () => {
   const signal = new AbortController().signal
-  const statusOf = (status: number) => serverOf((response) => response.writeHead(status).end('x'))
-  expect(await download(await statusOf(404), signal, 9)).toBeUndefined()
+  const statusOf = (status: number, text = 'x') =>
+    serverOf((response) => response.writeHead(status).end(text))
+  const own = await statusOf(404, JSON.stringify({ message: 'Not found', detail: 'The tree has no tile.' }))
+  expect(await download(own, signal, 9)).toBeUndefined()
   const failing = [
     ...[await statusOf(500), await statusOf(403), 'http://127.0.0.1:1'],
+    // A reverse proxy may respond like this while the service is unavailable.
+    ...[
+      await statusOf(404),
+      await statusOf(404, 'null'),
+      await statusOf(404, '{"message":"no Route matched"}'),
+    ],
+    await serverOf((response) => response.setHeader('content-type', 'text/html; charset=utf-8').end('<p>')),
     await serverOf((response) => response.destroy()),
     await serverOf((response) =>
       response.writeHead(200, { 'content-length': '9', connection: 'close' }).end('x'),

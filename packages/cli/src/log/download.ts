@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { RECORDS_ERRORS } from '../../../../src/errors'
 import { LogFault, MAX_ENTRY_BYTES, TILE_WIDTH } from '../../../../src/tlog'
 
 /** Time in milliseconds after which a response that is not complete counts as unreachable. */
@@ -67,34 +68,56 @@ export async function request<Result>(
   }
 }
 
+/** True if a response shows that there is no file. */
+type IsAbsence = (response: Response) => boolean | Promise<boolean>
+
+/** True for a 404 of the service itself. That of a reverse proxy does not show what the service has. */
+const isOwnAbsence: IsAbsence = async (response) => {
+  if (response.status !== 404) return false
+  const content = await contentOf(response, MAX_BYTES.text)
+  try {
+    const { message } = JSON.parse(new TextDecoder().decode(content)) as { message?: unknown }
+    return message === RECORDS_ERRORS['not-found'].message
+  } catch {
+    return false
+  }
+}
+
 /** Reads a file; undefined if there is none. Throws a ConnectionError, or a LogFault if it is too long. */
 export async function download(
   url: string,
   signal: AbortSignal,
   maximum: number,
+  isAbsence: IsAbsence = isOwnAbsence,
 ): Promise<Uint8Array | undefined> {
   const tooLong = new LogFault('format', `${url} has more than ${maximum} bytes.`)
-  return request(url, signal, (response) => fileOf(response, maximum, tooLong))
+  return request(url, signal, (response) => fileOf(response, maximum, tooLong, isAbsence))
 }
 
 /** Reads a JSON document of the service; undefined if there is none. Throws a ConnectionError. */
 export async function downloadJson(url: string, signal: AbortSignal, maximum: number): Promise<unknown> {
   const tooLong = new Error(`more than ${maximum} bytes`)
   return request(url, signal, async (response) => {
-    const file = await fileOf(response, maximum, tooLong)
+    const file = await fileOf(response, maximum, tooLong, isOwnAbsence)
     return file && (JSON.parse(new TextDecoder().decode(file)) as unknown)
   })
 }
 
-async function fileOf(response: Response, maximum: number, tooLong: Error): Promise<Uint8Array | undefined> {
-  if (response.ok) {
+async function fileOf(
+  response: Response,
+  maximum: number,
+  tooLong: Error,
+  isAbsence: IsAbsence,
+): Promise<Uint8Array | undefined> {
+  // No file is a page: a reverse proxy may respond with one.
+  const isPage = response.headers.get('content-type')?.includes('text/html')
+  if (response.ok && !isPage) {
     const content = await contentOf(response, maximum)
     if (content) return content
     throw tooLong
   }
-  await response.body?.cancel()
-  if (response.status === 404) return undefined
-  throw new Error(`HTTP ${response.status}`)
+  if (await isAbsence(response)) return undefined
+  throw new Error(isPage ? `HTTP ${response.status} with a page` : `HTTP ${response.status}`)
 }
 
 /** Reads the body of a response; undefined if it has more than `maximum` bytes. */

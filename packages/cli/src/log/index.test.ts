@@ -126,6 +126,32 @@ test('geo log monitor follows the log of the service if a policy has several', a
   expect(reads).toBe(outages.length + 1)
 })
 
+test('geo log monitor raises no alarm for the responses of a reverse proxy', async () => {
+  const log = new MemoryLog(await seededKey('own', 'ed25519', 1))
+  await log.append(Buffer.from('an entry')).sign()
+  writeFileSync(path.join(folder, 'log.policy'), `log ${formatVerifierKey(log.key)}\nquorum none\n`)
+  const plain = () => new Response('404 page not found', { status: 404 })
+  const own = () => Response.json({ message: 'Not found' }, { status: 404 })
+  const page = () => new Response('<html>', { headers: { 'content-type': 'text/html' } })
+  const monitor = ['log', 'monitor', '--once', '--json', '--log-policy', 'log.policy', '--url', 'http://own']
+  for (const [file, respond] of [
+    ...['checkpoint', 'tile/entries/000.p/1'].flatMap((file) => [
+      [file, plain] as const,
+      [file, page] as const,
+    ]),
+    ['checkpoint', own],
+  ] as const) {
+    vi.stubGlobal('fetch', async (input: Request | string) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input)
+      if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+      const content = pathname !== `/log/v0/${file}` && log.read(pathname.replace('/log/v0/', ''))
+      return content ? new Response(new Uint8Array(content)) : respond()
+    })
+    const { code, stdout } = await geo(...monitor)
+    expect([file, code, stdout]).toEqual([file, EXIT.unreachable, ''])
+  }
+})
+
 test('geo log monitor reads the service again after a response that is a page', async () => {
   const log = new MemoryLog(await seededKey('own', 'ed25519', 1))
   await log.append().sign()

@@ -97,10 +97,11 @@ class Monitor {
     // A first run with --from-block also compares older attestations.
     if (session.options.fromBlock === undefined) state.pruned ??= unixSeconds() - REMEMBERED_SECONDS
     const base = (log.url ?? `${session.geo.url}/log/v0`).replace(/\/+$/, '')
-    this.follower = new LogFollower(
-      (path) => download(`${base}/${path}`, session.signal, maximumOf(path)),
-      policy,
-    )
+    this.follower = new LogFollower((path) => {
+      // A log always has a checkpoint, so its absence is an outage.
+      const isAbsence = path === 'checkpoint' ? () => false : undefined
+      return download(`${base}/${path}`, session.signal, maximumOf(path), isAbsence)
+    }, policy)
   }
 
   private readonly connect = (chainId: number) => this.chains.connect(chainId)
@@ -242,7 +243,8 @@ class Monitor {
   private async cosignedBy(name: string, url: string): Promise<string | undefined> {
     const path = `${url.replace(/\/+$/, '')}/${encodeURIComponent(this.origin)}/checkpoint`
     try {
-      const note = await download(path, this.session.signal, MAX_BYTES.text)
+      const isAbsence = ({ status }: Response) => status === 404
+      const note = await download(path, this.session.signal, MAX_BYTES.text, isAbsence)
       const text = note && new TextDecoder().decode(note)
       if (text !== undefined) await openSigned(text, this.policy)
       return text
