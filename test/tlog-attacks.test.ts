@@ -396,6 +396,29 @@ describe('an attack of the operator of a log', () => {
     },
   )
 
+  test('is a fork only if a smaller tree is not part of the last one', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+    const [first, ...more] = ['a', 'b', 'c'].map((each) => Buffer.from(each))
+    await log.append(first!).sign()
+    const older = structuredClone(log.note)
+    await log.append(...more).sign()
+    const last = log.note
+    const other = log.copy([more[0]!, first!])
+    await other.sign()
+    // The tiles of the last tree are served with each checkpoint.
+    const follower = new LogFollower((path) => Promise.resolve(log.read(path)), policy)
+    await follower.advance(() => {})
+    const kinds = []
+    for (const note of [older, other.note]) {
+      log.note = note
+      const fault = await follower.advance(() => {}).then(() => undefined, faultOf)
+      kinds.push(fault?.kind)
+      expect(fault?.evidence).toEqual([last, note].map(formatNote))
+    }
+    expect(kinds).toEqual(['rollback', 'fork'])
+  })
+
   test('is detected although any one tile is malformed or unreachable', async () => {
     const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
     const entries = Array.from({ length: 1000 }, (_, at) => Buffer.from(`entry ${at}`))

@@ -14,7 +14,7 @@ import { TILE_WIDTH, TreeEdge, decodeBundle, tileOf, tilePath, withTiles, type T
  * - `format`: a file does not match its format, or is missing
  * - `signature`: no trusted log signed the checkpoint, or a signature is not valid
  * - `quorum`: too few witnesses cosigned the checkpoint
- * - `rollback`: the tree is smaller than an earlier signed tree
+ * - `rollback`: the tree is smaller than an earlier signed tree, which may contain it
  * - `fork`: the tree does not contain an earlier signed tree
  * - `entries`: the entries or hashes that the log serves do not match its tree
  * - `missing`: an entry is not in the tree although its time has passed
@@ -39,16 +39,6 @@ const forkOf = (older: number, newer: number, evidence: readonly string[]) =>
 
 const evidenceOf = (...checkpoints: readonly (Checkpoint | undefined)[]) =>
   checkpoints.flatMap((each) => (each ? [formatNote(each.note)] : []))
-
-/** Returns the fault if a tree is smaller than the last one, or has the same size but another root. */
-function contradiction(last: Checkpoint, checkpoint: Checkpoint): LogFault | undefined {
-  if (checkpoint.size > last.size) return undefined
-  const evidence = evidenceOf(last, checkpoint)
-  if (checkpoint.size < last.size)
-    return new LogFault('rollback', `The log has ${checkpoint.size} entries, and had ${last.size}.`, evidence)
-  if (equal(checkpoint.root, last.root)) return undefined
-  return new LogFault('fork', `The log signed two trees of size ${last.size}.`, evidence)
-}
 
 /** Runs a step, and converts each TlogError into a LogFault of this kind. */
 async function faultOf<Result>(kind: LogFaultKind, work: () => Result | Promise<Result>): Promise<Result> {
@@ -179,7 +169,7 @@ export class LogFollower {
     const seen = await openCheckpoint(new TextDecoder().decode(await this.#file('checkpoint')), this.policy)
     const { checkpoint } = seen
     const { size } = checkpoint
-    const fault = this.#last && contradiction(this.#last.checkpoint, checkpoint)
+    const fault = this.#last && (await this.#contradiction(this.#last.checkpoint, checkpoint))
     if (fault) throw fault
     const edge = this.#edge.clone()
     const start = edge.size
@@ -222,10 +212,26 @@ export class LogFollower {
     try {
       const text = new TextDecoder().decode(await this.#file('checkpoint'))
       const checkpoint = await openSigned(text, this.policy)
-      return contradiction(last, checkpoint) ?? (await this.#treeFault(last, checkpoint))
+      return (await this.#contradiction(last, checkpoint)) ?? (await this.#treeFault(last, checkpoint))
     } catch {
       return undefined
     }
+  }
+
+  /**
+   * Returns the fault if a tree is smaller than the last one, or has the same size and another root. A
+   * smaller tree is a `rollback` unless the tiles prove a fork: a cache may serve an older checkpoint.
+   */
+  async #contradiction(last: Checkpoint, checkpoint: Checkpoint): Promise<LogFault | undefined> {
+    if (checkpoint.size > last.size) return undefined
+    const evidence = evidenceOf(last, checkpoint)
+    if (checkpoint.size === last.size) {
+      if (equal(checkpoint.root, last.root)) return undefined
+      return new LogFault('fork', `The log signed two trees of size ${last.size}.`, evidence)
+    }
+    if ((await this.#treeFault(checkpoint, last))?.kind === 'fork')
+      return forkOf(checkpoint.size, last.size, evidence)
+    return new LogFault('rollback', `The log has ${checkpoint.size} entries, and had ${last.size}.`, evidence)
   }
 
   /** Compares a checkpoint from another source. Throws a LogFault if neither tree contains the other. */

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { MemoryLog, seededKey } from '../../../../test/tlog'
-import { formatVerifierKey } from '../../../../src/tlog'
+import { formatNote, formatVerifierKey } from '../../../../src/tlog'
 import { EXIT } from '../exit'
 import { run } from '../run'
 
@@ -124,6 +124,34 @@ test('geo log monitor follows the log of the service if a policy has several', a
   const following = monitor.filter((each) => each !== '--once')
   expect((await geo(...following, '--every', '0')).code).toBe(EXIT.interrupted)
   expect(reads).toBe(outages.length + 1)
+})
+
+test('geo log monitor raises an alarm for an older checkpoint only if it is served for a minute', async () => {
+  const log = new MemoryLog(await seededKey('own', 'ed25519', 1))
+  await log.sign()
+  const older = log.note
+  await log.append(Buffer.from('an entry')).sign()
+  const newest = log.note
+  writeFileSync(path.join(folder, 'log.policy'), `log ${formatVerifierKey(log.key)}\nquorum none\n`)
+  const state = { version: 3, raised: [], checkpoint: formatNote(newest), behindSince: undefined as unknown }
+  let reads = 0
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+    if (pathname === '/log/v0/checkpoint') log.note = reads++ === 0 || state.behindSince ? older : newest
+    return new Response(new Uint8Array(log.read(pathname.replace('/log/v0/', ''))!))
+  })
+  const monitor = async () => {
+    writeFileSync(path.join(folder, 'older.json'), JSON.stringify(state))
+    const { code, stdout } = await geo(
+      ...['log', 'monitor', '--once', '--json', '--every', '0', '--log-policy', 'log.policy'],
+      ...['--state', 'older.json', '--url', 'http://own'],
+    )
+    return [code, stdout && (JSON.parse(stdout) as { kind: string }).kind]
+  }
+  expect([...(await monitor()), reads]).toEqual([EXIT.done, '', 2])
+  state.behindSince = 1
+  expect(await monitor()).toEqual([EXIT.no, 'rollback'])
 })
 
 test('geo log monitor raises no alarm for the responses of a reverse proxy', async () => {

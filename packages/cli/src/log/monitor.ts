@@ -165,7 +165,7 @@ class Monitor {
 
   /**
    * Runs a step of the follower. Returns false if the step finds a fault of the log, for which it raises an
-   * alarm. Too few cosignatures are a fault only after the time of `log.by`.
+   * alarm. Too few cosignatures and a smaller tree are faults only if they last for the time of `log.by`.
    */
   private async watching(work: () => Promise<void>): Promise<boolean> {
     try {
@@ -176,9 +176,10 @@ class Monitor {
       // While the monitor stays at a checkpoint, the same fault may name a larger tree at each read.
       const [, size = '0'] = this.state.checkpoint?.split('\n') ?? []
       let episode = `after ${size} entries`
-      // A log publishes checkpoints without a witness that is slow, and adds its cosignature later.
-      if (error.kind === 'quorum') {
-        const since = (this.state.weakSince ??= unixSeconds())
+      // A log publishes checkpoints without a witness that is slow, and adds its cosignature later. A cache
+      // may serve an older checkpoint for a while.
+      if (error.kind === 'quorum' || error.kind === 'rollback') {
+        const since = (this.state[error.kind === 'quorum' ? 'weakSince' : 'behindSince'] ??= unixSeconds())
         if (unixSeconds() <= since + INCLUSION_SECONDS) return false
         episode = `since ${since}`
       }
@@ -198,6 +199,7 @@ class Monitor {
     })
     state.checkpoint = formatNote(checkpoint.note)
     delete state.weakSince
+    delete state.behindSince
     // The time of an entry is not signed: it must not hide attestations after this moment.
     state.since = Math.min(state.since ?? Infinity, unixSeconds())
     metrics.set('size', checkpoint.size)
@@ -291,12 +293,13 @@ class Monitor {
     }
   }
 
-  /** Faults that may still pass, until the log includes a witness's tree, or gets cosignatures. */
+  /** Faults that may pass, once the log includes a witness's or an earlier tree, or gets cosignatures. */
   get passing(): readonly string[] {
-    const { ahead, weakSince } = this.state
+    const { ahead, weakSince, behindSince } = this.state
     return [
       ...Object.entries(ahead).map(([name, { since }]) => `${name} since ${since}`),
       ...(weakSince === undefined ? [] : [`quorum since ${weakSince}`]),
+      ...(behindSince === undefined ? [] : [`rollback since ${behindSince}`]),
     ]
   }
 

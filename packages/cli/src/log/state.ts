@@ -46,6 +46,8 @@ export interface State extends AlarmState {
   ahead: Record<string, { checkpoint: string; since: number }>
   /** Unix seconds since which the log's checkpoint lacks the quorum of witnesses; undefined if it has it */
   weakSince?: number
+  /** Unix seconds since which the log serves a smaller tree than before; undefined if it does not */
+  behindSince?: number
 }
 
 /** An entry, by its index in the log. */
