@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { MemoryLog, seededKey } from '../../../../test/tlog'
-import { formatNote, formatVerifierKey } from '../../../../src/tlog'
+import { formatNote, formatVerifierKey, signNote } from '../../../../src/tlog'
 import { EXIT } from '../exit'
 import { run } from '../run'
 
@@ -152,6 +152,33 @@ test('geo log monitor raises an alarm for an older checkpoint only if it is serv
   expect([...(await monitor()), reads]).toEqual([EXIT.done, '', 2])
   state.behindSince = 1
   expect(await monitor()).toEqual([EXIT.no, 'rollback'])
+})
+
+test('geo log monitor reports a witness that has cosigned the tree and serves no checkpoint', async () => {
+  const log = new MemoryLog(await seededKey('own', 'ed25519', 1))
+  await log.sign()
+  const witness = await seededKey('w.example', 'cosignature', 2)
+  const policy = `log ${formatVerifierKey(log.key)}\nwitness w ${formatVerifierKey(witness)} http://w\nquorum none\n`
+  writeFileSync(path.join(folder, 'log.policy'), policy)
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { host, pathname } = new URL(input instanceof Request ? input.url : input)
+    if (host === 'w') return new Response('404 page not found', { status: 404 })
+    if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+    return new Response(new Uint8Array(log.read('checkpoint')!))
+  })
+  const monitor = async () => {
+    const { code, stdout, stderr } = await geo(
+      ...['log', 'monitor', '--once', '--json', '--log-policy', 'log.policy', '--url', 'http://own'],
+      ...['--metrics', 'witness.prom'],
+    )
+    const metrics = readFileSync(path.join(folder, 'witness.prom'), 'utf8')
+    const isCounted = metrics.includes('geo_log_monitor_failures_total{part="witness"} 1')
+    return [code, stdout, stderr.includes('Witness w:'), isCounted]
+  }
+  // The witness may not know the log.
+  expect(await monitor()).toEqual([EXIT.done, '', false, false])
+  log.note.signatures.push(await signNote(log.note.text, witness, 1))
+  expect(await monitor()).toEqual([EXIT.done, '', true, true])
 })
 
 test('geo log monitor raises no alarm for the responses of a reverse proxy', async () => {

@@ -245,7 +245,9 @@ class Monitor {
   private async cosignedBy(name: string, url: string): Promise<string | undefined> {
     const path = `${url.replace(/\/+$/, '')}/${encodeURIComponent(this.origin)}/checkpoint`
     try {
-      const isAbsence = ({ status }: Response) => status === 404
+      // A witness may not know the log. One that has cosigned its tree has a checkpoint of it.
+      const hasCosigned = this.follower.last!.cosigned.has(name)
+      const isAbsence = ({ status }: Response) => status === 404 && !hasCosigned
       const note = await download(path, this.session.signal, MAX_BYTES.text, isAbsence)
       const text = note && new TextDecoder().decode(note)
       if (text !== undefined) await openSigned(text, this.policy)
