@@ -332,6 +332,17 @@ test('the deliverer remembers a requested redelivery that a stop aborts', async 
   expect([called.includes('tried'), called.at(-1)]).toEqual([false, 'release'])
 })
 
+test('the deliverer sends requested redeliveries although another receiver hangs', async () => {
+  const hanging = await receiver(() => answers.hang)
+  const target = await receiver()
+  await deliver([subscription(hanging.url, { id: 'hanging' }), subscription(target.url)], KEPT)
+  await wantLetters('hanging', 60)
+  await hanging.until(() => hanging.received.length > 0)
+  await wantLetters()
+  await target.until(() => target.received.length === 1)
+  while ((await letters()).length > 60) await pause(10)
+})
+
 test('the deliverer resumes under another name after a lost lease, and loses no message', async () => {
   const target = await receiver()
   await deliver(range(0, 20).map((i) => subscription(`${target.url}/${i}`, { id: `s${i}` })))

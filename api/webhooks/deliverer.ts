@@ -33,6 +33,7 @@ const DELIVERY = {
   elapsed: MONOTONIC.now,
 }
 export type DelivererOptions = typeof DELIVERY
+/** Maximum number of dead letters of a subscription that are read for a retry. */
 const WANTED_AT_ONCE = 50
 const FORGET_EVERY_MS = 3_600_000
 /** Milliseconds that a stop waits for responses. Another process repeats a message without a response. */

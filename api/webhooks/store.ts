@@ -261,12 +261,14 @@ export class WebhookStore {
     )
   }
 
-  /** Returns dead letters to retry, of those of the given subscriptions that the holder has. */
+  /** Returns dead letters to retry, `atMost` for each of the given subscriptions that the holder has. */
   wanted(holder: string, ids: readonly string[], atMost: number): Promise<DeadLetter[]> {
     return this.query<DeadLetter>(
-      `SELECT subscription, message, body, attempts, error FROM webhook_dead_letter AS letter
-       JOIN webhook_subscription AS row ON row.id = subscription
-       WHERE wanted_at IS NOT NULL AND row.holder = $1 AND row.id = ANY($2) ORDER BY wanted_at, number LIMIT $3`,
+      `SELECT subscription, message, body, attempts, error FROM (
+         SELECT letter.*, row_number() OVER (PARTITION BY subscription ORDER BY wanted_at, number) AS place
+         FROM webhook_dead_letter AS letter JOIN webhook_subscription AS row ON row.id = subscription
+         WHERE wanted_at IS NOT NULL AND row.holder = $1 AND row.id = ANY($2)) AS wanted
+       WHERE place <= $3 ORDER BY wanted_at, number`,
       [holder, ids, atMost],
     )
   }
