@@ -7,7 +7,7 @@ const REFUSALS = [
 ] as const
 const OTHERS = [
   ...(['ConnectionError', 'ServiceVersionError', 'SignerError', 'ChainMismatchError'] as const),
-  ...(['AlteredAnswerError', 'UncheckedError', 'EffortError'] as const),
+  ...(['AlteredAnswerError', 'UncheckedError', 'UncertainError', 'EffortError'] as const),
 ] as const
 /** Names of the errors of the client and the kernel. */
 export const KINDS = [

@@ -2,7 +2,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { VerificationFailedError, apiError } from '@geospatial-attestation/client'
+import {
+  ConnectionError,
+  UncertainError,
+  VerificationFailedError,
+  apiError,
+} from '@geospatial-attestation/client'
 import { afterAll, expect, test } from 'vitest'
 import { batch, type BatchFlags } from './batch'
 import type { Session } from './session'
@@ -10,20 +15,18 @@ import type { Session } from './session'
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-batch-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test.each([
-  apiError(403, '<html>Request blocked</html>'),
-  new VerificationFailedError({ status: 401, title: 'Verification Failed', detail: '' }),
-])('geo batch --land keeps sent answers if their landing cannot be read: %s', async (failure) => {
-  const output = path.join(folder, `${failure.status}.ndjson`)
+/** Returns a function that runs a batch of one question, and counts the signed answers. */
+function runs(name: string) {
+  const output = path.join(folder, `${name}.ndjson`)
   writeFileSync(`${output}.questions`, '{"operation":"distance","from":"1,1","to":"2,2"}\n')
-  let asked = 0
+  const counts = { asked: 0 }
   /** Runs the batch; `land` is the outcome of each landing. */
-  const run = (land: (sent: () => void) => unknown) => {
+  const run = (land: (sent: () => void, answer: object) => unknown) => {
     const geo = {
       chain: async () => ({ id: 1 }),
-      batch: async () => ({ chainId: 1, deadline: 1, results: [{ answer: ++asked }] }),
-      land: async (_answer: unknown, _wallet: unknown, { onStep }: { onStep: (step: object) => void }) =>
-        land(() => onStep({ step: 'sent', transactionHash: '0x2' })),
+      batch: async () => ({ chainId: 1, deadline: 1, results: [{ answer: ++counts.asked }] }),
+      land: async (answer: object, _wallet: unknown, { onStep }: { onStep: (step: object) => void }) =>
+        land(() => onStep({ step: 'sent', transactionHash: '0x2' }), answer),
     }
     const session = {
       ...{ geo, options: { output, land: true, quiet: true }, at: (file: string) => file },
@@ -31,9 +34,28 @@ test.each([
     }
     return batch(session as unknown as Session<BatchFlags>, `${output}.questions`)
   }
+  return { run, counts }
+}
+const landed = () => [{ uid: '0x1', chainId: 1 }]
+
+test.each([
+  apiError(403, '<html>Request blocked</html>'),
+  new VerificationFailedError({ status: 401, title: 'Verification Failed', detail: '' }),
+])('geo batch --land keeps sent answers if their landing cannot be read: %s', async (failure) => {
+  const { run, counts } = runs(String(failure.status))
   const lost = new Error('connection lost')
   await expect(run((sent) => (sent(), Promise.reject(lost)))).rejects.toBe(lost)
   await expect(run(() => Promise.reject(failure))).rejects.toBe(failure)
-  expect(await run(() => [{ uid: '0x1', chainId: 1 }])).toBe(0)
-  expect(asked).toBe(1)
+  expect(await run(landed)).toBe(0)
+  expect(counts.asked).toBe(1)
 })
+
+test.each([new UncertainError('x'), new ConnectionError('x')])(
+  'geo batch --land keeps answers whose state is unknown, although no transaction was reported: %s',
+  async (failure) => {
+    const { run, counts } = runs(failure.name)
+    await expect(run(() => Promise.reject(failure))).rejects.toBe(failure)
+    expect(await run(landed)).toBe(0)
+    expect(counts.asked).toBe(1)
+  },
+)

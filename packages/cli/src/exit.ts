@@ -70,6 +70,7 @@ export async function exitCodeOf(error: unknown): Promise<number> {
     [kinds.ConnectionError, EXIT.unreachable],
     [kinds.SignerError, EXIT.key],
     [kinds.AlteredAnswerError, EXIT.landing],
+    [kinds.UncertainError, EXIT.landing],
     [kinds.LandingError, EXIT.landing],
     [kinds.PartlyAttestedError, EXIT.landing],
     // Any other error of the client is about an invalid argument.

@@ -136,6 +136,10 @@ export class AlteredAnswerError extends GeoError {
 export class UncheckedError extends GeoError {
   override name = 'UncheckedError'
 }
+/** It is unknown if an answer has landed, or if the wallet sent a transaction. */
+export class UncertainError extends GeoError {
+  override name = 'UncertainError'
+}
 /** The contract rejects the answer, place or revocation, or its transaction failed. */
 export class LandingError extends GeoError {
   override name = 'LandingError'

@@ -9,7 +9,7 @@ import {
   type Hex,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { DELEGATED_ABIS, encodeBooleanResult, splitSignature } from '../../../src/eas'
 import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import { hunt } from '../../../test/seed'
@@ -17,7 +17,7 @@ import { signedFirst } from './batch'
 import type { Context, Landed } from './context'
 import { ATTESTED, selector, ZERO_HASH } from './eas'
 import { ZERO_ADDRESS } from './says'
-import { apiError, VerificationFailedError } from './errors'
+import { apiError, ConnectionError, VerificationFailedError } from './errors'
 import { landAnswer } from './land'
 import { groupsOf } from './submission'
 import type { Answer, BatchAnswer, Chain } from './types'
@@ -231,4 +231,33 @@ test('an answer that the service refuses to re-sign ends in a LandingError, but 
     ...{ name: 'LandingError', contractError: 'DeadlineExpired', cause: own },
   })
   await expect(land(foreign)).rejects.toBe(foreign)
+})
+
+test.each(['unknown', undefined])(
+  'an answer whose landing is unknown after a lost response ends in an UncertainError: %s',
+  async (status) => {
+    vi.useFakeTimers()
+    try {
+      const world = new World()
+      const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+      const verify = async () => ({ landed: status && { status }, nonce: { current: 1 } })
+      const context = { ...world.context, verify } as unknown as Context
+      world.crashes = true
+      const landing = expect(landAnswer(context, answer, world.wallet)).rejects.toMatchObject({
+        ...{ name: 'UncertainError', retryable: false },
+      })
+      await vi.advanceTimersByTimeAsync(3_000)
+      await landing
+      expect(world.landed).toHaveLength(1)
+    } finally {
+      vi.useRealTimers()
+    }
+  },
+)
+
+test('an answer of a contract that the service does not describe at the moment ends in a ConnectionError', async () => {
+  const world = new World()
+  const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+  const context = { ...world.context, chain: async () => ({ ...CHAIN, domain: undefined }) } as never
+  await expect(landAnswer(context, answer, world.wallet)).rejects.toThrow(ConnectionError)
 })

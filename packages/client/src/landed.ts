@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Context, Landed } from './context'
 import { decodeClaims, getAttestation, getNonce, getProxiedAttester, type OnchainAttestation } from './eas'
-import { LandingError } from './errors'
+import { LandingError, UncertainError } from './errors'
 import { same } from './says'
 import { attestedUids, readAfter } from './send'
 import type { ChainReader, Receipt } from './reader'
@@ -45,8 +45,8 @@ const ASKED = 3
 const ASKED_MS = 1_000
 
 /**
- * Returns the attestations of the answers that landed earlier. Throws a LandingError if this is uncertain: an
- * answer that is re-signed while its first transaction is pending would land twice.
+ * Returns the attestations of the answers that landed earlier. Throws an UncertainError if this is
+ * unknown: an answer that is re-signed while its first transaction is pending would land twice.
  */
 export async function landedBefore(search: Search): Promise<Landed[]> {
   const { reader, submission } = search
@@ -65,7 +65,7 @@ export async function landedBefore(search: Search): Promise<Landed[]> {
  *
  * Landing an answer of a batch by itself re-signs it with a lower nonce. EAS then also accepts its first
  * signature once that nonce is reached, so the answer could land twice. If the service does not know, the
- * answer is sent: an answer that was not part of a batch cannot land twice. Throws a LandingError if the
+ * answer is sent: an answer that was not part of a batch cannot land twice. Throws an UncertainError if the
  * service lags behind the RPC endpoint.
  */
 export async function landedOutOfTurn(search: Search): Promise<Landed[]> {
@@ -103,7 +103,7 @@ async function landedAtLowerNonce(
 }
 
 const uncertain = () =>
-  new LandingError(
+  new UncertainError(
     'The service cannot determine at the moment if the answer has landed before. Land the same ' +
       'answer again later. Nothing was sent.',
   )

@@ -2,7 +2,7 @@
 import { isSignedFirst } from './batch'
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
-import { AlteredAnswerError, GeoError, LandingError, ServiceVersionError } from './errors'
+import { AlteredAnswerError, ConnectionError, GeoError, ServiceVersionError } from './errors'
 import type { Call } from './reader'
 import type { Answer, BatchAnswer, Chain } from './types'
 
@@ -54,7 +54,7 @@ export async function submissionOf(
         'package cannot land it.',
     )
   if (!contract?.domain)
-    throw new LandingError(
+    throw new ConnectionError(
       `The service has no ${submission === 'proxy' ? 'proxy' : 'contract'} of ${chain.slug} that ` +
         `accepts its signatures at the moment${chain.reason ? ` (${chain.reason})` : ''}. Use ` +
         'another `submission`, or retry later.',
