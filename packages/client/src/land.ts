@@ -4,7 +4,7 @@ import type { Context, Landed, LandOptions } from './context'
 import { contractError, getNonce } from './eas'
 import { isOfRequest, LandingError, refuseUnknown } from './errors'
 import { landedBefore, landedIn, landedOutOfTurn, type Search } from './landed'
-import { connected, inTurn, sentOf, transact, type Refused } from './send'
+import { connected, inTurn, sentOf, transact, type Refused, type Sending } from './send'
 import { RevertedError, type ChainReader } from './reader'
 import type { Signer, Wallet } from './signer'
 import { chainIdOf, groupsOf, submissionOf, type Submission } from './submission'
@@ -87,10 +87,11 @@ async function mend(
   // The nonce is read before the search: if another process lands the answer in between, the search finds it.
   const reason = await mendable(reader, submission, refusal)
   // A proxy checks its owner before the signature, and another node may still have an earlier nonce.
-  const mayHaveLanded = ['AccessDenied', 'InvalidSignature'].includes(contractError(refusal.refused)!)
+  const mayHaveLanded =
+    refusal.mayBeSent || ['AccessDenied', 'InvalidSignature'].includes(contractError(refusal.refused)!)
   if (reason instanceof LandingError && !mayHaveLanded) throw reason
-  const before = await landedBefore(landing)
-  if (before.length > 0) return allLanded(before, submission, refusal.transactionHash)
+  const before = await landedBefore(landing, refusal)
+  if (before.length > 0) return allLanded(before, submission, refusal)
   if (reason instanceof LandingError) throw reason
   if (reason === USED)
     throw new LandingError(
@@ -103,15 +104,15 @@ async function mend(
 }
 
 /** Returns the attestations if all answers have landed before. Throws a LandingError if only some have. */
-function allLanded(before: Landed[], { answers, chain }: Submission, transactionHash?: string): Landed[] {
+function allLanded(before: Landed[], { answers, chain }: Submission, sent: Sending = {}): Landed[] {
   const all = answers.length
   if (before.length === all) return before
   throw new LandingError(
     `${before.length} of the ${all} answers ${before.length === 1 ? 'has' : 'have'} already landed, as ` +
       `${before.map(({ uid }) => uid).join(', ')}. Land each of the others separately, as in ` +
-      `land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf({ transactionHash })}`,
+      `land({ chainId: ${chain.id}, ...batch.results[i] }, signer). ${sentOf(sent)}`,
     undefined,
-    transactionHash,
+    sent.transactionHash,
   )
 }
 
@@ -159,8 +160,9 @@ function essentialsOf(answer: Answer | BatchAnswer): Answer | BatchAnswer {
 async function mendable(
   reader: ChainReader,
   { answers, chain, direct, attester }: Submission,
-  { refused, transactionHash }: Refused,
+  refusal: Refused,
 ): Promise<string | LandingError> {
+  const { refused, transactionHash } = refusal
   const name = contractError(refused)
   const { nonce } = answers[0]!.delegatedAttestation
   if (name === 'DeadlineExpired') return 'its deadline has passed'
@@ -173,7 +175,7 @@ async function mendable(
   // The nonce matches and the signature is authentic (checked before), so the contract must be another one.
   const revert = (await import('./refused')).refusedWith(refused)
   return new LandingError(
-    `The answer did not land: the contract reverted with ${revert.text}. ${sentOf({ transactionHash })}`,
+    `The answer did not land: the contract reverted with ${revert.text}. ${sentOf(refusal)}`,
     revert.name,
     transactionHash,
     refused.data,

@@ -3,7 +3,7 @@ import type { Context, Landed } from './context'
 import { decodeClaims, getAttestation, getNonce, getProxiedAttester, type OnchainAttestation } from './eas'
 import { LandingError, UncertainError } from './errors'
 import { same } from './says'
-import { attestedUids, readAfter } from './send'
+import { attestedUids, readAfter, sentOf, type Sending } from './send'
 import type { ChainReader, Receipt } from './reader'
 import type { Submission } from './submission'
 import type { Answer, Chain, QuorumContent } from './types'
@@ -45,16 +45,16 @@ const ASKED = 3
 const ASKED_MS = 1_000
 
 /**
- * Returns the attestations of the answers that landed earlier. Throws an UncertainError if this is
- * unknown: an answer that is re-signed while its first transaction is pending would land twice.
+ * Returns the attestations of the answers that landed earlier. Throws an UncertainError if this is unknown:
+ * an answer that is re-signed while its first transaction is pending would land twice.
  */
-export async function landedBefore(search: Search): Promise<Landed[]> {
+export async function landedBefore(search: Search, sent: Sending): Promise<Landed[]> {
   const { reader, submission } = search
   const { answers, chain, direct, attester } = submission
   const next = direct ? await getNonce(reader, chain.eas, attester) : undefined
   const found: Landed[] = []
   for (const answer of answers) {
-    const landed = await landedEarlier(search, answer, next)
+    const landed = await landedEarlier(search, answer, next, sent)
     if (landed) found.push(landed)
   }
   return found
@@ -102,10 +102,10 @@ async function landedAtLowerNonce(
   }
 }
 
-const uncertain = () =>
+const uncertain = (sent: Sending = {}) =>
   new UncertainError(
     'The service cannot determine at the moment if the answer has landed before. Land the same ' +
-      'answer again later. Nothing was sent.',
+      `answer again later. ${sentOf(sent)}`,
   )
 
 async function landedEarlier(
@@ -113,6 +113,7 @@ async function landedEarlier(
   answer: Answer,
   /** the contract's nonce; undefined for the proxy */
   next: number | undefined,
+  sent: Sending,
 ): Promise<Landed | undefined> {
   for (let asked = 1; ; asked++) {
     const { found, status, nonce } = await askLanded(search, answer)
@@ -122,7 +123,7 @@ async function landedEarlier(
     const isOfOneKey = next !== undefined && !search.submission.chain.otherAttesters?.length
     const seen = isOfOneKey ? nonce !== undefined && nonce >= next : asked >= ASKED
     if (status === 'not landed' && seen) return undefined
-    if (asked >= ASKED) throw uncertain()
+    if (asked >= ASKED) throw uncertain(sent)
     await pause(ASKED_MS, search.signal)
   }
 }

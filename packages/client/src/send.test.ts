@@ -26,6 +26,32 @@ describe('a transaction', () => {
     expect([sender, 'from' in outcome && outcome.from]).toEqual([FIRST, FIRST])
   })
 
+  test.each([
+    ['code 4001', { code: 4001 }, 'SignerError', false],
+    ['insufficient funds', { message: 'insufficient funds for gas' }, 'SignerError', false],
+    ['a revert of its estimate', { message: 'execution reverted' }, 'SignerError', false],
+    ['no response', { message: 'fetch failed' }, 'UncertainError', true],
+  ])(
+    'that the wallet refuses with %s has the state that follows from it',
+    async (_, failure, name, mayBeSent) => {
+      let [denies, sends] = [false, 0]
+      const provider = {
+        request: async ({ method }: { method: string }) => {
+          if (method === 'eth_requestAccounts') return [FIRST]
+          if (method === 'eth_chainId') return '0x1'
+          if (method === 'eth_sendTransaction') throw Object.assign(new Error('x'), failure)
+          if (denies && sends++ > 0) throw Object.assign(new Error('reverted'), { data: '0x12345678' })
+          return '0x'
+        },
+      }
+      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const sending = () => transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
+      await expect(sending()).rejects.toMatchObject({ name, retryable: false })
+      denies = true
+      expect(await sending()).toMatchObject({ mayBeSent })
+    },
+  )
+
   test('is not repeated by a program that retries if the RPC endpoint fails once it is sent', async () => {
     vi.useFakeTimers()
     try {

@@ -9,6 +9,7 @@ import {
   LandingError,
   LostTransactionError,
   SignerError,
+  UncertainError,
   messageOf,
 } from './errors'
 import { RevertedError, type Call, type ChainReader, type Hex, type Receipt } from './reader'
@@ -91,17 +92,22 @@ export async function inTurn<T>(signer: object, work: (release: () => void) => P
   return work(release).finally(release)
 }
 
-/** A call that the contract rejected. It has a transaction hash if the transaction reverted in a block. */
-export interface Refused {
-  refused: RevertedError
+/** Transaction of a call that the contract rejected. */
+export interface Sending {
+  /** set if the transaction reverted in a block */
   transactionHash?: string
+  /** true if the wallet failed, so that its transaction may be the reason for the rejection */
+  mayBeSent?: boolean
+}
+export interface Refused extends Sending {
+  refused: RevertedError
 }
 
 /**
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
- * send it, a LostTransactionError if it is never included in a block, and a LandingError if it fails although
- * its simulation succeeded. `from` is the sender, by default the current account of the wallet: the user may
- * switch the wallet to another account meanwhile.
+ * send it, an UncertainError if this is unknown, a LostTransactionError if it is never included in a block,
+ * and a LandingError if it fails although its simulation succeeded. `from` is the sender, by default the
+ * current account of the wallet: the user may switch the wallet to another account meanwhile.
  */
 export async function transact(
   wallet: Wallet,
@@ -135,15 +141,18 @@ export async function transact(
   } catch (error) {
     // Another transaction may have changed the state between the simulation and the wallet's own estimate.
     const late = await refusal()
-    if (late) return { refused: late }
+    if (late) return { refused: late, mayBeSent: !isUnsent(error) }
+    if (!isUnsent(error))
+      throw new UncertainError(
+        `It is unknown if the wallet sent the transaction: ${messageOf(error)}. Check the account ` +
+          `${from} on ${chain.slug} before you try again.`,
+        { cause: error },
+      )
     throw new SignerError(
-      isPoor(error)
-        ? `The wallet did not send the transaction: insufficient funds. Send ${from} some of the ` +
-            `native coin of ${chain.slug} for gas.`
-        : isUnsent(error)
-          ? `The wallet did not send the transaction: ${messageOf(error)}.`
-          : `It is unknown if the wallet sent the transaction: ${messageOf(error)}. Check the account ` +
-            `${from} on ${chain.slug} before you try again.`,
+      'The wallet did not send the transaction: ' +
+        (isPoor(error)
+          ? `insufficient funds. Send ${from} some of the native coin of ${chain.slug} for gas.`
+          : `${messageOf(error)}.`),
       { cause: error },
     )
   }
@@ -163,11 +172,11 @@ export async function transact(
 const isPoor = (error: unknown) => /insufficient funds|exceeds the balance/i.test(messageOf(error))
 /** True for errors of a wallet that sent nothing. After any other error the transaction may be pending. */
 function isUnsent(error: unknown): boolean {
-  if (error instanceof SignerError) return true
+  if (error instanceof SignerError || isPoor(error)) return true
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
   return (
     [4001, 4100, 4902, 'ACTION_REJECTED', 'NONCE_EXPIRED'].includes(code as string) ||
-    /rejected|denied|unknown account/i.test(messageOf(error)) ||
+    /rejected|denied|unknown account|revert/i.test(messageOf(error)) ||
     (cause !== undefined && isUnsent(cause))
   )
 }
@@ -186,16 +195,17 @@ const MEANINGS: Readonly<Record<string, string>> = {
   AccessDenied: 'only its attester may revoke it',
 }
 /** Ends an error message: states whether a transaction was sent. */
-export function sentOf({ transactionHash }: Pick<Refused, 'transactionHash'>): string {
-  return transactionHash ? `Its transaction is ${transactionHash}.` : 'Nothing was sent.'
+export function sentOf({ transactionHash, mayBeSent }: Sending): string {
+  if (transactionHash) return `Its transaction is ${transactionHash}.`
+  return mayBeSent ? 'It is unknown if the wallet sent its transaction.' : 'Nothing was sent.'
 }
 
-export async function refusal({ refused, transactionHash }: Refused, what: string): Promise<LandingError> {
+export async function refusal(refusal: Refused, what: string): Promise<LandingError> {
+  const { refused, transactionHash } = refusal
   const { name, text } = (await import('./refused')).refusedWith(refused)
   const meaning = name && MEANINGS[name]
   return new LandingError(
-    `${what}: the contract rejects it with ${text}${meaning ? ` (${meaning})` : ''}. ` +
-      `${sentOf({ transactionHash })}`,
+    `${what}: the contract rejects it with ${text}${meaning ? ` (${meaning})` : ''}. ` + sentOf(refusal),
     name,
     transactionHash,
     refused.data,

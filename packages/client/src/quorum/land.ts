@@ -15,6 +15,7 @@ import {
   refusal,
   sentOf,
   transact,
+  type Refused,
 } from '../send'
 import type { ChainReader } from '../reader'
 import type { Signer } from '../signer'
@@ -95,7 +96,7 @@ export async function landQuorum(
     if (error.contractError !== 'DeadlinePassed') throw error
     // The contract checks the deadline first, so an answer that has landed is refused for its deadline later.
     const found = await before()
-    if (!found) throw tooLate(quorumAnswer, error)
+    if (!found) throw tooLate(quorumAnswer, outcome)
     return found
   }
   const { receipt } = outcome
@@ -109,20 +110,18 @@ export async function landQuorum(
   )
 }
 
-function tooLate({ answer }: QuorumAnswer, refused?: LandingError): LandingError {
-  const { transactionHash, revertData }: Partial<LandingError> = refused ?? {}
-  const clock = refused ? '' : ', by the clock of this computer'
+function tooLate({ answer }: QuorumAnswer, refusal?: Refused): LandingError {
+  const clock = refusal ? '' : ', by the clock of this computer'
   const passed = `its deadline passed at ${timeOf(answer.deadline)}${clock}`
   const isCertain = Date.now() > answer.deadline * 1000 + BEHIND_MS
   return new LandingError(
     (isCertain
       ? `The answer did not land: ${passed}. Repeat the question. `
       : `The RPC endpoint does not show that the answer landed, and ${passed}. In a minute, land the same ` +
-        'answer again, and repeat the question only if it has not landed then. ') +
-      sentOf({ transactionHash }),
+        'answer again, and repeat the question only if it has not landed then. ') + sentOf(refusal ?? {}),
     'DeadlinePassed',
-    transactionHash,
-    revertData,
+    refusal?.transactionHash,
+    refusal?.refused.data,
   )
 }
 
