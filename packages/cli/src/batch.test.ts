@@ -19,12 +19,12 @@ afterAll(() => rmSync(folder, { recursive: true }))
 function runs(name: string) {
   const output = path.join(folder, `${name}.ndjson`)
   writeFileSync(`${output}.questions`, '{"operation":"distance","from":"1,1","to":"2,2"}\n')
-  const counts = { asked: 0 }
+  const counts = { asked: 0, given: {} }
   /** Runs the batch; `land` is the outcome of each landing. */
   const run = (land: (sent: () => void, answer: object) => unknown) => {
     const geo = {
       chain: async () => ({ id: 1 }),
-      batch: async () => ({ chainId: 1, deadline: 1, results: [{ answer: ++counts.asked }] }),
+      batch: async () => (counts.given = { chainId: 1, deadline: 1, results: [{ answer: ++counts.asked }] }),
       land: async (answer: object, _wallet: unknown, { onStep }: { onStep: (step: object) => void }) =>
         land(() => onStep({ step: 'sent', transactionHash: '0x2' }), answer),
     }
@@ -59,3 +59,10 @@ test.each([new UncertainError('x'), new ConnectionError('x')])(
     expect(counts.asked).toBe(1)
   },
 )
+
+test('geo batch --land lands the batch of the client, which it knows as new', async () => {
+  const { run, counts } = runs('new')
+  const answers: object[] = []
+  await run((_, answer) => (answers.push(answer), landed()))
+  expect(answers[0]).toBe(counts.given)
+})
