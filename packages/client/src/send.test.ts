@@ -75,4 +75,36 @@ describe('a transaction', () => {
       vi.useRealTimers()
     }
   })
+
+  test('is still pending while the wallet is on another chain', async () => {
+    vi.useFakeTimers()
+    try {
+      let chainId = '0x1'
+      let isMined = false
+      const provider = {
+        request: async ({ method }: { method: string }) => {
+          if (method === 'eth_requestAccounts') return [FIRST]
+          if (method === 'eth_chainId') return chainId
+          if (method === 'eth_call') return '0x'
+          if (method === 'eth_sendTransaction') return HASH
+          if (method === 'eth_getTransactionCount') return '0x9'
+          if (method === 'eth_getTransactionReceipt')
+            return isMined && chainId === '0x1' ? { status: '0x1', blockNumber: '0x7', logs: [] } : null
+          return chainId === '0x1' ? { from: FIRST, nonce: '0x5' } : null
+        },
+      }
+      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
+      const included = expect(sending).resolves.toMatchObject({ receipt: { succeeded: true } })
+      await vi.advanceTimersByTimeAsync(1_000)
+      chainId = '0x2105'
+      isMined = true
+      await vi.advanceTimersByTimeAsync(400_000)
+      chainId = '0x1'
+      await vi.advanceTimersByTimeAsync(1_000)
+      await included
+    } finally {
+      vi.useRealTimers()
+    }
+  })
 })

@@ -266,7 +266,7 @@ const UNKNOWN_MS = 300_000
 async function receiptOf(
   reader: ChainReader,
   transactionHash: Hex,
-  { slug }: Chain,
+  { id, slug }: Chain,
   signal?: AbortSignal,
 ): Promise<Receipt> {
   /** the transaction as the RPC endpoint last returned it */
@@ -279,8 +279,10 @@ async function receiptOf(
       if (receipt) return receipt
       const found = await reader.transaction(transactionHash)
       sent = found ?? sent
-      if (found) known = performance.now()
-      if (found || !sent || (await reader.nonce(sent.from)) <= sent.nonce) pending = performance.now()
+      // A wallet that was switched to another chain reports the transactions and nonces of that one.
+      const isKnown = found !== undefined || (await reader.chainId()) !== id
+      if (isKnown) known = performance.now()
+      if (isKnown || !sent || (await reader.nonce(sent.from)) <= sent.nonce) pending = performance.now()
       failures = 0
     } catch (error) {
       // The transaction is pending, so a temporary failure of the RPC endpoint is tolerated.
