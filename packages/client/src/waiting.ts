@@ -4,6 +4,8 @@
 /** Resolves with the result of the work; rejects with the signal's reason once the signal is aborted. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
+  // The work runs already. Its later failure must not end the process as an unhandled rejection.
+  work.catch(() => {})
   signal.throwIfAborted()
   let stop = () => {}
   const aborted = new Promise<never>((_, reject) => {
