@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import type { AttestOptions, Place } from '@geospatial-attestation/client'
+import type { AttestOptions, Place, RevokeOptions } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { isUid, parsed, readInput, readSource } from './inputs'
 import { jsonLine, time } from './output'
@@ -73,14 +73,20 @@ async function geojsonOf(session: Session, given: string): Promise<unknown> {
 }
 
 export async function revoke(session: Session, target: string): Promise<void> {
-  const { options, geo, signal, paint } = session
+  const { options, geo, signal, note, paint } = session
   const offchain = isUid(target, 'an offchain attestation') ? undefined : await offchainOf(session, target)
   const chain =
     offchain && options.chain === undefined
       ? await geo.chain(offchain.chainId, { signal })
       : await session.chain()
   const wallet = await session.wallet(chain)
-  const how = { chain: chain.id, signal }
+  const how: RevokeOptions = {
+    ...{ chain: chain.id, signal },
+    onStep: ({ transactionHash }) => {
+      session.sent(transactionHash)
+      note(`Sent: transaction ${transactionHash}`)
+    },
+  }
   const revoked = await (offchain
     ? geo.revokeOffchain(offchain.source, wallet, how)
     : geo.revoke(target, wallet, how))

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-import { expect, test } from 'vitest'
+import { encodeAbiParameters, parseAbiParameters } from 'viem'
+import { describe, expect, test } from 'vitest'
 import type { Context } from './context'
-import { revokeSigned } from './revoke'
+import { selector } from './eas'
+import { revokeOnchain, revokeSigned } from './revoke'
 import type { Chain } from './types'
 
 const [FIRST, SECOND] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
@@ -31,4 +33,52 @@ test('a revocation has one sender, also if the user switches the account of the 
   const revoked = await revokeSigned(context, `0x${'1'.repeat(64)}`, provider)
   expect(revoked).toMatchObject({ revocationTime: 5, already: false })
   expect([sender, ...read]).toEqual([FIRST, FIRST, FIRST])
+})
+
+describe('a revocation', () => {
+  const UID = `0x${'1'.repeat(64)}` as const
+  const chain = { id: 1, slug: 'ethereum', eas: FIRST } as Chain
+  const context = { chain: async () => chain } as unknown as Context
+
+  /** EAS with one attestation, and a wallet. `lost` is true if the response to the transaction is lost. */
+  function world(lost: boolean) {
+    let [sent, revocationTime] = [0, 0n]
+    const request = async ({ method, params }: { method: string; params: any[] }) => {
+      if (method === 'eth_requestAccounts') return [FIRST]
+      if (method === 'eth_chainId') return '0x1'
+      if (method === 'eth_call' && params[0].data.startsWith(selector('getAttestation(bytes32)')))
+        return encodeAbiParameters(
+          parseAbiParameters(
+            '(bytes32, bytes32, uint64, uint64, uint64, bytes32, address, address, bool, bytes)',
+          ),
+          [[UID, UID, 1n, 0n, revocationTime, UID, FIRST, FIRST, true, '0x'] as never],
+        )
+      if (method === 'eth_call' && revocationTime)
+        throw Object.assign(new Error('reverted'), { data: selector('AlreadyRevoked()') })
+      if (method === 'eth_sendTransaction') {
+        sent++
+        revocationTime = 5n
+        if (lost) throw new TypeError('fetch failed')
+        return HASH
+      }
+      if (method === 'eth_call') return '0x'
+      return { status: '0x1', blockNumber: '0x7', logs: [] }
+    }
+    return { provider: { request }, sent: () => sent }
+  }
+
+  test('is found if the response to its transaction is lost', async () => {
+    const { provider } = world(true)
+    expect(await revokeOnchain(context, UID, provider)).toMatchObject({ revocationTime: 5, already: true })
+  })
+
+  test('is sent once if it is requested twice, and reports its transaction', async () => {
+    const { provider, sent } = world(false)
+    const steps: object[] = []
+    const onStep = (step: object) => steps.push(step)
+    const revoke = () => revokeOnchain(context, UID, provider, { onStep })
+    const revoked = await Promise.all([revoke(), revoke()])
+    expect(revoked.map(({ already }) => already)).toEqual([false, true])
+    expect([sent(), steps]).toEqual([1, [{ step: 'sent', transactionHash: HASH }]])
+  })
 })

@@ -6,8 +6,8 @@ import { same } from './says'
 import { GeoError, LandingError, SignerError, invalidInput, refuseUnknown } from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
-import { connected, inTurn, noAttestation, readAfter, refusal, transact } from './send'
-import type { Call, Hex } from './reader'
+import { connected, inTurn, noAttestation, readAfter, readLate, refusal, transact } from './send'
+import type { Call } from './reader'
 import type { Signer, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 
@@ -15,17 +15,19 @@ export interface RevokeOptions {
   /** chain of the attestation: its id or slug; default: the client's chain */
   chain?: number | string
   signal?: AbortSignal
+  /** Called when the transaction is sent. */
+  onStep?: (step: { step: 'sent'; transactionHash: string }) => void
 }
-const OPTIONS = { chain: true, signal: true } as const
+const OPTIONS = { chain: true, signal: true, onStep: true } as const
 /** A revoked attestation. */
 export interface Revoked {
   uid: string
   chainId: number
   /** Unix seconds */
   revocationTime: number
-  /** true if it had been revoked before the call, which then sent nothing */
+  /** true if no transaction of this call is known to have revoked it: it had been revoked before */
   already: boolean
-  /** transaction of the revocation, if this call sent it */
+  /** transaction of the revocation; undefined if `already` */
   transactionHash?: string
   blockNumber?: number
 }
@@ -38,7 +40,6 @@ export async function revokeOnchain(
   options: RevokeOptions = {},
 ): Promise<Revoked> {
   refuseUnknown('revoke', options, OPTIONS)
-  const { signal } = options
   const { uid, chainId } = typeof given === 'string' ? { uid: given } : asAttested(given)
   const { wallet, chain, reader } = await ready(context, uid, signer, options.chain ?? chainId)
   const attestation = await getAttestation(reader, chain.eas, uid)
@@ -51,13 +52,8 @@ export async function revokeOnchain(
   if (!attestation.revocable)
     throw new LandingError(`The attestation ${uid} is not revocable. Nothing was sent.`, 'Irrevocable')
   const call = { to: chain.eas, data: revokeCall(attestation.schema, uid) }
-  const sent = await sendRevocation(signer, wallet, chain, call, { from, signal })
-  const revocationTime = await readAfter(
-    sent,
-    async () => Number((await getAttestation(reader, chain.eas, uid))?.revocationTime) || undefined,
-    signal,
-  )
-  return { ...common, revocationTime, already: false, ...sent }
+  const revokedAt = async () => Number((await getAttestation(reader, chain.eas, uid))?.revocationTime)
+  return { ...common, ...(await sendRevocation({ signer, wallet, chain, call, from, revokedAt }, options)) }
 }
 
 /** Reads a result of `attest`. Throws a GeoError for an offchain attestation, and for any other value. */
@@ -79,7 +75,7 @@ export async function revokeSigned(
   options: RevokeOptions = {},
 ): Promise<Revoked> {
   refuseUnknown('revokeOffchain', options, OPTIONS)
-  const { chain: which, signal } = options
+  const { chain: which } = options
   const isUid = typeof given === 'string' && /^0x/.test(given)
   const source = typeof given === 'object' && 'attestation' in given ? given.attestation : given
   const attestation = isUid ? undefined : (await offchainInput(source as OffchainSource)).attestation
@@ -94,14 +90,10 @@ export async function revokeSigned(
   // The user may switch the account of the wallet meanwhile.
   const from = await wallet.address()
   if (attestation) requireSame(from, attestation.signer, 'The signer')
-  const revocationTime = () => getRevokeOffchain(reader, chain.eas, from, uid)
-  const common = { uid, chainId: chain.id }
-  const before = await revocationTime()
-  if (before !== 0) return { ...common, revocationTime: before, already: true }
+  const revokedAt = () => getRevokeOffchain(reader, chain.eas, from, uid)
   const call = { to: chain.eas, data: revokeOffchainCall(uid) }
-  const sent = await sendRevocation(signer, wallet, chain, call, { from, signal })
-  const now = await readAfter(sent, async () => (await revocationTime()) || undefined, signal)
-  return { ...common, revocationTime: now, already: false, ...sent }
+  const revoked = await sendRevocation({ signer, wallet, chain, call, from, revokedAt }, options)
+  return { uid, chainId: chain.id, ...revoked }
 }
 
 /** Reads an offchain attestation. Its UID must be that of its content, because the UID is revoked. */
@@ -134,17 +126,43 @@ function requireSame(address: string, maker: string, who: string): void {
     )
 }
 
+interface Revocation {
+  signer: Signer
+  wallet: Wallet
+  chain: Chain
+  call: Call
+  from: string
+  /** Reads the time of the revocation, in Unix seconds; 0 or NaN if the chain has none. */
+  revokedAt: () => Promise<number>
+}
+
+/** Sends a revocation, unless another one precedes it. */
 async function sendRevocation(
-  signer: Signer,
-  wallet: Wallet,
-  chain: Chain,
-  call: Call,
-  sender: { from: string; signal: AbortSignal | undefined },
-): Promise<{ transactionHash: Hex; blockNumber: number }> {
-  const outcome = await inTurn(signer, (release) =>
-    transact(wallet, chain, call, { ...sender, onSent: release }),
-  )
-  if ('refused' in outcome) throw await refusal(outcome, 'The attestation was not revoked')
+  { signer, wallet, chain, call, from, revokedAt }: Revocation,
+  { signal, onStep }: RevokeOptions,
+): Promise<Omit<Revoked, 'uid' | 'chainId'>> {
+  // Each revocation blocks the next one until it is in a block: a second one of the same attestation would
+  // revert and cost gas.
+  const outcome = await inTurn(signer, async () => {
+    const before = await revokedAt()
+    if (before) return { before }
+    const onSent = (transactionHash: string) => onStep?.({ step: 'sent', transactionHash })
+    return transact(wallet, chain, call, { from, signal, onSent })
+  })
+  if ('before' in outcome) return { revocationTime: outcome.before, already: true }
+  const read = async () => (await revokedAt()) || undefined
+  if ('refused' in outcome) {
+    const error = await refusal(outcome, 'The attestation was not revoked')
+    // The response to the transaction may be lost, or another program has revoked the attestation meanwhile.
+    if (!['AlreadyRevoked', 'AlreadyRevokedOffchain'].includes(error.contractError!)) throw error
+    const { transactionHash } = outcome
+    const late = { ...(signal && { signal }), ...(transactionHash && { transactionHash }) }
+    return {
+      revocationTime: await readLate('The attestation is revoked, but its revocation', read, late),
+      already: true,
+    }
+  }
   const { transactionHash, blockNumber } = outcome.receipt
-  return { transactionHash, blockNumber }
+  const revocationTime = await readAfter(outcome.receipt, read, signal)
+  return { revocationTime, already: false, transactionHash, blockNumber }
 }
