@@ -183,7 +183,7 @@ async function sendAll(attesting: Attesting): Promise<Attested[]> {
     let transactionHash: string | undefined
     const onSent = (hash: string) => {
       transactionHash = hash
-      options.onStep?.({ step: 'sent', transactionHash: hash, places: batch.length })
+      return options.onStep?.({ step: 'sent', transactionHash: hash, places: batch.length })
     }
     try {
       done.push(...(await send(attesting, batch, onSent)))
@@ -229,7 +229,7 @@ async function register(attesting: Attesting): Promise<string | undefined> {
 async function send(
   { context, signer, wallet, chain, schema, options: { signal } }: Attesting,
   contents: readonly AttestationData[],
-  onSent: (transactionHash: string) => void,
+  onSent: (transactionHash: string) => unknown,
 ): Promise<Attested[]> {
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
   const outcome = await inTurn(signer, (release) =>
@@ -237,7 +237,7 @@ async function send(
       signal,
       onSent: (transactionHash) => {
         release()
-        onSent(transactionHash)
+        return onSent(transactionHash)
       },
     }),
   )

@@ -65,7 +65,7 @@ async function submit(landing: Landing): Promise<Landed[] | Refused> {
       signal,
       onSent: (transactionHash) => {
         if (!submission.direct) release()
-        void options.onStep?.({ step: 'sent', transactionHash })
+        return options.onStep?.({ step: 'sent', transactionHash })
       },
     })
   })

@@ -107,4 +107,30 @@ describe('a transaction', () => {
       vi.useRealTimers()
     }
   })
+
+  test('is followed to its block although the callback for it fails', async () => {
+    let looks = 0
+    const provider = {
+      request: async ({ method }: { method: string }) => {
+        if (method === 'eth_requestAccounts') return [FIRST]
+        if (method === 'eth_chainId') return '0x1'
+        if (method === 'eth_call') return '0x'
+        if (method === 'eth_sendTransaction') return HASH
+        return looks++ ? { status: '0x1', blockNumber: '0x7', logs: [] } : null
+      },
+    }
+    const chain = { id: 1, slug: 'ethereum' } as Chain
+    const failure = new Error('no space left')
+    for (const onSent of [
+      () => Promise.reject(failure),
+      () => {
+        throw failure
+      },
+    ]) {
+      looks = 0
+      const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, { onSent })
+      await expect(sending).rejects.toBe(failure)
+      expect(looks).toBeGreaterThan(1)
+    }
+  })
 })

@@ -117,7 +117,7 @@ export async function transact(
     from: given,
     signal,
     onSent = () => {},
-  }: { from?: string; signal?: AbortSignal; onSent?: (transactionHash: string) => void },
+  }: { from?: string; signal?: AbortSignal; onSent?: (transactionHash: string) => unknown },
 ): Promise<{ receipt: Receipt; from: string } | Refused> {
   const reader = wallet.reader()
   const from = given ?? (await wallet.address())
@@ -156,9 +156,14 @@ export async function transact(
       { cause: error },
     )
   }
-  onSent(transactionHash)
+  // The result of the transaction takes precedence over an error of the program's callback.
+  const reported = (async () => onSent(transactionHash))()
+  reported.catch(() => {})
   const receipt = await receiptOf(reader, transactionHash, chain, signal)
-  if (receipt.succeeded) return { receipt, from }
+  if (receipt.succeeded) {
+    await reported
+    return { receipt, from }
+  }
   const late = await refusal()
   if (late) return { refused: late, transactionHash }
   throw new LandingError(

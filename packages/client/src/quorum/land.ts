@@ -77,7 +77,7 @@ export async function landQuorum(
         signal,
         onSent: (transactionHash) => {
           release()
-          void onStep({ step: 'sent', transactionHash })
+          return onStep({ step: 'sent', transactionHash })
         },
       },
     ),
