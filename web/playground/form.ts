@@ -1,5 +1,5 @@
 import type { Chain } from '@geospatial-attestation/client'
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { readMeters } from '../../src/geodesy/centimeters'
 import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from '../../src/operations/table'
 import { parametersOf, setParameters } from '../location'
@@ -32,27 +32,24 @@ export function useForm() {
   const [isShared, setShared] = useState(true)
   const numberText = (name: string) => written[name] ?? parameters.get(name) ?? USUAL_NUMBER
 
-  const share = (next: readonly string[]) => {
-    const open = next.map((text) => (isShareable(text) ? text : ''))
+  // An effect shares the texts: a setter of an earlier render, as for a late position, knows old ones.
+  useLayoutEffect(() => {
+    const open = texts.map((text) => (isShareable(text) ? text : ''))
     const fits = open.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
     setShared(fits)
     const values = FIELDS.map((name, i) => [name, (fits && open[i]) || undefined] as const)
     setParameters('playground', Object.fromEntries(values))
-  }
+  }, [texts])
   const parsed = inputs.map((_, i) => parseInput(texts[i]!))
   return {
     ...{ operation, inputs, numbers, texts, parsed, numberText },
     /** false if the geometries are too long for the page's address */
     isShared,
-    setText: (index: number, text: string) => {
-      const next = texts.map((before, i) => (i === index ? text : before))
-      setTexts(next)
-      share(next)
-    },
+    setText: (index: number, text: string) =>
+      setTexts((texts) => texts.map((before, i) => (i === index ? text : before))),
     setNumber: (name: string, text: string) => setWritten((before) => ({ ...before, [name]: text })),
-    /** writes all fields of an asked question into the address */
+    /** writes the other fields of an asked question into the address */
     shareAll: (chain: Chain) => {
-      share(texts)
       const values = numbers.map(({ name }) => [name, numberText(name)] as const)
       setParameters('playground', {
         ...{ ...withoutNumbers(), ...Object.fromEntries(values) },

@@ -1,0 +1,54 @@
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+/** Tests of the state of the forms, in a page without elements: its components render nothing. */
+
+/** Address of the page. */
+let address = new URL('http://127.0.0.1/')
+beforeAll(() => {
+  // Modules of pages read their address and language when they are loaded.
+  const place = { get: (_: object, name: keyof URL) => address[name] }
+  const replaceState = (_: unknown, __: string, to: string) => void (address = new URL(to, address))
+  vi.stubGlobal('location', new Proxy({}, place))
+  vi.stubGlobal('history', { replaceState, pushState: replaceState })
+  vi.stubGlobal('navigator', { languages: ['en'] })
+  vi.stubGlobal('document', { documentElement: {}, querySelector: () => null })
+  vi.stubGlobal('addEventListener', (type: string, listener: () => void) => {
+    if (type === 'popstate') arrive = listener
+  })
+})
+afterAll(() => void vi.unstubAllGlobals())
+/** Reads the address, as after the browser's back button. */
+let arrive = () => {}
+
+/** Module of the pages, or a package, without its types, which need those of browsers. */
+const load = (name: string): Promise<any> => import(name.includes('.') ? path.resolve('web', name) : name)
+/** Opens an address, and returns the last result of a hook in a component of its page. */
+async function open<T>(to: string, hook: () => T) {
+  await load('location.ts')
+  address = new URL(to, address)
+  arrive()
+  const { h, render } = await load('preact')
+  const last = {} as { now: T }
+  const Form = () => {
+    last.now = hook()
+    return null
+  }
+  const parent = { nodeType: 1, childNodes: [], firstChild: null, insertBefore() {}, removeChild() {} }
+  render(h(Form, {}), parent)
+  return last
+}
+
+describe('the form of the playground', () => {
+  test('keeps a field that was edited before the position of the other one arrives', async () => {
+    const { useForm } = await load('playground/form.ts')
+    const form = await open('/playground', () => useForm())
+    const late = form.now.setText
+    form.now.setText(1, '13.405, 52.52')
+    await expect.poll(() => form.now.texts).toEqual(['', '13.405, 52.52'])
+    late(0, '2.2945, 48.8584')
+    const both = ['2.2945, 48.8584', '13.405, 52.52']
+    await expect.poll(() => form.now.texts).toEqual(both)
+    expect(['a', 'b'].map((name) => address.searchParams.get(name))).toEqual(both)
+  })
+})
