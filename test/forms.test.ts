@@ -52,3 +52,22 @@ describe('the form of the playground', () => {
     expect(['a', 'b'].map((name) => address.searchParams.get(name))).toEqual(both)
   })
 })
+
+describe('the form of the attest page', () => {
+  test.each([
+    ['of ASCII letters', 'x'.repeat(5_900), true],
+    ['that takes longer when it is encoded', 'я'.repeat(3_000), false],
+    ['that is too long next to the filters of the map', 'я'.repeat(900), true],
+  ])('keeps its address short for a memo %s', async (_, memo, isShared) => {
+    const { useForm } = await load('attest/form.ts')
+    const filters = new URLSearchParams({ memo: 'я'.repeat(100) }).toString()
+    const form = await open(`/attest?filters=${encodeURIComponent(filters)}`, () => useForm())
+    form.now.set({ memo, place: '2.2945, 48.8584' })
+    await expect.poll(() => address.searchParams.get('place')).toBe('2.2945, 48.8584')
+    expect(address.searchParams.get('memo')).toBe(isShared ? memo : null)
+    expect(address.search.length).toBeLessThan(6_100)
+    form.now.set({ memo: '' })
+    await expect.poll(() => address.searchParams.get('memo')).toBe(null)
+    expect(address.searchParams.get('filters')).toBe(filters)
+  })
+})

@@ -19,6 +19,9 @@ export const FILTERS = [
 ] as const
 /** Address parameter of the forms for the filters. */
 const FILTERS_PARAMETER = 'filters'
+/** Maximum number of encoded characters of a form's parameters. Some servers reject much longer addresses. */
+const LONGEST_QUERY = 6_000
+const fits = (parameters: URLSearchParams) => parameters.toString().length <= LONGEST_QUERY
 const hasForm = (page: Page) => page === 'playground' || page === 'attest'
 
 /** Parameters of a page, and the number of times that an address opened it with other parameters. */
@@ -56,12 +59,14 @@ export function goTo(href: string): void {
   arrive()
 }
 
-/** Parameters of a page as in its address: those of a form include the filters of the map. */
+/** Parameters of a page as in its address: those of a form include the filters of the map, if they fit. */
 function addressedOf(page: Page, all: typeof states.value): URLSearchParams {
-  const parameters = new URLSearchParams(all[page].parameters)
+  const { parameters } = all[page]
   const filters = hasForm(page) ? filtersIn(all.explorer.parameters).toString() : ''
-  if (filters) parameters.set(FILTERS_PARAMETER, filters)
-  return parameters
+  if (!filters) return parameters
+  const whole = new URLSearchParams(parameters)
+  whole.set(FILTERS_PARAMETER, filters)
+  return fits(whole) ? whole : parameters
 }
 
 /** Filters among the parameters, as a query of the Records API. */
@@ -143,6 +148,20 @@ export function setParameters(page: Page, changes: Record<string, string | undef
   if (String(parameters) === String(last)) return
   states.value = { ...states.peek(), [page]: { parameters, visit } }
   writeAddress(isStep)
+}
+
+/** Writes the texts of a form that fit into its address, in order. Returns false if one does not fit. */
+export function shareTexts(page: Page, texts: Readonly<Record<string, string>>): boolean {
+  const query = new URLSearchParams(states.peek()[page].parameters)
+  for (const name of Object.keys(texts)) query.delete(name)
+  const shared = Object.entries(texts).map(([name, text]) => {
+    if (text) query.set(name, text)
+    const isShared = fits(query)
+    if (!isShared) query.delete(name)
+    return [name, (isShared && text) || undefined] as const
+  })
+  setParameters(page, Object.fromEntries(shared))
+  return shared.every(([name, text]) => (text ?? '') === texts[name])
 }
 
 /** Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true. */

@@ -1,15 +1,12 @@
 import { GeoError, InvalidInputError, type Place, type PlaceDetails } from '@geospatial-attestation/client'
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { useMarked } from '../focus'
-import { parametersOf, setParameters } from '../location'
+import { parametersOf, shareTexts } from '../location'
 import { reasonOf, say } from '../messages'
 import { parseInput } from '../panel/input'
 import { isShareable } from '../panel/shareable'
 import { instantOf } from './local-time'
 import type { Medium } from './media-fields'
-
-/** Maximum number of characters of an address parameter. Proxies reject much longer addresses. */
-const LONGEST_PARAMETER = 6_000
 
 /** Contents of the form's fields. The chain is only in the address. */
 export interface Fields {
@@ -47,12 +44,12 @@ export function useForm() {
   )
   const [problem, setProblem] = useState<Problem>()
   useMarked(problem)
-  const set = (changes: Partial<Fields>) => {
-    setFields((before) => ({ ...before, ...changes }))
-    const { place, memo } = changes
-    if (place !== undefined) inAddress('place', isShareable(place) ? place : '')
-    if (memo !== undefined) inAddress('memo', memo)
-  }
+  const set = (changes: Partial<Fields>) => setFields((before) => ({ ...before, ...changes }))
+  const { place, memo } = fields
+  useLayoutEffect(
+    () => void shareTexts('attest', { place: isShareable(place) ? place : '', memo }),
+    [place, memo],
+  )
   /** Number of files that are being read. */
   const [reading, setReading] = useState(0)
   const setMedia = (change: (media: readonly Medium[]) => readonly Medium[]) =>
@@ -87,11 +84,6 @@ export function placeOf({ place, memo, time, media, recipient }: Fields): Place 
     }),
     ...(recipient.trim() && { recipient: recipient.trim() }),
   }
-}
-
-/** Writes a text into the address, so that it can be shared, if it is short enough. */
-function inAddress(name: 'place' | 'memo', text: string): void {
-  setParameters('attest', { [name]: text.length <= LONGEST_PARAMETER ? text || undefined : undefined })
 }
 
 /** Problem that the client reports, with the field that it names; undefined for other errors. */

@@ -2,7 +2,7 @@ import type { Chain } from '@geospatial-attestation/client'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { readMeters } from '../../src/geodesy/centimeters'
 import { isOperation, OPERATION_ROWS, rowOf, type OperationName } from '../../src/operations/table'
-import { parametersOf, setParameters } from '../location'
+import { parametersOf, setParameters, shareTexts } from '../location'
 import { say } from '../messages'
 import { FIELDS } from '../panel/given'
 import { parseInput, type Parsed } from '../panel/input'
@@ -10,8 +10,6 @@ import { isShareable } from '../panel/shareable'
 import type { Question } from './question'
 import type { Problem } from './words'
 
-/** Maximum number of encoded characters of geometries in an address. Some servers reject much longer ones. */
-const LONGEST_PARAMETERS = 6_000
 /** Default value of a number that the page's address does not contain. */
 const USUAL_NUMBER = '1000'
 
@@ -34,11 +32,8 @@ export function useForm() {
 
   // An effect shares the texts: a setter of an earlier render, as for a late position, knows old ones.
   useLayoutEffect(() => {
-    const open = texts.map((text) => (isShareable(text) ? text : ''))
-    const fits = open.reduce((sum, text) => sum + encodeURIComponent(text).length, 0) <= LONGEST_PARAMETERS
-    setShared(fits)
-    const values = FIELDS.map((name, i) => [name, (fits && open[i]) || undefined] as const)
-    setParameters('playground', Object.fromEntries(values))
+    const open = FIELDS.map((name, i) => [name, isShareable(texts[i]!) ? texts[i]! : ''])
+    setShared(shareTexts('playground', Object.fromEntries(open) as Record<string, string>))
   }, [texts])
   const parsed = inputs.map((_, i) => parseInput(texts[i]!))
   return {
