@@ -233,11 +233,13 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
       ['no account', 'Recipient', { Place: '1, 2', Recipient: '0x12' }, /expected an address/],
       ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^File 1 needs/],
       ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
+      ['half a time', 'Time', { Place: '1, 2', keys: '0102' }, /^Enter a date in 1970/],
     ]
     for (const [what, field, given, words] of cases) {
       await page.getByLabel('Place', { exact: true }).fill(given.Place ?? '')
       await page.getByLabel('Time').fill(given.Time ?? '')
       await page.getByLabel('Recipient').fill(given.Recipient ?? '')
+      if (given.keys) await page.getByLabel('Time').pressSequentially(given.keys)
       if (given.medium) {
         await button(browser, 'Add a link').click()
         await page.getByLabel('Link to file 1').fill(given.medium)

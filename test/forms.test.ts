@@ -70,4 +70,14 @@ describe('the form of the attest page', () => {
     await expect.poll(() => address.searchParams.get('memo')).toBe(null)
     expect(address.searchParams.get('filters')).toBe(filters)
   })
+
+  test('rejects an incomplete time, whose input has no value', async () => {
+    const { placeOf, useForm } = await load('attest/form.ts')
+    const form = await open('/attest?place=1,2', () => useForm())
+    form.now.timeInput.current = { value: '', validity: { badInput: true } }
+    const problem = { field: 'time', sentence: expect.any(String) }
+    expect(() => placeOf(form.now.entered())).toThrow(expect.objectContaining({ problem }))
+    form.now.timeInput.current.validity.badInput = false
+    expect(placeOf(form.now.entered())).not.toHaveProperty('time')
+  })
 })

@@ -10,7 +10,7 @@ import { hasFailed, useSent } from './sent'
 
 /** Attests the place of the form, and reports each step until the service returns the record. */
 export function useAttesting(
-  { fields, setProblem }: Pick<ReturnType<typeof useForm>, 'fields' | 'setProblem'>,
+  { entered, setProblem }: Pick<ReturnType<typeof useForm>, 'entered' | 'setProblem'>,
   onIndexed: () => void,
 ) {
   const [steps, setSteps] = useState<readonly string[]>([])
@@ -50,7 +50,7 @@ export function useAttesting(
     const { signal } = leaving.current
     step(say.attest.steps.checking)
     const done = await atField(() =>
-      geo.attest(placeOf(fields), signer, {
+      geo.attest(placeOf(entered()), signer, {
         ...{ chain: chain.id, signal },
         onStep: (taken) => {
           if (taken.step === 'checked') step(say.attest.steps.valid)
@@ -88,7 +88,7 @@ export function useAttesting(
     return true
   }
   return {
-    ...{ steps, attested, record, forget, check: () => atField(() => placeOf(fields)), attest },
+    ...{ steps, attested, record, forget, check: () => atField(() => placeOf(entered())), attest },
     ...{ sent, lookAgain, forgetSent: () => keepSent(undefined) },
   }
 }

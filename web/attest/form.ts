@@ -1,5 +1,5 @@
 import { GeoError, InvalidInputError, type Place, type PlaceDetails } from '@geospatial-attestation/client'
-import { useLayoutEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useMarked } from '../focus'
 import { parametersOf, shareTexts } from '../location'
 import { reasonOf, say } from '../messages'
@@ -58,8 +58,15 @@ export function useForm() {
     setReading((files) => files + 1)
     return file.finally(() => setReading((files) => files - 1))
   }
+  const timeInput = useRef<HTMLInputElement>(null)
+  /** Fields to attest. An incomplete time has an empty value and fires no event, so its input is asked. */
+  const entered = (): Fields =>
+    timeInput.current?.validity.badInput ? { ...fields, time: 'incomplete' } : fields
   const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
-  return { fields, set, setMedia, reads, isReading: reading > 0, isLinked, problem, problemAt, setProblem }
+  return {
+    ...{ fields, entered, timeInput, set, setMedia, reads, isReading: reading > 0 },
+    ...{ isLinked, problem, problemAt, setProblem },
+  }
 }
 
 /** Place in the form. Throws a FormError. */

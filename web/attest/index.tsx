@@ -152,7 +152,12 @@ function PlaceForm({ form, map, isDisabled, change, edit, chainField }: PlaceFor
           </div>
         )}
         <TextField {...textField('memo')} label={say.attest.memo} rows={3} />
-        <TextField {...textField('time')} label={say.attest.time} isTime help={say.attest.timeHelp} />
+        <TextField
+          {...textField('time')}
+          label={say.attest.time}
+          timeInput={form.timeInput}
+          help={say.attest.timeHelp}
+        />
         <MediaFields
           media={fields.media}
           problem={form.problemAt('media')}

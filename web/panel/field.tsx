@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 
 /** Problem of a field, with its remedy. The field refers to it by aria-describedby. */
 export function FieldProblem({ id, sentence }: { id: string; sentence: string | undefined }) {
@@ -17,7 +17,7 @@ export function TextField({
   problem,
   onText,
   rows,
-  isTime = false,
+  timeInput,
   ...rest
 }: {
   name: string
@@ -27,8 +27,8 @@ export function TextField({
   problem: string | undefined
   onText: (text: string) => void
   rows?: number
-  /** true for a date and time by the user's clock */
-  isTime?: boolean
+  /** receives the input of a date and time by the user's clock */
+  timeInput?: RefObject<HTMLInputElement | null>
   inputMode?: 'decimal'
   placeholder?: string
   spellcheck?: boolean
@@ -43,8 +43,8 @@ export function TextField({
   return (
     <label class="field">
       {label}
-      {isTime ? (
-        <input type="datetime-local" {...shared} />
+      {timeInput ? (
+        <input ref={timeInput} type="datetime-local" {...shared} />
       ) : rows ? (
         <textarea rows={rows} {...shared} />
       ) : (
