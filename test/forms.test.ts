@@ -81,3 +81,19 @@ describe('the form of the attest page', () => {
     expect(placeOf(form.now.entered())).not.toHaveProperty('time')
   })
 })
+
+test('each form shows a transaction that was sent, although the storage is full', async () => {
+  const setItem = vi.fn(() => {
+    throw new DOMException('full', 'QuotaExceededError')
+  })
+  vi.stubGlobal('sessionStorage', { getItem: () => null, setItem, removeItem: () => {} })
+  const { useSent } = await load('attest/sent.ts')
+  const left = await open('/attest', () => useSent())
+  const form = await open('/attest', () => useSent())
+  const sent = { transactionHash: '0x12', chain: 'celo' }
+  left.now[1](sent)
+  expect(setItem).toHaveBeenCalledOnce()
+  await expect.poll(() => form.now[0]).toEqual(sent)
+  left.now[1](undefined)
+  await expect.poll(() => form.now[0]).toBe(undefined)
+})

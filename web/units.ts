@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { locale } from './messages'
-import { storage } from './storage'
+import { storage, store } from './storage'
 
 /** Units that the user chose for lengths and areas. Signed values stay in metres and square metres. */
 
@@ -12,7 +12,7 @@ const stored = UNIT_SYSTEMS.find((each) => each === storage()?.getItem(STORED))
 export const units = signal<UnitSystem>(stored ?? 'metric')
 export function setUnits(system: UnitSystem): void {
   units.value = system
-  storage()?.setItem(STORED, system)
+  store(STORED, system)
 }
 
 interface Step {

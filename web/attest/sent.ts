@@ -1,6 +1,6 @@
 import { LandingError, LostTransactionError } from '@geospatial-attestation/client'
-import { useState } from 'preact/hooks'
-import { storage } from '../storage'
+import { signal } from '@preact/signals'
+import { storage, store } from '../storage'
 
 /** Transaction that was sent. It, or a transaction that replaced it, may still be included in a block. */
 export interface Sent {
@@ -11,17 +11,17 @@ export interface Sent {
 
 const KEY = 'attest.sent'
 
+const sent = signal(
+  (JSON.parse(storage('sessionStorage')?.getItem(KEY) ?? 'null') as Sent | null) ?? undefined,
+)
+
 /** Transaction that is not settled yet. This tab keeps it when the page is left or reloaded. */
-export function useSent(): [Sent | undefined, (sent: Sent | undefined) => void] {
-  const [sent, setSent] = useState<Sent | undefined>(
-    () => (JSON.parse(storage('sessionStorage')?.getItem(KEY) ?? 'null') as Sent | null) ?? undefined,
-  )
+export function useSent(): [Sent | undefined, (now: Sent | undefined) => void] {
   const keep = (now: Sent | undefined) => {
-    setSent(now)
-    if (now) storage('sessionStorage')?.setItem(KEY, JSON.stringify(now))
-    else storage('sessionStorage')?.removeItem(KEY)
+    sent.value = now
+    store(KEY, now && JSON.stringify(now), 'sessionStorage')
   }
-  return [sent, keep]
+  return [sent.value, keep]
 }
 
 /** Returns true if a transaction failed in a block, so that it cannot attest its place any more. */

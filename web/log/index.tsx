@@ -19,7 +19,7 @@ import {
 } from '../../src/tlog'
 import { locale, reasonOf, say } from '../messages'
 import { addressOf, BASE, geo } from '../service'
-import { storage } from '../storage'
+import { storage, store } from '../storage'
 import './log.css'
 
 /** Seconds between two reads of the checkpoint. */
@@ -113,11 +113,7 @@ async function seenBefore(policy: Policy): Promise<Checkpoint | undefined> {
   }
 }
 function remember(key: VerifierKey, { note }: Checkpoint): void {
-  try {
-    storage()?.setItem(nameOf(key), formatNote(note))
-  } catch {
-    // The storage is full. The next visit compares with an older checkpoint.
-  }
+  store(nameOf(key), formatNote(note))
 }
 const nameOf = (key: VerifierKey) => `log ${formatVerifierKey(key)}`
 
