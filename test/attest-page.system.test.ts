@@ -296,6 +296,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     const memo = browser.page.getByLabel('Memo', { exact: true })
     expect(await memo.isDisabled()).toBe(true)
     await browser.page.evaluate('locate()')
+    // A link to another place does not replace the one of the wallet's request.
+    await follow(browser.page, addressOf({ place: '3, 4' }))
     release()
     const { memo: attested, longitude } = await recordOf(await shown(browser))
     expect([attested, longitude, await memo.isEnabled()]).toEqual(['Signed', 1, true])

@@ -82,6 +82,21 @@ describe('the form of the attest page', () => {
   })
 })
 
+describe.each(['playground', 'attest'])('the address of a form (%s)', (page) => {
+  test('changes nothing of the form while a wallet is asked to sign its content', async () => {
+    const { lock, parametersOf, visitOf } = await load('location.ts')
+    const state = () => [visitOf(page), String(parametersOf(page)), address.searchParams.get('chain')]
+    await open(`/${page}?chain=one`, () => undefined)
+    const first = visitOf(page)
+    lock(page, true)
+    await open(`/${page}?chain=two`, () => undefined)
+    expect(state()).toEqual([first, 'chain=one', 'one'])
+    lock(page, false)
+    await open(`/${page}?chain=two`, () => undefined)
+    expect(state()).toEqual([first + 1, 'chain=two', 'two'])
+  })
+})
+
 test('each form shows a transaction that was sent, although the storage is full', async () => {
   const setItem = vi.fn(() => {
     throw new DOMException('full', 'QuotaExceededError')

@@ -438,9 +438,25 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     const { page, complaints } = browser
     await page.getByText('on chain 1: the wallet will ask to switch to base-sepolia').waitFor()
     expect(await page.getByText(testAccount(3).address).count()).toBe(1)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    const request = wallet.request.bind(wallet)
+    wallet.request = async (asked) => {
+      if (asked.method === 'eth_sendTransaction') await held
+      return request(asked)
+    }
     await page.getByRole('button', { name: 'Publish with Stand-in' }).click()
+    // The wallet shows the request for this answer, so neither a field nor a link replaces the answer.
+    const action = page.getByRole('button', { name: 'Ask', exact: true })
+    await expect.poll(() => action.isDisabled()).toBe(true)
+    expect(await page.getByLabel('Operation').isDisabled()).toBe(true)
+    const address = () => page.evaluate<string>('location.href')
+    const before = await address()
+    await follow(page, `${world.url}/playground?op=area`)
+    expect(await address()).toBe(before)
+    release()
     await page.locator('[data-checked=true]').waitFor()
-    expect(wallet.chainId).toBe(LOCAL_CHAIN.id)
+    expect([wallet.chainId, await action.isEnabled()]).toEqual([LOCAL_CHAIN.id, true])
     expect(complaints).toEqual([])
   })
   test('reports what a wallet refuses with a clear message, and adds the local node to it', async () => {

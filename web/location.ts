@@ -34,6 +34,14 @@ const none: PageState = { parameters: new URLSearchParams(), visit: 0 }
 const states = signal<Readonly<Record<Page, PageState>>>({
   ...{ explorer: none, playground: none, attest: none, log: none },
 })
+const locked = signal<readonly Page[]>([])
+/** True while a wallet is asked to sign the content of a page's form, which nothing may change until then. */
+export const isLocked = (page: Page): boolean => locked.value.includes(page)
+export function lock(page: Page, isLocking: boolean): void {
+  const others = locked.peek().filter((each) => each !== page)
+  locked.value = isLocking ? [...others, page] : others
+}
+
 export const shownPage = signal<Page>(pageOf(location.pathname) ?? 'explorer')
 arrive()
 addEventListener('popstate', arrive)
@@ -102,7 +110,7 @@ function arrive(): void {
   const place = placeIn(location.pathname)
   if (place !== undefined && !parameters.has('record')) parameters.set('record', place)
   const { visit, parameters: last } = states.peek()[page]
-  if (String(parameters) !== String(last))
+  if (String(parameters) !== String(last) && !isLocked(page))
     states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
   shownPage.value = page
   if (hasForm(page)) writeAddress()

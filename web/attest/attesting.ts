@@ -63,10 +63,11 @@ export function useAttesting(
       if (hasFailed(error)) keepSent(undefined)
       throw error
     })
+    // A form that was left cannot show the UID. The next one finds it by the transaction.
+    if (signal.aborted) return
     keepSent(undefined)
     setAttested({ chain: chain.slug, uid: done.uid })
     step(say.attest.steps.confirmed(done.blockNumber))
-    if (signal.aborted) return
     waiting.current = new AbortController()
     const { signal: left } = waiting.current
     void done.indexed({ signal: left }).then(

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
+import { isLocked } from '../location'
 import type { Map } from '../map/library'
 import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
@@ -44,24 +45,23 @@ export default function Attest({
     form.setProblem(undefined)
     attesting.forget()
   }
-  const [isAttesting, setAttesting] = useState(false)
-  /** state of the last render, for results that arrive later */
-  const latest = useRef({ isAttesting, isEmpty: true })
-  latest.current = { isAttesting, isEmpty: parsed.kind === 'nothing' }
+  const isAttesting = isLocked('attest')
+  /** true if the last render had no place, for results that arrive later */
+  const isEmpty = useRef(true)
+  isEmpty.current = parsed.kind === 'nothing'
   /** Changes the form, except while its place is attested: the page would show another place. */
   const edit = (apply: () => void) => {
-    if (latest.current.isAttesting) return
+    if (isLocked('attest')) return
     forget()
     apply()
   }
   const change = (changes: Partial<Fields>) => edit(() => form.set(changes))
   // Fills only an empty field, so that a click on the map replaces no text of the user.
   pickers.attest = ({ uid, chain }) => {
-    if (!latest.current.isEmpty) return
+    if (!isEmpty.current) return
     void recordOf(uid, chain).then(
-      (record) => latest.current.isEmpty && record?.geometry && change({ place: textOf(record.geometry) }),
-      (error: Error) =>
-        latest.current.isEmpty && form.setProblem({ field: 'place', sentence: reasonOf(error) }),
+      (record) => isEmpty.current && record?.geometry && change({ place: textOf(record.geometry) }),
+      (error: Error) => isEmpty.current && form.setProblem({ field: 'place', sentence: reasonOf(error) }),
     )
   }
   const { attested, sent } = attesting
@@ -91,7 +91,7 @@ export default function Attest({
           chain={chain}
           verb={say.attest.action}
           isDisabled={form.isReading || sent !== undefined}
-          onBusy={setAttesting}
+          page="attest"
           prepare={async () => {
             forget()
             await attesting.check()

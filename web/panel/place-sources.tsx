@@ -58,7 +58,7 @@ export function PlaceSources({
   useDroppedFile((file, target) => {
     if (zone.current && fieldFor(target)?.contains(zone.current)) void open(file)
   })
-  /** The attest page locks its form while it attests the place. */
+  /** A form is locked while a wallet is asked to sign its content. */
   const isLocked = () => zone.current?.matches('fieldset:disabled *') === true
   useLayoutEffect(() => {
     if (isLocked()) stop()

@@ -1,8 +1,9 @@
 import type { Chain } from '@geospatial-attestation/client'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
 import { askedChain } from '../explorer/state'
-import { parametersOf, setParameters } from '../location'
+import { isLocked, parametersOf, setParameters } from '../location'
 import type { Map } from '../map/library'
 import { useMarked } from '../focus'
 import { say } from '../messages'
@@ -32,7 +33,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
 
-  const { chains, chain } = useChains('playground', onFailure)
+  const choice = useChains('playground', onFailure)
+  const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const hasChain = parametersOf('playground').has('chain')
   const fields = useRecords(parsed, hasChain ? chain : 'any')
@@ -47,12 +49,13 @@ export default function Playground({ map }: { map: Map | undefined }) {
     setProblem(undefined)
   }
   const change = (index: number, text: string) => {
+    if (isLocked('playground')) return
     forget()
     form.setText(index, text)
   }
   pickers.playground = ({ uid, chain }) => {
     change(active.current, uid)
-    if (!hasChain) setParameters('playground', { chain })
+    if (!hasChain && !isLocked('playground')) setParameters('playground', { chain })
   }
   const submit = async (event: Event) => {
     event.preventDefault()
@@ -75,19 +78,21 @@ export default function Playground({ map }: { map: Map | undefined }) {
           chain={chain?.slug}
           onText={change}
           onActive={(index) => (active.current = index)}
-        />
-        <ChainField page="playground" {...{ chains, chain }} problem={problemAt('chain')} onChange={forget} />
-        <QuorumField
-          isInAddress={form.isShared && !disclosure.hasPrivate}
-          disclosure={disclosure}
-          onUse={() => chain && form.shareAll(chain)}
-          onLeave={forget}
-        />
-        <button class="primary" disabled={isBusy}>
-          {isBusy ? say.playground.asking : say.playground.action}
-        </button>
+        >
+          <ChainField page="playground" {...choice} problem={problemAt('chain')} onChange={forget} />
+          <QuorumField
+            isInAddress={form.isShared && !disclosure.hasPrivate}
+            disclosure={disclosure}
+            onUse={() => chain && form.shareAll(chain)}
+            onLeave={forget}
+          />
+          <button class="primary" disabled={isBusy}>
+            {isBusy ? say.playground.asking : say.playground.action}
+          </button>
+        </QuestionFields>
         <FieldProblem id="problem-general" sentence={problemAt('general')} />
         {problem?.dissent && <Evidence dissent={problem.dissent} />}
+        {isLocked('playground') && !answered && <p role="status">{say.wallet.waiting}</p>}
         {!form.isShared && <p class="soft">{say.playground.tooLong}</p>}
       </form>
       {answered && chain && (
@@ -103,7 +108,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   )
 }
 
-/** Fields of the operation, its geometries and its numbers. */
+/** Fields of the question. They are locked while a wallet lands its answer, which a change would drop. */
 function QuestionFields({
   form,
   fields,
@@ -113,6 +118,7 @@ function QuestionFields({
   forget,
   onText,
   onActive,
+  children,
 }: {
   form: ReturnType<typeof useForm>
   fields: readonly FieldState[]
@@ -123,9 +129,12 @@ function QuestionFields({
   forget: () => void
   onText: (index: number, text: string) => void
   onActive: (index: number) => void
+  /** fields after those of the operation, its geometries and its numbers */
+  children: ComponentChildren
 }) {
+  const isLanding = isLocked('playground')
   return (
-    <>
+    <fieldset class="whole" disabled={isLanding}>
       <OperationField
         operation={form.operation}
         onOperation={(op) => {
@@ -138,7 +147,8 @@ function QuestionFields({
           key={i}
           name={FIELDS[i]!}
           label={label}
-          map={map}
+          // Without the map, a drawing in progress ends.
+          map={isLanding ? undefined : map}
           text={form.texts[i]!}
           state={fields[i]!}
           chain={chain}
@@ -163,7 +173,8 @@ function QuestionFields({
           }}
         />
       ))}
-    </>
+      {children}
+    </fieldset>
   )
 }
 

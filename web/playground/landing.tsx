@@ -40,7 +40,7 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
     ])
     // Reads the answer through the wallet's RPC endpoint, so that the check does not trust the service. The
     // attester of a quorum's answer is its contract.
-    await (isOfQuorum(answer) ? createGeo({ url: BASE, attester: answer.quorum }) : geo)
+    void (isOfQuorum(answer) ? createGeo({ url: BASE, attester: answer.quorum }) : geo)
       .check(done.uid, { chain: chain.id, provider: signer as Provider })
       .then(setChecked, (error: Error) => setUnread(say.landing.unread(reasonOf(error))))
   }
@@ -48,7 +48,7 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
     <div class="landing">
       <h2>{say.landing.title(chain.slug)}</h2>
       {!landed && !isOfQuorum(answer) && chain.ready === false && <p class="problem">{chain.reason}</p>}
-      {!landed && <WithSigner chain={chain} verb={say.landing.action} act={land} />}
+      {!landed && <WithSigner chain={chain} verb={say.landing.action} act={land} page="playground" />}
       <ol class="steps" aria-live="polite">
         {steps.map((step) => (
           <li key={step}>{step}</li>

@@ -1,6 +1,7 @@
 import { GeoError, type Chain, type Signer } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
+import { isLocked, lock, type Page } from '../location'
 import { reasonOf, say } from '../messages'
 import { goToChain, stateOf, type WalletState } from './chain'
 import { codeOf, messageOf } from './codes'
@@ -19,7 +20,7 @@ export function WithSigner({
   isDisabled = false,
   prepare = () => {},
   act,
-  onBusy = () => {},
+  page,
 }: {
   chain: Pick<Chain, 'id' | 'slug'>
   /** label of the action, such as `Publish` */
@@ -28,16 +29,18 @@ export function WithSigner({
   /** throws a problem of the form before a wallet receives any request */
   prepare?: () => unknown
   act: (signer: Signer) => Promise<unknown>
-  /** called when the action starts and ends */
-  onBusy?: (busy: boolean) => void
+  /** page whose form is locked during the action */
+  page?: Page
 }) {
   const node = useLoaded(`nodes ${chain.id}`, localNodes).data?.[chain.id]
-  const [busy, setBusy] = useState(false)
+  const [isRunning, setRunning] = useState(false)
+  // Another instance may have asked the wallet, before the user left the form.
+  const busy = isRunning || (page !== undefined && isLocked(page))
   const [problem, setProblem] = useState('')
   useEffect(() => setProblem(''), [chain.id])
   const run = async (signerOnChain: () => Promise<Signer>) => {
-    setBusy(true)
-    onBusy(true)
+    setRunning(true)
+    if (page) lock(page, true)
     setProblem('')
     try {
       await prepare()
@@ -45,8 +48,8 @@ export function WithSigner({
     } catch (error) {
       setProblem(walletWords(error))
     } finally {
-      setBusy(false)
-      onBusy(false)
+      setRunning(false)
+      if (page) lock(page, false)
     }
   }
   return (
