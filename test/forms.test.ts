@@ -112,3 +112,28 @@ test('each form shows a transaction that was sent, although the storage is full'
   left.now[1](undefined)
   await expect.poll(() => form.now[0]).toBe(undefined)
 })
+
+test.each([
+  ['', { chain: 'base-sepolia' }],
+  ['?chain=celo', { chain: 'celo' }],
+  ['?chain=42220', { chain: 'celo' }],
+  ['?chain=Celo-Mainnet', { chain: 'celo' }],
+  ['?chain=CELO', { chain: 'celo' }],
+  ['?chain=Mine', { chain: 'mine' }],
+  ['?chain=arbitrum', { unknown: 'arbitrum' }],
+  ['?chain=nowhere', { unknown: 'nowhere' }],
+])('a form with the address %j uses the chain %j', async (query, expected) => {
+  const { geo } = await load('service.ts')
+  const chains = [
+    { id: 84532, slug: 'base-sepolia' },
+    { id: 42220, slug: 'celo' },
+    { id: 5, slug: 'mine' },
+  ]
+  const info = vi.spyOn(geo, 'info').mockResolvedValue({ chains })
+  const { useChains } = await load('panel/chain-field.tsx')
+  const choice = await open<any>(`/attest${query}`, () => useChains('attest'))
+  await expect.poll(() => choice.now.chains).toEqual(chains)
+  const { chain, unknown } = choice.now
+  expect({ chain: chain?.slug, unknown }).toEqual(expected)
+  info.mockRestore()
+})

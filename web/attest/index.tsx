@@ -34,9 +34,10 @@ export default function Attest({
   const form = useForm()
   const attesting = useAttesting(form, refresh)
   const { fields } = form
-  const { chains, chain } = useChains('attest', (error) =>
+  const choice = useChains('attest', (error) =>
     form.setProblem({ field: 'chain', sentence: say.attest.reload(reasonOf(error)) }),
   )
+  const { chain } = choice
   const parsed = parseInput(fields.place)
   useGiven(map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
 
@@ -76,13 +77,7 @@ export default function Attest({
         change={change}
         edit={edit}
         chainField={
-          <ChainField
-            page="attest"
-            chains={chains}
-            chain={chain}
-            problem={form.problemAt('chain')}
-            onChange={forget}
-          />
+          <ChainField page="attest" {...choice} problem={form.problemAt('chain')} onChange={forget} />
         }
       />
       {fields.memo && !attested && <WholeMemo memo={fields.memo} />}

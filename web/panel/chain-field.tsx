@@ -1,17 +1,24 @@
 import type { Chain } from '@geospatial-attestation/client'
 import { useEffect, useId, useState } from 'preact/hooks'
+import { chainNamed } from '../../src/chains'
 import { parametersOf, setParameters, type Page } from '../location'
 import { say } from '../messages'
 import { Options } from '../options'
 import { geo } from '../service'
 import { FieldProblem } from './field'
 
-/** Returns the chains of the service, and the one that the page's address names; by default the first one. */
+/**
+ * Returns the chains of the service, and the one that the page's address names by its slug, an alias or its
+ * ID: by default the first one. A name of another chain is returned as `unknown`, and selects none.
+ */
 export function useChains(page: Page, onFailure: (error: Error) => void) {
   const [chains, setChains] = useState<readonly Chain[]>([])
   useEffect(() => void geo.info().then((info) => setChains(info.chains), onFailure), [])
-  const named = parametersOf(page).get('chain') ?? ''
-  return { chains, chain: chains.find(({ id, slug }) => [String(id), slug].includes(named)) ?? chains[0] }
+  const named = parametersOf(page).get('chain')
+  if (!named) return { chains, chain: chains[0] }
+  const slug = chainNamed(named)?.slug ?? named.toLowerCase()
+  const chain = chains.find((each) => each.slug === slug || String(each.id) === named)
+  return { chains, chain, ...(chains.length > 0 && !chain && { unknown: named }) }
 }
 
 interface ChainFieldProps {
@@ -19,27 +26,32 @@ interface ChainFieldProps {
   /** empty until the service has returned them */
   chains: readonly Chain[]
   chain: Chain | undefined
+  /** name in the address that is not one of a chain of the service */
+  unknown?: string
   problem: string | undefined
   /** called before another chain is written to the address of the page */
   onChange: () => void
 }
 /** Chain of a form's request, which the address names. */
-export function ChainField({ page, chains, chain, problem, onChange }: ChainFieldProps) {
+export function ChainField({ page, chains, chain, unknown, problem, onChange }: ChainFieldProps) {
   const id = useId()
+  const sentence = unknown === undefined ? problem : say.place.unknownChain(unknown)
   return (
     <label class="field">
       {say.place.chain}
       <select
-        value={chain?.slug}
+        value={unknown ?? chain?.slug}
+        aria-invalid={sentence !== undefined}
         aria-describedby={id}
         onChange={({ currentTarget }) => {
           onChange()
           setParameters(page, { chain: currentTarget.value })
         }}
       >
+        {unknown !== undefined && <Options of={[unknown]} />}
         <Options of={chains.map(({ slug }) => [slug, slug])} />
       </select>
-      <FieldProblem id={id} sentence={problem} />
+      <FieldProblem id={id} sentence={sentence} />
     </label>
   )
 }

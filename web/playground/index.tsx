@@ -37,7 +37,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const hasChain = parametersOf('playground').has('chain')
-  const fields = useRecords(parsed, hasChain ? chain : 'any')
+  const fields = useRecords(parsed, hasChain && choice.unknown === undefined ? chain : 'any')
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, onFailure)
   const { isBusy, answered, drawing } = asking

@@ -220,6 +220,7 @@ export const forms = {
     revoked: 'It is revoked, so it cannot be used.',
     otherChain: (asked: string, own: string) => `The question is for ${asked}: select ${own} as chain.`,
     chain: 'Chain',
+    unknownChain: (name: string) => `Chain not found: ${name}. Select a chain.`,
     expected:
       'Expected a position as longitude, latitude (2.2945, 48.8584), GeoJSON, or the UID of a record (0x and 64 hex digits).',
     uidDigits: (digits: number) => `A UID is 0x and 64 hex digits; this text has ${digits}.`,
