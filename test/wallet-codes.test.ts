@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest'
+import path from 'node:path'
+import { ConnectionError, SignerError } from '@geospatial-attestation/client'
+import { expect, test, vi } from 'vitest'
 import { codeOf, messageOf } from '../web/wallet/codes'
+
+/** The module without its types: this project lacks those of browsers. */
+const WORDS = path.resolve('web/wallet/words.ts')
 
 /** Tests how a page reads the error codes and messages of wallets. */
 
@@ -36,4 +41,21 @@ test.each([
   [null, 'null'],
 ])('a page finds in the error %j the message %j', (error, message) => {
   expect(messageOf(error)).toBe(message)
+})
+
+test.each([
+  ...[4900, 4901, -32002, -32603].flatMap((code) => [
+    { Kind: SignerError, code, shown: 'its sentence' },
+    { Kind: ConnectionError, code, shown: 'its sentence' },
+  ]),
+  { Kind: ConnectionError, code: 4100, shown: 'its sentence' },
+  { Kind: SignerError, code: 4001, shown: 'You rejected the request in your wallet. Nothing was sent.' },
+])('a page shows for a $Kind.name with the code $code: $shown', async ({ Kind, code, shown }) => {
+  // Modules of pages read their address and language when they are loaded.
+  vi.stubGlobal('location', new URL('http://127.0.0.1/'))
+  vi.stubGlobal('navigator', { languages: ['en'] })
+  vi.stubGlobal('document', { documentElement: {} })
+  const { walletWords } = (await import(WORDS)) as { walletWords: (error: unknown) => string }
+  vi.unstubAllGlobals()
+  expect(walletWords(new Kind('its sentence', { cause: { code } }))).toBe(shown)
 })

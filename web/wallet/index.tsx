@@ -1,12 +1,12 @@
-import { GeoError, type Chain, type Signer } from '@geospatial-attestation/client'
+import type { Chain, Signer } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import { isLocked, lock, type Page } from '../location'
-import { reasonOf, say } from '../messages'
+import { say } from '../messages'
 import { goToChain, stateOf, type WalletState } from './chain'
-import { codeOf, messageOf } from './codes'
 import { wallets, type InjectedWallet } from './injected'
 import { localNodes, testAccount } from './nodes'
+import { walletWords } from './words'
 import './wallet.css'
 
 /**
@@ -140,22 +140,4 @@ function WalletButton({
       )}
     </div>
   )
-}
-
-/** Message of a wallet's error. */
-function walletWords(error: unknown): string {
-  const { code } = (error ?? {}) as { code?: unknown }
-  switch (codeOf(error) ?? (code === 'ACTION_REJECTED' ? 4001 : undefined)) {
-    case 4001:
-      return say.wallet.rejected
-    case 4100:
-      return say.wallet.notAllowed
-    case 4900:
-    case 4901:
-      return say.wallet.disconnected
-    case -32002:
-      return say.wallet.pending
-  }
-  if (error instanceof GeoError) return reasonOf(error)
-  return say.wallet.failed(messageOf(error))
 }
