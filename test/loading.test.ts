@@ -1,24 +1,70 @@
 import path from 'node:path'
 import { InvalidInputError, UnavailableError } from '@geospatial-attestation/client'
-import { expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { rendered } from './hooks'
 
 /** The module, and its types without those of browsers, which this project does not have. */
 const LOADING = path.resolve('web/loading.ts')
 interface Loading {
   failureOf: (error: unknown, tries: number) => { text: string; retryIn: number | undefined }
+  useLoaded: (
+    key: string | undefined,
+    load: () => Promise<string>,
+    version?: string,
+  ) => { data: string | undefined; isLoading: boolean; failure: { text: string } | undefined }
 }
-
-test('pages repeat a 503 only if a retry can succeed, and show the remedy otherwise', async () => {
+let loading: Loading
+beforeAll(async () => {
   // Modules of pages read their address and language when they are loaded.
   vi.stubGlobal('location', new URL('http://127.0.0.1/'))
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {} })
-  const { failureOf } = (await import(LOADING)) as Loading
+  loading = (await import(LOADING)) as Loading
   vi.unstubAllGlobals()
-  const refused = { status: 503, title: 'Query too expensive', detail: 'Narrower.' }
+})
+
+const refused = { status: 503, title: 'Query too expensive', detail: 'Narrower.' }
+
+test('pages repeat a 503 only if a retry can succeed, and show the remedy otherwise', () => {
+  const { failureOf } = loading
   expect(failureOf(new InvalidInputError(refused), 0)).toEqual({
     text: 'Query too expensive: Narrower.',
     retryIn: undefined,
   })
   expect(failureOf(new UnavailableError({ ...refused, retryAfter: 5 }), 0)).toHaveProperty('retryIn', 5)
+})
+
+test('a page shows no state of a key as that of another key', async () => {
+  interface Given {
+    name: string
+    version: string
+  }
+  const seen: unknown[] = []
+  const Page = ({ name, version }: Given) => {
+    const load = async () => {
+      if (name === 'refused' || version === 'refused') throw new InvalidInputError(refused)
+      return `data of ${name} ${version}`
+    }
+    const { data, isLoading, failure } = loading.useLoaded(name, load, version)
+    const state = `${data} ${isLoading ? 'loading' : 'loaded'} ${failure ? 'failed' : ''}`.trim()
+    if (seen.at(-1) !== state) seen.push(state)
+    return null
+  }
+  const show = await rendered<Given>(Page, { name: 'A', version: '1' })
+  const shown = async (name: string, version: string) => {
+    seen.splice(0)
+    show({ name, version })
+    // Ends the effects of the first render, and the load.
+    for (let i = 0; i < 3; i++) await new Promise((resolve) => setTimeout(resolve, 50))
+    return [...seen]
+  }
+  expect(await shown('A', '1')).toContain('data of A 1 loaded')
+  expect(await shown('B', '1')).toEqual(['data of A 1 loading', 'data of B 1 loaded'])
+  expect(await shown('B', 'refused')).toEqual([
+    ...['data of B 1 loaded', 'data of B 1 loading', 'data of B 1 loaded failed'],
+  ])
+  expect(await shown('A', '1')).toEqual(['data of B 1 loading', 'data of A 1 loaded'])
+  expect(await shown('refused', '1')).toEqual(['data of A 1 loading', 'undefined loaded failed'])
+  expect(await shown('A', '1')).toEqual(['undefined loading', 'data of A 1 loaded'])
+  show(null)
 })

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { reasonOf, say } from './messages'
 
 export interface Loaded<T> {
-  /** last loaded data, also while newer data is loading */
+  /** last loaded data, also while newer data or that of another key is loading */
   data: T | undefined
   isLoading: boolean
   failure: Failure | undefined
@@ -21,10 +21,14 @@ export interface Failure {
 const RETRY_SECONDS = [2, 4, 8, 16, 30]
 
 /**
- * Loads the data of `key`, and loads again when the key changes. Temporary failures are retried until they
- * succeed. Nothing is loaded while the key is undefined.
+ * Loads the data of `key`, and loads again when the key or `version` changes. Temporary failures are retried
+ * until they succeed. Nothing is loaded while the key is undefined. A failure removes the data of other keys.
  */
-export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+export function useLoaded<T>(
+  key: string | undefined,
+  load: (signal: AbortSignal) => Promise<T>,
+  version = '',
+): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, 'retry'> & { key?: string }>({
     ...{ data: undefined, isLoading: true, failure: undefined },
   })
@@ -41,7 +45,9 @@ export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal
       } catch (error) {
         if (leaving.signal.aborted) return
         const failure = failureOf(error, tries)
-        setState((before) => ({ ...before, isLoading: false, failure }))
+        setState((before) => ({
+          ...{ key, data: before.key === key ? before.data : undefined, isLoading: false, failure },
+        }))
         if (failure.retryIn !== undefined)
           timer = setTimeout(() => void attempt(tries + 1), failure.retryIn * 1000)
       }
@@ -51,8 +57,10 @@ export function useLoaded<T>(key: string | undefined, load: (signal: AbortSignal
       leaving.abort()
       clearTimeout(timer)
     }
-  }, [key, round])
-  return { ...state, retry: () => setRound(round + 1) }
+  }, [key, version, round])
+  // The state is that of the previous key until the new one has loaded or failed.
+  const current = state.key === key ? state : { ...state, isLoading: true, failure: undefined }
+  return { ...current, retry: () => setRound((before) => before + 1) }
 }
 
 /** Message of a failure, after a number of attempts. */

@@ -1,5 +1,5 @@
 import type { Readiness } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { chainName } from '../chains'
 import { useLoaded } from '../loading'
 import { locale, say } from '../messages'
@@ -12,12 +12,11 @@ type ChainState = Readiness['chains'][string]
 
 /** Indexed height of each chain, and the state of the connection to the stream. */
 export function ChainStates() {
-  const [round, setRound] = useState(0)
+  const { data, failure, retry } = useLoaded('ready', (signal) => geoOnce.ready({ signal }))
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || setRound((each) => each + 1), REFRESH_MS)
+    const timer = setInterval(() => document.hidden || retry(), REFRESH_MS)
     return () => clearInterval(timer)
   }, [])
-  const { data, failure } = useLoaded(`ready ${round}`, (signal) => geoOnce.ready({ signal }))
   const chains = Object.entries(data?.chains ?? {})
   const late = chains.filter(([, { status }]) => status !== 'ready')
   const text = failure

@@ -27,9 +27,7 @@ export function seenQuery(view: Box | undefined): string {
 export function useList(query: string | undefined, version: number) {
   const [pages, setPages] = useState({ query, count: 1 })
   const count = pages.query === query ? pages.count : 1
-  const loaded = useLoaded(query === undefined ? undefined : `${query} ${count} ${version}`, (signal) =>
-    loadPages(query!, count, signal),
-  )
+  const loaded = useLoaded(query, (signal) => loadPages(query!, count, signal), `${count} ${version}`)
   return { ...loaded, more: () => setPages({ query, count: count + 1 }) }
 }
 

@@ -7,11 +7,12 @@ export const PLAIN_PLACES = 1_000
 
 /** Newest records of a query (docs/reference/records.md), loaded again when `version` changes. */
 export function usePlainRecords(query: string, version: number) {
-  return useLoaded(`plain ${query} ${version}`, async (signal) => {
+  const load = async (signal: AbortSignal) => {
     const stream = await geoOnce.records.export({
       ...Object.fromEntries(new URLSearchParams(query)),
       ...{ format: 'geojson', limit: PLAIN_PLACES, signal },
     })
     return (await new Response(stream).json()) as RecordFeatureCollection
-  })
+  }
+  return useLoaded(`plain ${query}`, load, `${version}`)
 }
