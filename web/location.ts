@@ -17,6 +17,7 @@ export const FILTERS = [
   ...['chain', 'prover', 'subject', 'schema', 'location_type', 'memo', 'revoked'],
   ...['fromTimestamp', 'toTimestamp', 'bbox', 'near', 'radius', 'intersects'],
 ] as const
+export type FilterName = (typeof FILTERS)[number]
 /** Address parameter of the forms for the filters. */
 const FILTERS_PARAMETER = 'filters'
 /** Maximum number of encoded characters of a form's parameters. Some servers reject much longer addresses. */
@@ -86,6 +87,17 @@ export function filtersIn(parameters: URLSearchParams): URLSearchParams {
   }
   return query
 }
+
+/** Parameters of a filter. The API rejects `near` without its radius, and the reverse. */
+export const partsOf = (name: FilterName): FilterName[] => (name === 'near' ? ['near', 'radius'] : [name])
+
+/** Names of the filters of a query. A radius is a part of `near`. */
+export const filterNames = (query: URLSearchParams): FilterName[] =>
+  FILTERS.filter((name) => query.get(name) && !(name === 'radius' && query.get('near')))
+
+/** True if the filters of a query limit the area. */
+export const hasArea = (query: URLSearchParams): boolean =>
+  ['bbox', 'near', 'intersects'].some((name) => query.get(name))
 
 /**
  * Replaces the map's filters by those in the address of a form, and removes them from its parameters. An

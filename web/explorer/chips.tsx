@@ -1,7 +1,7 @@
 import { chainName } from '../chains'
-import { FILTERS } from '../location'
+import type { FilterName } from '../location'
 import { say } from '../messages'
-import { filterValue, setFilters, type FilterName } from './state'
+import { activeFilters, filterValue, removeFilter } from './state'
 import { dayText, shortHex } from './words'
 
 /** Maximum number of characters of a value on a chip. */
@@ -9,10 +9,9 @@ const LONGEST = 40
 
 /** Chips that remove the active filters. `onWatch` opens a watch of the filters. */
 export function Chips({ onWatch }: { onWatch?: () => void }) {
-  const set = FILTERS.filter(filterValue)
   return (
     <ul class="chips" aria-label={say.chips.name}>
-      {set.map((name) => {
+      {activeFilters().map((name) => {
         const text = filterText(name)
         return (
           <li key={name}>
@@ -20,7 +19,7 @@ export function Chips({ onWatch }: { onWatch?: () => void }) {
               type="button"
               data-chip={name}
               aria-label={say.chips.remove(text)}
-              onClick={() => setFilters({ [name]: undefined })}
+              onClick={() => removeFilter(name)}
             >
               <bdi>{text}</bdi> <span aria-hidden="true">✕</span>
             </button>
@@ -39,7 +38,7 @@ export function Chips({ onWatch }: { onWatch?: () => void }) {
 }
 
 /** Filters as text: `Chain: Celo, Memo: tower`. */
-export const filtersText = (): string => FILTERS.filter(filterValue).map(filterText).join(', ')
+export const filtersText = (): string => activeFilters().map(filterText).join(', ')
 
 const filterText = (name: FilterName) => `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`
 
@@ -51,6 +50,8 @@ function valueText(name: FilterName, value: string): string {
       return value === 'true' ? say.chips.revoked : say.chips.active
     case 'bbox':
       return say.chips.drawnBox
+    case 'near':
+      return say.chips.near(value, filterValue('radius'))
     case 'prover':
     case 'subject':
     case 'schema':

@@ -1,10 +1,10 @@
 import { useId, useLayoutEffect, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
-import { FILTERS } from '../location'
+import type { FilterName } from '../location'
 import type { Box } from '../map/extent'
 import { say } from '../messages'
 import { Options } from '../options'
-import { boxText, clearFilters, filterQuery, filterValue, setFilters, type FilterName } from './state'
+import { activeFilters, boxText, clearFilters, filterQuery, filterValue, setFilters } from './state'
 
 /** Suggested location types; any other can be typed. */
 const TYPES = [
@@ -18,7 +18,7 @@ const ADDRESS = /^0x[0-9a-f]{40}$/i
 export function Filters(given: AreaActions) {
   return (
     <details class="filter-box" open={innerWidth > 700}>
-      <summary>{say.filters.titleOf(filterCount())}</summary>
+      <summary>{say.filters.titleOf(activeFilters().length)}</summary>
       <form class="filters" aria-label={say.filters.title} onSubmit={(event) => event.preventDefault()}>
         <Choice
           name="chain"
@@ -86,8 +86,6 @@ function AreaFilter({ box, isDrawing, onDraw }: AreaActions) {
     </fieldset>
   )
 }
-
-export const filterCount = (): number => FILTERS.filter(filterValue).length
 
 interface ChoiceProps {
   name: FilterName

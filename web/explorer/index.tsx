@@ -19,13 +19,14 @@ import { pickers } from '../panel/picking'
 import { placeWatch, type Watched } from '../watch/place-watch'
 import { ChainStates } from './chain-states'
 import { Chips, filtersText } from './chips'
-import { filterCount, Filters } from './filters'
+import { Filters } from './filters'
 import { Legend } from './legend'
 import { RecordList, seenQuery, useList } from './list'
 import { followChanges, type Change } from '../map/live'
 import { FailureNotice } from './notice'
 import { isOf, loadRecord } from '../sheet/record'
 import {
+  activeFilters,
   area,
   boxText,
   colouring,
@@ -166,7 +167,7 @@ function Forms({ page, map, refresh }: { page: Page; map: Map | undefined; refre
       const Form = FORMS[name]
       return (
         <div key={name} class="side panel" hidden={page !== name}>
-          {page === name && filterCount() > 0 && <Chips />}
+          {page === name && activeFilters().length > 0 && <Chips />}
           <Form key={visitOf(name)} map={page === name ? map : undefined} refresh={refresh} />
         </div>
       )

@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks'
 import { lacksGeometry } from '../../src/location/event-time'
 import { chainName } from '../chains'
 import { useLoaded, type Loaded } from '../loading'
+import { hasArea } from '../location'
 import type { Box } from '../map/extent'
 import { keyText } from '../map/record-layers'
 import { say } from '../messages'
 import { addressOf, geoOnce } from '../service'
 import { placeKey } from '../sheet/twins'
 import { FailureNotice } from './notice'
-import { area, boxText, clearFilters, entryOf, filterQuery, hidden, select, selected } from './state'
+import { boxText, clearFilters, entryOf, filterQuery, hidden, select, selected } from './state'
 import { timeText, titleText } from './words'
 
 const PAGE = 50
@@ -18,8 +19,7 @@ const EXPORTS = ['geojson', 'csv', 'ndjson', 'geoparquet', 'flatgeobuf'] as cons
 /** Query of the shown records: the filters, within the area filter or, without one, within the view. */
 export function seenQuery(view: Box | undefined): string {
   const query = new URLSearchParams(filterQuery.value)
-  const hasArea = ['bbox', 'near', 'intersects'].some((name) => query.has(name))
-  if (view && !hasArea) query.set('bbox', boxText(view))
+  if (view && !hasArea(query)) query.set('bbox', boxText(view))
   return query.toString()
 }
 
@@ -91,13 +91,16 @@ export function RecordList({
 const parsed = (query: string) => Object.fromEntries(new URLSearchParams(query))
 
 function titleOf({ total = 0, total_exact: isExact }: ListPage): string {
-  return say.list.title(total, isExact !== false, area.value !== undefined)
+  return say.list.title(total, isExact !== false, isLimited())
 }
+
+/** True if a filter limits the area, instead of the view. */
+const isLimited = () => hasArea(new URLSearchParams(filterQuery.value))
 
 function Nothing() {
   return filterQuery.value ? (
     <p class="notice">
-      {say.list.noMatch}{' '}
+      {say.list.noMatch(isLimited())}{' '}
       <button type="button" onClick={clearFilters}>
         {say.list.clear}
       </button>

@@ -1,14 +1,21 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import { computed, signal } from '@preact/signals'
 import { chainColour, kindOf } from '../chains'
-import { FILTERS, filtersIn, parametersOf, setParameters, shownPage } from '../location'
+import {
+  filterNames,
+  FILTERS,
+  filtersIn,
+  parametersOf,
+  partsOf,
+  setParameters,
+  shownPage,
+  type FilterName,
+} from '../location'
 import type { Box } from '../map/extent'
 import { keyText, type RecordKey, type RecordsLook } from '../map/record-layers'
 import { viewOr, type View } from '../map/world-map'
 
 /** State of the explorer, in its address. Filters are those of docs/reference/records.md. */
-
-export type FilterName = (typeof FILTERS)[number]
 
 export type Colouring = RecordsLook['by']
 
@@ -29,6 +36,10 @@ export const setFilters = (changes: Partial<Record<FilterName, string | undefine
     'explorer',
     Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value || undefined])),
   )
+/** Names of the set filters. */
+export const activeFilters = (): FilterName[] => filterNames(parametersOf('explorer'))
+export const removeFilter = (name: FilterName): void =>
+  setFilters(Object.fromEntries(partsOf(name).map((part) => [part, undefined])))
 export const clearFilters = (): void =>
   setParameters('explorer', Object.fromEntries(FILTERS.map((name) => [name, undefined])))
 

@@ -1,8 +1,9 @@
 import { useRef, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
+import type { FilterName } from '../location'
 import { say } from '../messages'
 import { geoOnce } from '../service'
-import { filterQuery, filterValue, setFilters, type FilterName } from './state'
+import { filterQuery, filterValue, setFilters } from './state'
 import { dayText } from './words'
 import './time-filter.css'
 

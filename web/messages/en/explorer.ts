@@ -146,9 +146,12 @@ export const explorer = {
       flatgeobuf: 'FlatGeobuf',
     },
     api: 'API',
-    title: (places: number, isExact: boolean, isBox: boolean) =>
-      `${isExact ? '' : 'More than '}${count(places, 'place')} ${isBox ? 'in the box' : 'in view'}`,
-    noMatch: 'No places match these filters in this view. Move the map, or',
+    title: (places: number, isExact: boolean, isLimited: boolean) =>
+      `${isExact ? '' : 'More than '}${count(places, 'place')} ${isLimited ? 'in the area' : 'in view'}`,
+    noMatch: (isLimited: boolean) =>
+      isLimited
+        ? 'No places match these filters. Change them, or'
+        : 'No places match these filters in this view. Move the map, or',
     clear: 'clear the filters',
     nothing: 'No places are attested here yet. Zoom out to find places, or',
     attest: 'attest one',
@@ -202,6 +205,7 @@ export const explorer = {
     active: 'Active',
     revoked: 'Revoked',
     drawnBox: 'drawn',
+    near: (position: string, radius = '') => `${position}${radius && `, within ${radius} m`}`,
     watch: 'Watch',
   },
   units: {
