@@ -1,14 +1,14 @@
 import type { Geometry } from 'geojson'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { isAcross } from '../map/extent'
 import type { Map } from '../map/library'
 import { lineText } from '../explorer/words'
 import { say } from '../messages'
-import type { Drawing, Editing, Shape, Vertices } from './drawing'
+import type { Shape, Vertices } from './drawing'
 import { CopyButton } from '../copy-button'
 import { FieldProblem } from './field'
-import { parseInput, privateText, textOf, type Found, type Parsed } from './input'
+import { parseInput, privateText, type Found, type Parsed } from './input'
 import { PlaceSources } from './place-sources'
+import { useDrawing } from './use-drawing'
 
 /** Geometry, record or note that the text of a field stands for, as far as known. */
 export interface FieldState {
@@ -89,91 +89,6 @@ export function GeometryField({
       <FieldProblem id={problemId} sentence={problem} />
     </fieldset>
   )
-}
-
-/** Presses on the map until `signal` is aborted. A move of the map clears them: they are in pixels. */
-function pressesOn(map: Map, signal: AbortSignal): readonly PointerEvent[] {
-  const events: PointerEvent[] = []
-  const collect = (event: PointerEvent) => {
-    if (event.type === 'pointerdown' || events.length > 0) events.push(event)
-  }
-  for (const type of ['pointerdown', 'pointermove', 'pointerup'] as const)
-    map.getCanvas().addEventListener(type, collect, { signal })
-  const moved = map.on('move', () => void events.splice(0))
-  signal.addEventListener('abort', () => moved.unsubscribe())
-  return events
-}
-
-/** Drawing or editing on the map. It ends when the text of the field is changed elsewhere. */
-function useDrawing(map: Map, text: string, onActive: () => void, onText: (text: string) => void) {
-  const [drawing, setDrawing] = useState<Shape | 'edit'>()
-  const [problem, setProblem] = useState('')
-  const [vertices, setVertices] = useState<Vertices>()
-  const running = useRef<Drawing | Editing | undefined>(undefined)
-  /** ends the collection of the presses for the drawing that is starting */
-  const starting = useRef<AbortController>(undefined)
-  const end = () => {
-    starting.current?.abort()
-    running.current?.stop()
-    running.current = undefined
-    setVertices(undefined)
-    map.getContainer().removeAttribute('data-drawing')
-    setDrawing(undefined)
-  }
-  useEffect(() => end, [map])
-  /** text of the edited geometry */
-  const edited = useRef('')
-  useLayoutEffect(() => {
-    if (drawing === 'edit' && text !== edited.current) end()
-  }, [text])
-  const start = async (begin: (library: typeof import('./drawing')) => Drawing, kind: Shape | 'edit') => {
-    end()
-    setProblem('')
-    onActive()
-    // The state is set before the library is loaded, so that a click in the meantime selects no record.
-    map.getContainer().setAttribute('data-drawing', '')
-    setDrawing(kind)
-    const { signal } = (starting.current = new AbortController())
-    const pressed = pressesOn(map, signal)
-    try {
-      const library = await import('./drawing')
-      // The user has ended this drawing, or has started another one.
-      if (signal.aborted) return
-      starting.current.abort()
-      running.current = begin(library)
-      for (const event of pressed) map.getCanvas().dispatchEvent(new PointerEvent(event.type, event))
-    } catch (error) {
-      if (starting.current.signal !== signal) return
-      end()
-      setProblem((error as Error).message)
-    }
-  }
-  const draw = (shape: Shape) =>
-    start(
-      (library) =>
-        library.draw(map, shape, (geometry) => {
-          end()
-          onText(textOf(geometry))
-        }),
-      shape,
-    )
-  return {
-    drawing,
-    problem,
-    draw,
-    vertices,
-    edit: (geometry: Geometry) => {
-      edited.current = text
-      const onChange = (changed: Geometry) => {
-        edited.current = textOf(changed)
-        onText(edited.current)
-      }
-      return start((library) => library.edit(map, geometry, onChange, setVertices), 'edit')
-    },
-    editing: () => running.current as Editing | undefined,
-    undo: () => void running.current?.undo(),
-    end,
-  }
 }
 
 /** Buttons that let the user draw the geometry on the map, or edit its vertices. */
