@@ -1,4 +1,4 @@
-import { ApiError, InvalidInputError, RateLimitedError } from '@geospatial-attestation/client'
+import { ApiError, InvalidInputError } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { reasonOf, say } from './messages'
 
@@ -68,7 +68,7 @@ export function failureOf(error: unknown, tries: number): Failure {
   const backOff = RETRY_SECONDS[Math.min(tries, RETRY_SECONDS.length - 1)]!
   if (!(error instanceof ApiError)) return { text: say.failures.noResponse, retryIn: backOff }
   const retryIn = Math.max(1, Math.ceil(error.retryAfter ?? backOff))
-  if (error instanceof RateLimitedError) return { text: say.failures.limit, retryIn }
+  if (error.status === 429) return { text: say.failures.limit, retryIn }
   return error.status < 500 || error instanceof InvalidInputError
     ? { text: reasonOf(error), retryIn: undefined }
     : { text: say.failures.unavailable, retryIn }

@@ -1,4 +1,4 @@
-import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
+import { ApiError, privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
 import { say } from '../messages'
@@ -96,12 +96,13 @@ export interface Found {
   geometry: Geometry | null
 }
 
-/** Record with this UID, preferably of this chain; undefined if there is none. Throws without a response. */
+/** Record with this UID, preferably of this chain; undefined if there is none. */
 export async function recordOf(uid: string, chain?: string): Promise<Found | undefined> {
   const query = new URLSearchParams({ format: 'geojson', ...(chain !== undefined && { chain }) })
   const response = await fetch(addressOf(`api/v0/location-records/${uid}?${query}`))
   if (response.status === 404) return chain === undefined ? undefined : recordOf(uid)
-  if (!response.ok) throw new Error(say.failures.http(response.status))
+  const { ok, status } = response
+  if (!ok) throw new ApiError({ status, title: say.failures.http(status), detail: '' })
   const { geometry, properties } = (await response.json()) as {
     geometry: Geometry | null
     properties: Omit<Found, 'geometry'>

@@ -1,4 +1,3 @@
-import type { Chain } from '@geospatial-attestation/client'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
@@ -12,13 +11,13 @@ import { ChainField, useChains } from '../panel/chain-field'
 import { FieldProblem, TextField } from '../panel/field'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
 import { FIELDS, useGiven } from '../panel/given'
-import { recordOf, type Parsed } from '../panel/input'
 import { pickers } from '../panel/picking'
 import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
 import { Evidence, QuorumField, useDisclosure } from './quorum'
+import { useRecords } from './records'
 import { problemOf, type Problem } from './words'
 import '../panel/panel.css'
 import './playground.css'
@@ -37,7 +36,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const hasChain = parametersOf('playground').has('chain')
-  const fields = useRecords(parsed, hasChain && choice.unknown === undefined ? chain : 'any')
+  const { fields, lookAgain } = useRecords(parsed, hasChain && choice.unknown === undefined ? chain : 'any')
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, onFailure)
   const { isBusy, answered, drawing } = asking
@@ -65,6 +64,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
     if (disclosure.isMissing)
       return setProblem({ field: 'general', sentence: say.playground.quorum.undisclosed })
     form.shareAll(read.chain)
+    lookAgain()
     await asking.ask(read.question)
   }
   const problemAt = (field: Problem['field']) => (problem?.field === field ? problem.sentence : undefined)
@@ -203,37 +203,4 @@ function useChainOfRecord(fields: readonly FieldState[]): void {
     if (chain !== undefined && !parametersOf('playground').has('chain'))
       setParameters('playground', { chain })
   }, [chain])
-}
-
-/**
- * Geometries, records or notes of the fields. Looks up records by UID, first on the chain.
- * @param named undefined until the chain of the address is known
- */
-function useRecords(parsed: readonly Parsed[], named: Chain | 'any' | undefined): readonly FieldState[] {
-  const chain = named === 'any' ? undefined : named?.slug
-  const [found, setFound] = useState<Readonly<Record<string, FieldState>>>({})
-  const wanted = parsed.flatMap((each) => (each.kind === 'uid' ? [each.uid] : []))
-  const keyOf = (uid: string, of = chain) => `${of} ${uid}`
-  useEffect(() => {
-    if (!named) return
-    for (const uid of wanted)
-      if (!found[keyOf(uid)])
-        void recordOf(uid, chain)
-          .then((record): FieldState =>
-            record
-              ? { record, ...(record.geometry && { geometry: record.geometry }) }
-              : { note: say.playground.notIndexed },
-          )
-          .catch((): FieldState => ({ note: say.playground.notLoaded }))
-          .then((state) =>
-            setFound((before) => ({
-              ...{ ...before, [keyOf(uid)]: state },
-              ...(state.record && { [keyOf(uid, state.record.chain)]: state }),
-            })),
-          )
-  }, [wanted.join(), chain, named === undefined])
-  return parsed.map((each) => {
-    if (each.kind === 'uid') return found[keyOf(each.uid)] ?? { note: say.playground.loading }
-    return each.kind === 'geometry' ? { geometry: each.geometry } : {}
-  })
 }
