@@ -26,7 +26,7 @@ export interface Watching {
   hasGap: boolean
 }
 export const watching = signal<Watching | undefined>(undefined)
-/** Reported changes, the newest first. */
+/** Reported changes of the last watch, the newest first. */
 export const noticed = signal<readonly Noticed[]>([])
 /** Maximum number of changes that are shown. */
 const MOST = 20
@@ -38,6 +38,7 @@ export function watch(filters: WatchFilters, text: string): void {
   leaving = new AbortController()
   const { signal: left } = leaving
   watching.value = { filters, text, state: 'lost', hasGap: false }
+  noticed.value = []
   const change = (changes: Partial<Watching>) => {
     if (!left.aborted) watching.value = { ...watching.peek()!, ...changes }
   }
