@@ -5,7 +5,7 @@ import { walletOf } from './signer'
 import type { Chain } from './types'
 
 const [FIRST, SECOND] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
-const HASH = `0x${'2'.repeat(64)}`
+const [HASH, OTHER] = [`0x${'2'.repeat(64)}`, `0x${'3'.repeat(64)}`]
 
 describe('a transaction', () => {
   test('has one sender, also if the user switches the account of the wallet meanwhile', async () => {
@@ -133,4 +133,32 @@ describe('a transaction', () => {
       expect(looks).toBeGreaterThan(1)
     }
   })
+
+  test.each([true, false])(
+    'is sent again for an expired nonce, unless it used the nonce itself: %s',
+    async (isOwn) => {
+      let sent = 0
+      const provider = {
+        getNetwork: async () => ({ chainId: 1n }),
+        call: async () => '0x',
+        getTransactionReceipt: async () => ({ status: 1, blockNumber: 7, logs: [] }),
+        getTransaction: async () => (isOwn ? { from: FIRST, nonce: 0 } : null),
+      }
+      const signer = {
+        provider,
+        getAddress: async () => FIRST,
+        signMessage: async () => '',
+        signTypedData: async () => '',
+        sendTransaction: async () => {
+          if (sent++ > 0) return { hash: OTHER }
+          throw Object.assign(new Error('nonce'), { code: 'NONCE_EXPIRED', transaction: { hash: HASH } })
+        },
+      }
+      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const outcome = await transact(walletOf(signer), chain, { to: FIRST, data: '0x' } as never, {})
+      expect([sent, outcome]).toMatchObject(
+        isOwn ? [1, { receipt: { transactionHash: HASH } }] : [2, { receipt: { transactionHash: OTHER } }],
+      )
+    },
+  )
 })

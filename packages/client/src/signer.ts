@@ -141,8 +141,13 @@ function ethersWallet(signer: EthersSigner): Wallet {
           sentAt.set(signer, performance.now())
           return hash as Hex
         } catch (error) {
-          if ((error as { code?: string }).code !== 'NONCE_EXPIRED' || tries === 5) throw error
+          const { code, transaction } = error as { code?: string; transaction?: { hash?: Hex | null } }
+          if (code !== 'NONCE_EXPIRED') throw error
           sentAt.set(signer, performance.now())
+          // An endpoint with several nodes may refuse a transaction because one of them has it in a block.
+          const hash = transaction?.hash
+          if (hash && (await ethersReader(signer.provider as EthersProvider).transaction(hash))) return hash
+          if (tries === 5) throw error
         }
     },
   }
