@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
+import { RECORDS_ERRORS } from '../../../../src/errors'
 import { download, maximumOf, withLimit } from './download'
 
 const ends: (() => void)[] = []
@@ -61,7 +62,8 @@ test("a file is undefined for the service's own 404, and unreachable for any oth
   const signal = new AbortController().signal
   const statusOf = (status: number, text = 'x') =>
     serverOf((response) => response.writeHead(status).end(text))
-  const own = await statusOf(404, JSON.stringify({ message: 'Not found', detail: 'The tree has no tile.' }))
+  const { message } = RECORDS_ERRORS['not-found']
+  const own = await statusOf(404, JSON.stringify({ message }))
   expect(await download(own, signal, 9)).toBeUndefined()
   const failing = [
     ...[await statusOf(500), await statusOf(403), 'http://127.0.0.1:1'],
