@@ -90,10 +90,12 @@ function clusterColour(look: RecordsLook): ExpressionSpecification | string {
   ] as unknown as ExpressionSpecification
 }
 
+/** State of the features with a record's UID, for the one on this chain. Several chains can have its UID. */
+export const fadedOn = (chain: string): string => `faded ${chain}`
 /** Degree of fading: 1 for a revoked record, between 0 and 1 during the transition, otherwise 0. */
 const FADED: ExpressionSpecification = [
   'coalesce',
-  ['feature-state', 'faded'],
+  ['feature-state', ['concat', fadedOn(''), ['get', 'chain']]],
   ['case', ['==', ['get', 'revoked'], true], 1, 0],
 ]
 /** 0 for an area that is only outlined, because its fill would hide the points in it; otherwise 1. */

@@ -8,6 +8,7 @@ import { Marker, Popup, type Map, type MapMouseEvent, type VectorTileSource } fr
 import { positionsOf } from './extent'
 import {
   countText,
+  fadedOn,
   keyText,
   recordLayers,
   shownCount,
@@ -60,10 +61,11 @@ export function addRecords(
   const selection = selectionOn(map)
   const removePointer = followPointer(map, () => look, selection.record, onSelect)
   const { load, refresh, later, idle } = reloads(map)
+  const fades = fading(map)
   let looking: ReturnType<typeof setTimeout> | undefined
   const subscriptions = [
     map.on('idle', () => {
-      idle()
+      if (!idle()) fades.end()
       // The map is queried after the frame of this event is painted.
       clearTimeout(looking)
       looking = setTimeout(() => {
@@ -96,7 +98,7 @@ export function addRecords(
     /** shows changes, and reloads the tiles that contain them */
     change: (events: readonly Change[]) => {
       pulse(map, events)
-      fade(map, events)
+      fades.start(events)
       const touched = touchedTiles(events)
       if (touched?.length !== 0) refresh(touched)
     },
@@ -232,12 +234,13 @@ function reloads(map: Map) {
     refresh,
     /** adds tiles to be requested again when the map is idle */
     later,
-    /** requests the tiles that `later` has collected */
+    /** requests the tiles that `later` has collected; returns false if there are none */
     idle: () => {
-      if (!again) return
+      if (!again) return false
       const tiles = again === 'all' ? undefined : again
       again = undefined
       refresh(tiles)
+      return true
     },
   }
 }
@@ -275,29 +278,44 @@ function outline(map: Map, features: Features): void {
   for (const [uid, [left, top, right, bottom]] of boxes) {
     const inside = points.filter(({ x, y }) => x >= left && x <= right && y >= top && y <= bottom).length
     const outlined = inside >= MANY_POINTS
-    const before = map.getFeatureState({ source: SOURCE, sourceLayer: 'records', id: uid }) as {
+    const before = map.getFeatureState(featureOf(uid)) as {
       outlined?: boolean
     }
     if ((before.outlined ?? false) !== outlined) setState(map, uid, { outlined })
   }
 }
 
+const featureOf = (uid: string) => ({ source: SOURCE, sourceLayer: 'records', id: uid })
 function setState(map: Map, uid: string, state: object): void {
-  map.setFeatureState({ source: SOURCE, sourceLayer: 'records', id: uid }, state)
+  map.setFeatureState(featureOf(uid), state)
 }
 
-/** Fades revoked records, and restores those whose revocation a reorg dropped. */
-function fade(map: Map, events: readonly Change[]): void {
-  const records = events.flatMap((event) => ('record' in event && event.kind !== 'new' ? [event.record] : []))
-  if (records.length === 0) return
-  const start = performance.now()
-  const step = () => {
-    if (!map.getSource(SOURCE)) return
-    const done = isStill() ? 1 : Math.min(1, (performance.now() - start) / FADE_MS)
-    for (const { uid, revoked } of records) setState(map, uid, { faded: revoked ? done : 1 - done })
-    if (done < 1) requestAnimationFrame(step)
+/** Fades revoked records, and restores those whose revocation a reorg dropped, until their tiles arrive. */
+function fading(map: Map) {
+  let faded: RecordKey[] = []
+  return {
+    start: (events: readonly Change[]) => {
+      const records = events.flatMap((event) =>
+        'record' in event && event.kind !== 'new' ? [event.record] : [],
+      )
+      if (records.length === 0) return
+      const start = performance.now()
+      const step = () => {
+        if (!map.getSource(SOURCE)) return
+        const done = isStill() ? 1 : Math.min(1, (performance.now() - start) / FADE_MS)
+        for (const { chain, uid, revoked } of records)
+          setState(map, uid, { [fadedOn(chain)]: revoked ? done : 1 - done })
+        if (done < 1) requestAnimationFrame(step)
+        else faded.push(...records)
+      }
+      step()
+    },
+    /** removes the states of completed transitions: the loaded tiles have the current ones */
+    end: () => {
+      for (const { chain, uid } of faded) map.removeFeatureState(featureOf(uid), fadedOn(chain))
+      faded = []
+    },
   }
-  step()
 }
 
 /** Highlights the positions of the newest changes for a moment. */
