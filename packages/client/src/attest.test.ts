@@ -53,19 +53,26 @@ test.each([
   },
 )
 
+/** Place that needs a transaction of its own, and the attestation that EAS makes of it. */
+const place = { location: [1, 2], time: 5, memo: 'm'.repeat(10_000) } as const
+const schema = knownSchema('v0.1')!
+const { data: content } = contentOf(place, schema, ZERO_HASH, pathOf(place, 'place'))
+const attestation = encodeAbiParameters(
+  parseAbiParameters(
+    '(bytes32, bytes32, uint64, uint64, uint64, bytes32, address, address, bool, bytes data)',
+  ),
+  [[HASH, schema.uid, 5n, 0n, 0n, ZERO_HASH, ZERO_ADDRESS, ZERO_ADDRESS, true, content] as never],
+)
+const logs = [
+  {
+    ...{ address: EAS, data: HASH },
+    topics: [ATTESTED, ZERO_HASH, `0x${USER!.slice(2).padStart(64, '0')}`, schema.uid],
+  },
+]
+const CHAIN = { id: 1, slug: 'ethereum', eas: EAS, schemaRegistry: REGISTRY, domain: { version: '1.2.0' } }
+const CONTEXT = { chain: async () => CHAIN } as unknown as Context
+
 test('the error of a later transaction does not state that nothing was sent', async () => {
-  // Each needs a transaction of its own.
-  const place = { location: [1, 2], time: 5, memo: 'm'.repeat(10_000) } as const
-  const schema = knownSchema('v0.1')!
-  const { data } = contentOf(place, schema, ZERO_HASH, pathOf(place, 'place'))
-  const attestation = encodeAbiParameters(
-    parseAbiParameters(
-      '(bytes32, bytes32, uint64, uint64, uint64, bytes32, address, address, bool, bytes data)',
-    ),
-    [[HASH, schema.uid, 5n, 0n, 0n, ZERO_HASH, ZERO_ADDRESS, ZERO_ADDRESS, true, data] as never],
-  )
-  const topics = [ATTESTED, ZERO_HASH, `0x${USER!.slice(2).padStart(64, '0')}`, schema.uid]
-  const logs = [{ address: EAS, topics, data: HASH }]
   let sent = 0
   const provider = {
     request: async ({ method, params }: { method: string; params: any[] }) => {
@@ -80,10 +87,31 @@ test('the error of a later transaction does not state that nothing was sent', as
       return '0x'
     },
   }
-  const chain = { id: 1, slug: 'ethereum', eas: EAS, schemaRegistry: REGISTRY } as Chain
-  const context = { chain: async () => chain } as unknown as Context
-  const attesting = attestPlaces(context, [place, place], provider, { unchecked: true })
+  const attesting = attestPlaces(CONTEXT, [place, place], provider, { unchecked: true })
   const { name, message, attested } = await attesting.catch((error: Error) => error as any)
   expect([name, attested?.length]).toEqual(['PartlyAttestedError', 1])
   expect(message).not.toContain('Nothing was sent')
 })
+
+test.each([false, true])(
+  'all places have one attester, also if the user switches the account of the wallet: offchain %s',
+  async (offchain) => {
+    const accounts = [USER]
+    const senders: string[] = []
+    const provider = {
+      request: async ({ method, params }: { method: string; params: any[] }) => {
+        if (method === 'eth_requestAccounts') return [accounts.shift() ?? ZERO_ADDRESS]
+        if (method === 'eth_chainId') return '0x1'
+        if (method === 'eth_sendTransaction') return (senders.push(params[0].from), HASH)
+        if (method === 'eth_signTypedData_v4') return (senders.push(params[0]), `0x${'1'.repeat(130)}`)
+        if (method !== 'eth_call') return { status: '0x1', blockNumber: '0x7', logs }
+        const { to, data } = params[0]
+        if (to === REGISTRY) return registered(schema.uid, schema.fields)
+        return data.startsWith(selector('getAttestation(bytes32)')) ? attestation : '0x'
+      },
+    }
+    const attested = await attestPlaces(CONTEXT, [place, place], provider, { offchain, unchecked: true })
+    expect([attested].flat()).toHaveLength(2)
+    expect(senders).toEqual([USER, USER])
+  },
+)

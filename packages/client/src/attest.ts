@@ -176,7 +176,9 @@ async function sendAll(attesting: Attesting): Promise<Attested[]> {
       'InvalidSchema',
     )
   await check(attesting)
-  const registration = registered ? undefined : await register(attesting)
+  // One attester for all transactions, also if the user switches the account of the wallet meanwhile.
+  const from = await wallet.address()
+  const registration = registered ? undefined : await register(attesting, from)
 
   const done: Attested[] = []
   for (const batch of batchesOf(contents)) {
@@ -186,7 +188,7 @@ async function sendAll(attesting: Attesting): Promise<Attested[]> {
       return options.onStep?.({ step: 'sent', transactionHash: hash, places: batch.length })
     }
     try {
-      done.push(...(await send(attesting, batch, onSent)))
+      done.push(...(await send(attesting, from, batch, onSent)))
     } catch (error) {
       const { message } = error as Error
       // This transaction was not sent, but earlier ones were.
@@ -207,12 +209,12 @@ async function sendAll(attesting: Attesting): Promise<Attested[]> {
 }
 
 /** Registers a schema. Returns a sentence that names the transaction, if one was sent. */
-async function register(attesting: Attesting): Promise<string | undefined> {
+async function register(attesting: Attesting, from: string): Promise<string | undefined> {
   const { signer, wallet, chain, schema, options } = attesting
   const call = { to: chain.schemaRegistry, data: registerCall(schema) }
   const outcome = await inTurn(signer, () =>
     transact(wallet, chain, call, {
-      signal: options.signal,
+      ...{ from, signal: options.signal },
       onSent: (transactionHash) => options.onStep?.({ step: 'registering', transactionHash }),
     }),
   )
@@ -228,13 +230,14 @@ async function register(attesting: Attesting): Promise<string | undefined> {
 
 async function send(
   { context, signer, wallet, chain, schema, options: { signal } }: Attesting,
+  from: string,
   contents: readonly AttestationData[],
   onSent: (transactionHash: string) => unknown,
 ): Promise<Attested[]> {
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
   const outcome = await inTurn(signer, (release) =>
     transact(wallet, chain, call, {
-      signal,
+      ...{ from, signal },
       onSent: (transactionHash) => {
         release()
         return onSent(transactionHash)
@@ -247,7 +250,7 @@ async function send(
       contents.length > 1 ? 'The places were not attested' : 'The place was not attested',
     )
   const { transactionHash, blockNumber } = outcome.receipt
-  const uids = attestedUids(outcome.receipt, chain, outcome.from)
+  const uids = attestedUids(outcome.receipt, chain, from)
   return Promise.all(
     contents.map(async ({ data }, i) => {
       const uid = uids[i]
@@ -282,11 +285,12 @@ async function signAll(attesting: Attesting): Promise<AttestedOffchain[]> {
         `moment${chain.reason ? ` (${chain.reason})` : ''}. Retry later. Nothing was signed.`,
     )
   await check(attesting)
+  const signer = await wallet.address()
   const signed: AttestedOffchain[] = []
   for (const content of contents) {
     options.signal?.throwIfAborted()
     const time = Math.floor(Date.now() / 1000)
-    const one = await signOffchain(wallet, chain, chain.domain.version, {
+    const one = await signOffchain(wallet, signer, chain, chain.domain.version, {
       ...{ ...content, schema: schema.uid, time },
     })
     signed.push({ ...one, chainId: chain.id })

@@ -148,12 +148,12 @@ async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
  * `easVersion` is the version of the chain's contract. Throws a SignerError if the wallet does not sign.
  */
 export async function signOffchain(
-  wallet: Pick<Wallet, 'address' | 'signTypedData'>,
+  wallet: Pick<Wallet, 'signTypedData'>,
+  signer: string,
   { id, eas }: Pick<Chain, 'id' | 'eas'>,
   easVersion: string,
   { schema, time, ...content }: AttestationData & { schema: Hex; time: number },
 ): Promise<{ uid: Hex; attestation: OffchainFile }> {
-  const signer = await wallet.address()
   const salt = toHex(crypto.getRandomValues(new Uint8Array(32)))
   const { recipient, expirationTime, revocable, refUID, data } = content
   const fields = { recipient, time: BigInt(time), expirationTime, revocable, refUID, data }
@@ -162,7 +162,7 @@ export async function signOffchain(
     ...{ domain, primaryType: 'Attest', types: { Attest: [...FIELDS[2]] } },
     message: { version: 2, schema, ...fields, salt },
   }
-  const signature = await wallet.signTypedData(typed).catch((error: unknown) => {
+  const signature = await wallet.signTypedData(typed, signer).catch((error: unknown) => {
     throw new SignerError(`The wallet did not sign the attestation: ${messageOf(error)}.`, { cause: error })
   })
   const uid = offchainUid(

@@ -38,13 +38,10 @@ export async function checkReadable(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { address, signTypedData } = privateKeyToAccount(generatePrivateKey())
-  const key = {
-    address: async () => address,
-    signTypedData: (typed: object) => signTypedData(typed as never),
-  }
+  const key = { signTypedData: (typed: object) => signTypedData(typed as never) }
   const places = await Promise.all(
     contents.map(async ({ data }, i) => {
-      const { attestation } = await signOffchain(key, chain, DOMAIN_VERSION, {
+      const { attestation } = await signOffchain(key, address, chain, DOMAIN_VERSION, {
         ...{ recipient: address, expirationTime: 0n, revocable: true, refUID: ZERO_HASH },
         ...{ schema, time: 0, data },
       })

@@ -22,8 +22,8 @@ describe('a transaction', () => {
       },
     }
     const chain = { id: 1, slug: 'ethereum' } as Chain
-    const outcome = await transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
-    expect([sender, 'from' in outcome && outcome.from]).toEqual([FIRST, FIRST])
+    await transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
+    expect(sender).toBe(FIRST)
   })
 
   test.each([

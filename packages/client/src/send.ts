@@ -118,7 +118,7 @@ export async function transact(
     signal,
     onSent = () => {},
   }: { from?: string; signal?: AbortSignal; onSent?: (transactionHash: string) => unknown },
-): Promise<{ receipt: Receipt; from: string } | Refused> {
+): Promise<{ receipt: Receipt } | Refused> {
   const reader = wallet.reader()
   const from = given ?? (await wallet.address())
   const refusal = async () => {
@@ -162,7 +162,7 @@ export async function transact(
   const receipt = await receiptOf(reader, transactionHash, chain, signal)
   if (receipt.succeeded) {
     await reported
-    return { receipt, from }
+    return { receipt }
   }
   const late = await refusal()
   if (late) return { refused: late, transactionHash }

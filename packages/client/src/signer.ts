@@ -22,8 +22,11 @@ export interface Wallet {
   address(): Promise<string>
   /** Signs a message by EIP-191 (`personal_sign`). */
   signMessage(text: string): Promise<Hex>
-  /** Signs typed data by EIP-712; `types` without EIP712Domain, integers as bigint or number. */
-  signTypedData(typed: TypedData): Promise<Hex>
+  /**
+   * Signs typed data by EIP-712; `types` without EIP712Domain, integers as bigint or number. A wallet with
+   * several accounts signs with that of `from`.
+   */
+  signTypedData(typed: TypedData, from: string): Promise<Hex>
   /** Returns the wallet's reader. Throws a SignerError if the wallet has no RPC endpoint. */
   reader(): ChainReader
   /**
@@ -205,12 +208,12 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
     address,
     signMessage: async (text) =>
       ask('personal_sign', `0x${hexOf(new TextEncoder().encode(text))}`, await address()),
-    signTypedData: async (typed) => {
+    signTypedData: async (typed, from) => {
       const json = JSON.stringify(
         { ...typed, types: { EIP712Domain: DOMAIN_FIELDS, ...typed.types } },
         (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value),
       )
-      return ask('eth_signTypedData_v4', await address(), json)
+      return ask('eth_signTypedData_v4', from, json)
     },
     reader: () => requestReader((request) => provider.request(request)),
     send: (call, chainId, from) =>
