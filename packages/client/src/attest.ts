@@ -34,7 +34,7 @@ import { checkReadable, split } from './readable'
 import { attestedUids, inTurn, readAfter, refusal, sameChain, transact, unreachable } from './send'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, LocationRecord } from './types'
-import { pause } from './waiting'
+import { pause, untilAborted } from './waiting'
 
 export interface AttestOptions {
   /** chain to attest on: its id or slug; default: the client's chain */
@@ -119,7 +119,7 @@ export async function attestPlaces(
   const places = (several ? given : [given]) as readonly Place[]
   if (places.length === 0) throw invalidPlace('places', 'expected at least one')
   const wallet = walletOf(signer)
-  const chain = await context.chain(options.chain)
+  const chain = await context.chain(options.chain, { signal: options.signal })
   const schema = await schemaOf(options.schema ?? 'v0.1', chain, wallet)
   const paths = places.map((place, i) => pathOf(place, several ? `places[${i}]` : 'place'))
   const contents = places.map((place, i) =>
@@ -164,11 +164,13 @@ async function check({ context, chain, schema, contents, paths, options }: Attes
 
 async function sendAll(attesting: Attesting): Promise<Attested[]> {
   const { wallet, chain, schema, contents, options } = attesting
+  const { signal } = options
   const reader = wallet.reader()
-  await sameChain(reader, chain, 'The place is')
-  const registered = await getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
+  await untilAborted(sameChain(reader, chain, 'The place is'), signal)
+  const found = getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
     throw unreachable(chain.slug, error)
   })
+  const registered = await untilAborted(found, signal)
   if (!registered && !options.registerSchema)
     throw new LandingError(
       `The schema ${schema.uid} is not registered on ${chain.slug}. Anyone may register it: { ` +
@@ -177,7 +179,7 @@ async function sendAll(attesting: Attesting): Promise<Attested[]> {
     )
   await check(attesting)
   // One attester for all transactions, also if the user switches the account of the wallet meanwhile.
-  const from = await wallet.address()
+  const from = await untilAborted(wallet.address(), signal)
   const registration = registered ? undefined : await register(attesting, from)
 
   const done: Attested[] = []
@@ -212,7 +214,7 @@ async function sendAll(attesting: Attesting): Promise<Attested[]> {
 async function register(attesting: Attesting, from: string): Promise<string | undefined> {
   const { signer, wallet, chain, schema, options } = attesting
   const call = { to: chain.schemaRegistry, data: registerCall(schema) }
-  const outcome = await inTurn(signer, () =>
+  const outcome = await inTurn(signer, options.signal, () =>
     transact(wallet, chain, call, {
       ...{ from, signal: options.signal },
       onSent: (transactionHash) => options.onStep?.({ step: 'registering', transactionHash }),
@@ -235,7 +237,7 @@ async function send(
   onSent: (transactionHash: string) => unknown,
 ): Promise<Attested[]> {
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
-  const outcome = await inTurn(signer, (release) =>
+  const outcome = await inTurn(signer, signal, (release) =>
     transact(wallet, chain, call, {
       ...{ from, signal },
       onSent: (transactionHash) => {

@@ -72,7 +72,7 @@ export async function checkAnswer(
   })
   const { options, info, chain: chainOf } = connection
   const { chain: which, provider, maxAge = Infinity, schemas, answer, signal } = given
-  const chain = await chainOf(which)
+  const chain = await chainOf(which, { signal })
   const reader = readerOf(nodeOf(options, chain, provider))
   if (!(maxAge >= 0)) throw new GeoError(`maxAge: expected seconds, at least 0, got ${maxAge}.`)
   await untilAborted(sameChainRead(reader, chain), signal)
@@ -93,7 +93,7 @@ export async function checkAnswer(
   const isForeign = options.attester === undefined && !proxied && !same(attester, own)
   const { quorum, unknown } = isForeign ? await namedQuorum(connection, chain.id, signal) : {}
   const expected = options.attester ?? (same(quorum ?? '', attester) ? attester : own)
-  const { defaultSchemas } = await info()
+  const { defaultSchemas } = await info({ signal })
   const accepted = schemas ?? Object.values(defaultSchemas)
   const decoded = decodeClaims(attestation.data)
   const { log, operators, unproven } = await logsOf(connection, answer, signal)

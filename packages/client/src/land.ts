@@ -39,8 +39,14 @@ export async function landAnswer(
     return (await import('./parts')).landParts(answer, options, groupsOf, (part, given) =>
       landAnswer(context, part, signer, given),
     )
-  const { wallet, reader, chain } = await connected(context, chainIdOf(answer), signer, 'The answer is')
   const { signal } = options
+  const { wallet, reader, chain } = await connected(
+    context,
+    chainIdOf(answer),
+    signer,
+    'The answer is',
+    signal,
+  )
   let current: Answer | BatchAnswer = answer
   for (let resigned = 0; ; resigned++) {
     const submission = await submissionOf(context, chain, current)
@@ -58,7 +64,7 @@ async function submit(landing: Landing): Promise<Landed[] | Refused> {
   const { wallet, signer, submission, options, signal } = landing
   // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
   // would revert and cost gas.
-  const outcome = await inTurn(signer, async (release) => {
+  const outcome = await inTurn(signer, signal, async (release) => {
     const found = landing.resigned > 0 ? [] : await landedOutOfTurn(landing)
     if (found.length > 0) return { found }
     return transact(wallet, submission.chain, submission.call, {
@@ -193,7 +199,13 @@ export async function estimateGas(
     const amounts = await Promise.all(parts.map((part) => estimateGas(context, part, signer)))
     return amounts.reduce((sum, each) => sum + each)
   }
-  const { wallet, reader, chain } = await connected(context, chainIdOf(answer), signer, 'The answer is')
+  const { wallet, reader, chain } = await connected(
+    context,
+    chainIdOf(answer),
+    signer,
+    'The answer is',
+    undefined,
+  )
   const submission = await submissionOf(context, chain, answer)
   try {
     return await reader.estimateGas(submission.call, await wallet.address())

@@ -41,7 +41,13 @@ export async function revokeOnchain(
 ): Promise<Revoked> {
   refuseUnknown('revoke', options, OPTIONS)
   const { uid, chainId } = typeof given === 'string' ? { uid: given } : asAttested(given)
-  const { wallet, chain, reader } = await ready(context, uid, signer, options.chain ?? chainId)
+  const { wallet, chain, reader } = await ready(
+    context,
+    uid,
+    signer,
+    options.chain ?? chainId,
+    options.signal,
+  )
   const attestation = await getAttestation(reader, chain.eas, uid)
   if (!attestation) throw noAttestation(uid, `${chain.slug} (chain ${chain.id})`)
   const common = { uid, chainId: chain.id }
@@ -82,7 +88,7 @@ export async function revokeSigned(
   const document = attestation && documentOf(attestation)
   const uid = document ? document.uid : (given as string)
   const chainId = document && Number(document.domain.chainId)
-  const { wallet, chain, reader } = await ready(context, uid, signer, which ?? chainId)
+  const { wallet, chain, reader } = await ready(context, uid, signer, which ?? chainId, options.signal)
   if (chainId !== undefined && chain.id !== chainId)
     throw new GeoError(
       `The attestation ${uid} was made for chain ${chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
@@ -113,10 +119,16 @@ function documentOf(attestation: OffchainAttestation): Document {
   return document
 }
 
-function ready(context: Context, uid: string, signer: Signer, which: number | string | undefined) {
+function ready(
+  context: Context,
+  uid: string,
+  signer: Signer,
+  which: number | string | undefined,
+  signal: AbortSignal | undefined,
+) {
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits. Nothing was sent.`)
-  return connected(context, which, signer, 'The revocation is')
+  return connected(context, which, signer, 'The revocation is', signal)
 }
 
 function requireSame(address: string, maker: string, who: string): void {
@@ -143,7 +155,7 @@ async function sendRevocation(
 ): Promise<Omit<Revoked, 'uid' | 'chainId'>> {
   // Each revocation blocks the next one until it is in a block: a second one of the same attestation would
   // revert and cost gas.
-  const outcome = await inTurn(signer, async () => {
+  const outcome = await inTurn(signer, signal, async () => {
     const before = await revokedAt()
     if (before) return { before }
     const onSent = (transactionHash: string) => onStep?.({ step: 'sent', transactionHash })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { describe, expect, test, vi } from 'vitest'
-import { transact } from './send'
+import { inTurn, transact } from './send'
 import { walletOf } from './signer'
 import type { Chain } from './types'
 
@@ -161,4 +161,37 @@ describe('a transaction', () => {
       )
     },
   )
+
+  test.each(['eth_requestAccounts', 'eth_call', 'eth_chainId', 'eth_getTransactionReceipt'])(
+    'ends with its signal if %s has no response',
+    async (silent) => {
+      const provider = {
+        request: async ({ method }: { method: string }) => {
+          if (method === silent) return new Promise(() => {})
+          if (method === 'eth_requestAccounts') return [FIRST]
+          if (method === 'eth_chainId') return '0x1'
+          return method === 'eth_call' ? '0x' : HASH
+        },
+      }
+      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const [stop, left] = [new AbortController(), new Error('left')]
+      const how = { signal: stop.signal }
+      const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+      setTimeout(() => stop.abort(left), 5)
+      await expect(sending).rejects.toBe(left)
+    },
+  )
+
+  test('ends with its signal while it is queued, and does not hold the next one up', async () => {
+    const signer = {}
+    const [stop, left] = [new AbortController(), new Error('left')]
+    let end = () => {}
+    const first = inTurn(signer, undefined, () => new Promise<void>((resolve) => (end = resolve)))
+    const second = inTurn(signer, stop.signal, async () => 'second')
+    const third = inTurn(signer, undefined, async () => 'third')
+    stop.abort(left)
+    await expect(second).rejects.toBe(left)
+    end()
+    expect(await Promise.all([first, third])).toEqual([undefined, 'third'])
+  })
 })

@@ -15,7 +15,7 @@ import {
 import { RevertedError, type Call, type ChainReader, type Hex, type Receipt } from './reader'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain } from './types'
-import { pause } from './waiting'
+import { pause, untilAborted } from './waiting'
 
 /** Simulates transactions, sends them one after the other, and waits for their receipts. */
 
@@ -31,11 +31,12 @@ export async function connected(
   which: number | string | undefined,
   signer: Signer,
   what: What,
+  signal: AbortSignal | undefined,
 ): Promise<{ wallet: Wallet; reader: ChainReader; chain: Chain }> {
   const wallet = walletOf(signer)
-  const chain = await context.chain(which)
+  const chain = await context.chain(which, { signal })
   const reader = wallet.reader()
-  await sameChain(reader, chain, what)
+  await untilAborted(sameChain(reader, chain, what), signal)
   return { wallet, reader, chain }
 }
 
@@ -83,13 +84,18 @@ const queues = new WeakMap<object, Promise<unknown>>()
  * Runs the tasks of a signer one after the other, so that each transaction has its own nonce. The next task
  * starts when `release` is called or the task ends.
  */
-export async function inTurn<T>(signer: object, work: (release: () => void) => Promise<T>): Promise<T> {
-  const before = queues.get(signer)
+export async function inTurn<T>(
+  signer: object,
+  signal: AbortSignal | undefined,
+  work: (release: () => void) => Promise<T>,
+): Promise<T> {
+  const before = queues.get(signer) ?? Promise.resolve()
   let release = () => {}
   const released = new Promise<void>((resolve) => (release = resolve))
   queues.set(signer, Promise.all([before, released]))
-  await before
-  return work(release).finally(release)
+  return untilAborted(before, signal)
+    .then(() => work(release))
+    .finally(release)
 }
 
 /** Transaction of a call that the contract rejected. */
@@ -120,7 +126,7 @@ export async function transact(
   }: { from?: string; signal?: AbortSignal; onSent?: (transactionHash: string) => unknown },
 ): Promise<{ receipt: Receipt } | Refused> {
   const reader = wallet.reader()
-  const from = given ?? (await wallet.address())
+  const from = given ?? (await untilAborted(wallet.address(), signal))
   const refusal = async () => {
     try {
       await reader.call(call, from)
@@ -130,11 +136,10 @@ export async function transact(
       throw unreachable(chain.slug, error)
     }
   }
-  const refused = await refusal()
+  const refused = await untilAborted(refusal(), signal)
   if (refused) return { refused }
-  signal?.throwIfAborted()
   // The user may have switched the wallet to another chain since the last check.
-  await sameChain(reader, chain, 'The transaction is')
+  await untilAborted(sameChain(reader, chain, 'The transaction is'), signal)
   let transactionHash
   try {
     transactionHash = await wallet.send(call, chain.id, from)
@@ -247,7 +252,7 @@ export async function readLate<T>(
   for (;;) {
     let failure = 'the node does not have it yet'
     try {
-      const found = await read()
+      const found = await untilAborted(read(), signal)
       if (found !== undefined) return found
     } catch (error) {
       failure = messageOf(error)
@@ -278,16 +283,21 @@ async function receiptOf(
   let sent: { from: string; nonce: number } | undefined
   let known = performance.now()
   let pending = known
+  const look = async () => {
+    const receipt = await reader.receipt(transactionHash)
+    if (receipt) return receipt
+    const found = await reader.transaction(transactionHash)
+    sent = found ?? sent
+    // A wallet that was switched to another chain reports the transactions and nonces of that one.
+    const isKnown = found !== undefined || (await reader.chainId()) !== id
+    if (isKnown) known = performance.now()
+    if (isKnown || !sent || (await reader.nonce(sent.from)) <= sent.nonce) pending = performance.now()
+    return undefined
+  }
   for (let failures = 0; ;) {
     try {
-      const receipt = await reader.receipt(transactionHash)
+      const receipt = await untilAborted(look(), signal)
       if (receipt) return receipt
-      const found = await reader.transaction(transactionHash)
-      sent = found ?? sent
-      // A wallet that was switched to another chain reports the transactions and nonces of that one.
-      const isKnown = found !== undefined || (await reader.chainId()) !== id
-      if (isKnown) known = performance.now()
-      if (isKnown || !sent || (await reader.nonce(sent.from)) <= sent.nonce) pending = performance.now()
       failures = 0
     } catch (error) {
       // The transaction is pending, so a temporary failure of the RPC endpoint is tolerated.

@@ -179,7 +179,7 @@ function requesterOf(all: GeoOptions, chain: Service['chain'], post: Post): Cont
     { chain: which = all.chain, signal, ...rest }: AskOptions = {},
   ) => {
     // A chain id is sent unchecked: the service reports an unknown one.
-    const chainId = typeof which === 'number' ? which : (await chain(which)).id
+    const chainId = typeof which === 'number' ? which : (await chain(which, { signal })).id
     const body = { chainId, ...withPoints(question), ...rest }
     const signed = await post<Answer | BatchAnswer>(endpoint, body, signal, chainId)
     const answers = 'results' in signed ? signed.results : [signed]

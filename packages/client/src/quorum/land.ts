@@ -55,7 +55,7 @@ export async function landQuorum(
       `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
     )
   await signersOf(quorumAnswer)
-  const { wallet, reader, chain } = await connected(context, chainId, signer, 'The answer is')
+  const { wallet, reader, chain } = await connected(context, chainId, signer, 'The answer is', signal)
   const before = () => landedBefore(reader, chain, quorumAnswer, signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
   if (answer.deadline < Date.now() / 1000) {
@@ -68,7 +68,7 @@ export async function landQuorum(
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
   }
   const data = encodeCall('land', LAND, [content, BigInt(signers), signatures])
-  const outcome = await inTurn(signer, (release) =>
+  const outcome = await inTurn(signer, signal, (release) =>
     transact(
       wallet,
       chain,
