@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { hashTypedData } from 'viem'
+import { encodeErrorResult, hashTypedData, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterEach, expect, test, vi } from 'vitest'
 import { encodeNumericResult } from '../../../../src/eas'
@@ -12,6 +12,7 @@ import type { Context } from '../context'
 const OPERATOR = privateKeyToAccount(`0x${'1'.repeat(64)}`)
 const QUORUM = `0x${'9'.repeat(40)}` as const
 const START = 1_700_000_000
+let reads = 0
 
 /** Operator of two epochs, of which the second one starts when the first one ends. */
 const operator: typeof fetch = async (input) => {
@@ -21,8 +22,10 @@ const operator: typeof fetch = async (input) => {
     ...{ epoch: i + 1, validFrom, validUntil: i === 0 ? START + 30 : START + 9_999, threshold: 1 },
     operators: [OPERATOR.address],
   }))
-  if (request.method === 'GET')
+  if (request.method === 'GET') {
+    reads++
     return new Response(JSON.stringify([{ chainId: 1, quorum: QUORUM, epochs: [epoch1, epoch2] }]), json)
+  }
   const { timestamp, deadline, epoch, expirationTime } = (await request.json()) as Record<string, number>
   const context = { timestamp: timestamp!, operation: 'area', inputRefs: [`0x${'4'.repeat(64)}`] }
   const answer = {
@@ -73,4 +76,30 @@ test('a quorum reads its operator set again once the epoch has ended', async () 
     [2, 630],
     [2, 631],
   ])
+})
+
+test('a quorum reads its operator set again once its contract has refused an answer', async () => {
+  vi.spyOn(Date, 'now').mockReturnValue((START + 31) * 1000)
+  const chain = async () => ({ id: 1, slug: 'ethereum', eas: QUORUM })
+  const context = { options: { url: 'http://x', chain: 1, fetch: operator }, chain } as unknown as Context
+  const quorum = quorumOf(context, { operators: ['http://one'], k: 1 })
+  const abi = parseAbi(['error WrongSignature(uint256 index)'])
+  const wallet = {
+    request: async ({ method }: { method: string }) => {
+      if (method === 'eth_chainId') return '0x1'
+      if (method === 'eth_requestAccounts') return [OPERATOR.address]
+      if (method !== 'eth_call') throw new Error(method)
+      throw Object.assign(new Error('execution reverted'), { data: encodeErrorResult({ abi, args: [0n] }) })
+    },
+  }
+  const asked = async () => {
+    reads = 0
+    return { answer: await quorum.area([0, 0] as never), reads }
+  }
+  await asked()
+  const { answer, reads: before } = await asked()
+  await expect(quorum.land(answer, wallet as never)).rejects.toMatchObject({
+    contractError: 'WrongSignature',
+  })
+  expect([before, (await asked()).reads]).toEqual([0, 1])
 })

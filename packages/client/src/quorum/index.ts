@@ -2,7 +2,7 @@
 import { isAddress } from 'viem'
 import type { AskOptions, Context, Landed, LandOptions } from '../context'
 import { plain, withPoints } from '../body'
-import { ConnectionError, invalidInput, refuseUnknown } from '../errors'
+import { ConnectionError, invalidInput, LandingError, refuseUnknown } from '../errors'
 import { methodsOf } from '../questions'
 import type { Signer } from '../signer'
 import type { Arguments } from '../openapi'
@@ -47,7 +47,7 @@ type QuorumQuestions = {
 
 const DEADLINE_SECONDS = 600
 const TIMEOUT_MS = 30_000
-/** Time in milliseconds for which the operator set of a chain is reused, unless an operator refuses it. */
+/** Time in milliseconds for which the operator set of a chain is reused, unless it causes an error. */
 const EPOCH_MS = 60_000
 /** Seconds of the year 36,812. A random expiration after it makes otherwise equal answers differ. */
 const NEVER_SECONDS = 2 ** 40
@@ -91,7 +91,15 @@ export function quorumOf(context: Context, named: QuorumOptions): Quorum {
       ask({ operation, ...question } as Question, given),
     ),
     ask,
-    land: (answer, signer, given) => landQuorum(own, answer, signer, given, options.contract),
+    land: async (answer, signer, given) => {
+      try {
+        return await landQuorum(own, answer, signer, given, options.contract)
+      } catch (error) {
+        // The contract may have removed an operator of a known epoch.
+        if (error instanceof LandingError) epochs.clear()
+        throw error
+      }
+    },
     verify: (answer, given = {}) => {
       const namedOn = (chainId: number) =>
         limited(options, given.signal, async (signal) => {
