@@ -90,10 +90,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
             {isBusy ? say.playground.asking : say.playground.action}
           </button>
         </QuestionFields>
-        <FieldProblem id="problem-general" sentence={problemAt('general')} />
-        {problem?.dissent && <Evidence dissent={problem.dissent} />}
-        {isLocked('playground') && !answered && <p role="status">{say.wallet.waiting}</p>}
-        {!form.isShared && <p class="soft">{say.playground.tooLong}</p>}
+        <Notes problem={problem} isAnswered={answered !== undefined} isShared={form.isShared} />
       </form>
       {answered && chain && (
         <AnswerView
@@ -104,6 +101,30 @@ export default function Playground({ map }: { map: Map | undefined }) {
           apart={asking.apart}
         />
       )}
+    </>
+  )
+}
+
+/** Notes about the whole question. */
+function Notes({
+  problem,
+  isAnswered,
+  isShared,
+}: {
+  problem: Problem | undefined
+  isAnswered: boolean
+  /** true if the address contains the question */
+  isShared: boolean
+}) {
+  return (
+    <>
+      <FieldProblem
+        id="problem-general"
+        sentence={problem?.field === 'general' ? problem.sentence : undefined}
+      />
+      {problem?.dissent && <Evidence dissent={problem.dissent} />}
+      {isLocked('playground') && !isAnswered && <p role="status">{say.wallet.waiting}</p>}
+      {!isShared && <p class="soft">{say.playground.tooLong}</p>}
     </>
   )
 }
