@@ -28,11 +28,11 @@ export function ChainStates() {
         : late.length === 0
           ? say.chains.upToDate(chains.length)
           : say.chains.behind(late.length)
-  const isWell = !failure && late.length === 0 && live.value === 'live'
+  const isReady = !failure && data?.database === 'connected' && late.length === 0
   return (
     <details class="chains floating">
       <summary>
-        <span class={`lamp ${isWell ? 'good' : 'bad'}`} aria-hidden="true" />
+        <span class={`lamp ${isReady && live.value === 'live' ? 'good' : 'bad'}`} aria-hidden="true" />
         <span role="status" class="live" data-live={live.value}>
           {say.chains.live[live.value]}
         </span>
