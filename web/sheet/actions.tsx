@@ -11,8 +11,8 @@ import { handed } from '../panel/handed'
 import { textOf } from '../panel/input'
 import { addressOf, geo } from '../service'
 import { WithSigner } from '../wallet'
+import { useAccounts } from '../wallet/accounts'
 import { stateOf } from '../wallet/chain'
-import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
 import type { Full } from './full'
 
@@ -116,8 +116,9 @@ function Share({ record }: Pick<Full, 'record'>) {
 
 function Revoke({ record, onRevoked }: Pick<Full, 'record'> & { onRevoked: () => void }) {
   const [isDone, setDone] = useState(false)
-  const key = ['owner', record.chain, record.prover, ...wallets.value.map(({ id }) => id)].join(' ')
-  const { data: chain } = useLoaded(key, () => ownChain(record.chain, record.prover))
+  const accounts = useAccounts()
+  const key = ['owner', record.chain, record.prover, ...accounts].join(' ')
+  const { data: chain } = useLoaded(key, () => ownChain(record.chain, record.prover, accounts))
   if (isDone) return <p role="status">{say.actions.revokedNow}</p>
   if (!chain) return null
   return (
@@ -137,15 +138,18 @@ function Revoke({ record, onRevoked }: Pick<Full, 'record'> & { onRevoked: () =>
   )
 }
 
-/** Chain of the record, if a wallet of this browser has the attester's account; otherwise undefined. */
-async function ownChain(slug: string, attester: string): Promise<Chain | undefined> {
+/** Chain of the record, if the attester is one of the accounts or a test account; otherwise undefined. */
+async function ownChain(
+  slug: string,
+  attester: string,
+  accounts: readonly string[],
+): Promise<Chain | undefined> {
   const chain = await geo.chain(slug).catch(() => undefined)
   if (!chain) return undefined
   const node = (await localNodes())[chain.id]
-  const providers = [
-    ...wallets.value.map(({ provider }) => provider),
-    ...(node === undefined ? [] : [testAccount(node)]),
-  ]
-  const states = await Promise.all(providers.map((provider) => stateOf(provider).catch(() => undefined)))
-  return states.some((state) => state?.account?.toLowerCase() === attester.toLowerCase()) ? chain : undefined
+  const test = node === undefined ? undefined : await stateOf(testAccount(node)).catch(() => undefined)
+  const isOwn = [...accounts, test?.account].some(
+    (account) => account?.toLowerCase() === attester.toLowerCase(),
+  )
+  return isOwn ? chain : undefined
 }

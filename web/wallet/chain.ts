@@ -19,6 +19,26 @@ export async function stateOf(provider: Eip1193Provider): Promise<WalletState> {
   return { chainId: Number(chainId), account: accounts[0] }
 }
 
+/** Calls `onState` with each state of a wallet, the newest last, until the returned function is called. */
+export function followState(provider: Eip1193Provider, onState: (state: WalletState) => void): () => void {
+  /** number of the last request: an earlier one may be answered later */
+  let last = 0
+  const look = () => {
+    const request = ++last
+    void stateOf(provider).then(
+      (found) => request === last && onState(found),
+      () => {},
+    )
+  }
+  look()
+  const events = provider as unknown as Partial<Record<'on' | 'removeListener', (...args: unknown[]) => void>>
+  for (const event of ['accountsChanged', 'chainChanged']) events.on?.(event, look)
+  return () => {
+    last = NaN
+    for (const event of ['accountsChanged', 'chainChanged']) events.removeListener?.(event, look)
+  }
+}
+
 /**
  * Connects a wallet, and requests a switch if it is on another chain. If the wallet does not know the chain,
  * adds it with the RPC URL `node`, if there is one. Throws the wallet's error, or a SignerError with a

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import { isLocked, lock, type Page } from '../location'
 import { say } from '../messages'
-import { goToChain, stateOf, type WalletState } from './chain'
+import { followState, goToChain, type WalletState } from './chain'
 import { wallets, type InjectedWallet } from './injected'
 import { localNodes, testAccount } from './nodes'
 import { walletWords } from './words'
@@ -108,23 +108,7 @@ function WalletButton({
   onClick: () => void
 }) {
   const [state, setState] = useState<WalletState>()
-  useEffect(() => {
-    let left = false
-    const look = () =>
-      void stateOf(provider).then(
-        (found) => left || setState(found),
-        () => {},
-      )
-    look()
-    const events = provider as unknown as Partial<
-      Record<'on' | 'removeListener', (...args: unknown[]) => void>
-    >
-    for (const event of ['accountsChanged', 'chainChanged']) events.on?.(event, look)
-    return () => {
-      left = true
-      for (const event of ['accountsChanged', 'chainChanged']) events.removeListener?.(event, look)
-    }
-  }, [provider, busy])
+  useEffect(() => followState(provider, setState), [provider, busy])
   return (
     <div class="wallet">
       <button type="button" class="primary" disabled={busy || isDisabled} onClick={onClick}>
