@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { KeyError } from './exit'
 import { fileNamed, readAccount } from './key'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-key-'))
@@ -44,20 +45,38 @@ const VECTORS = {
 }
 const ADDRESS = '0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b'
 
+/** Reads the account of a keystore. */
+function accountOf(name: string, keystore: object) {
+  const keyFile = path.join(folder, `${name}.json`)
+  writeFileSync(keyFile, JSON.stringify(keystore))
+  chmodSync(keyFile, 0o600)
+  const surroundings = {
+    ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
+    env: { GEO_PASSPHRASE: 'testpassword' },
+    at: (file: string) => file,
+    interrupt: () => {},
+  }
+  return readAccount({ keyFile }, surroundings)
+}
+
 test.each(Object.entries(VECTORS))(
   'the key reader reads a keystore with %s',
   { tags: ['slow'] },
   async (kdf, keystore) => {
-    const keyFile = path.join(folder, `${kdf}.json`)
-    writeFileSync(keyFile, JSON.stringify(keystore))
-    chmodSync(keyFile, 0o600)
-    const surroundings = {
-      ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
-      env: { GEO_PASSPHRASE: 'testpassword' },
-      at: (file: string) => file,
-      interrupt: () => {},
-    }
-    expect((await readAccount({ keyFile }, surroundings)).address).toBe(ADDRESS)
+    const address = ADDRESS.slice(2).toLowerCase()
+    expect((await accountOf(kdf, { ...keystore, address })).address).toBe(ADDRESS)
+  },
+)
+
+test(
+  'the key reader rejects a keystore whose key is not that of its address',
+  { tags: ['slow'] },
+  async () => {
+    const { crypto, ...rest } = VECTORS.pbkdf2
+    const damaged = { ...crypto, cipherparams: { iv: crypto.cipherparams.iv.replace('6', '7') } }
+    const keystore = { ...rest, crypto: damaged }
+    expect((await accountOf('unnamed', keystore)).address).not.toBe(ADDRESS)
+    await expect(accountOf('damaged', { ...keystore, address: ADDRESS })).rejects.toThrow(KeyError)
   },
 )
 

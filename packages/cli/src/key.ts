@@ -40,15 +40,22 @@ export async function readAccount(
         'digits, or a keystore (JSON, version 3).',
     )
   const content = (await readSecret(keyFile, '--key-file', surroundings)).trim()
-  const key = HEX_KEY.test(content)
-    ? content
-    : await decrypted(keystoreOf(content, keyFile), keyFile, passphraseFile, surroundings)
+  const keystore = HEX_KEY.test(content) ? undefined : keystoreOf(content, keyFile)
+  const key = keystore ? await decrypted(keystore, keyFile, passphraseFile, surroundings) : content
   const { privateKeyToAccount } = await import('viem/accounts')
+  let account
   try {
-    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
+    account = privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
   } catch {
     throw new KeyError(`'${keyFile}' contains a number that is not a key of secp256k1. Use another key.`)
   }
+  // The checksum of a keystore does not cover its initialisation vector.
+  const named = keystore?.address?.replace(/^0x/, '').toLowerCase()
+  if (named && named !== account.address.slice(2).toLowerCase())
+    throw new KeyError(
+      `'${keyFile}' is damaged: its key is that of ${account.address}, but it names 0x${named}. Restore the file.`,
+    )
+  return account
 }
 
 /** Reads a file that only its owner can read. Throws a KeyError if others can. */
@@ -92,7 +99,7 @@ function quoted(file: string): string {
   return /^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`
 }
 
-type Keystore = Parameters<typeof import('ox/Keystore').decrypt>[0]
+type Keystore = Parameters<typeof import('ox/Keystore').decrypt>[0] & { address?: string }
 
 /** Parses a keystore. geth writes `crypto`, ethers `Crypto`. */
 function keystoreOf(content: string, file: string): Keystore {
