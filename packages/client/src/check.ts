@@ -99,8 +99,6 @@ export async function checkAnswer(
   const { log, operators, unproven } = await logsOf(connection, answer, signal)
   const now = Date.now() / 1000
   const { revocationTime, expirationTime } = attestation
-  const content = answer && ('signers' in answer ? answer.answer : answer.attestation)
-  const signed = content && withAllFields(content)
   const problems = [
     !same(attester, expected) && `The attestation was signed by ${attester}, not by ${expected}.`,
     unknown !== undefined && `The quorum of the service is unknown: ${unknown}`,
@@ -117,17 +115,7 @@ export async function checkAnswer(
     decoded &&
       decoded.timestamp < now - maxAge &&
       `The answer was computed at ${timeOf(decoded.timestamp)}, more than ${maxAge} s ago.`,
-    // Re-signing changes the expiration time only of signatures for the proxy.
-    signed &&
-      !isContentOf(
-        proxied ? { ...attestation, expirationTime: BigInt(signed.expirationTime) } : attestation,
-        signed,
-      ) &&
-      'The content of the attestation is not that of the answer.',
-    answer &&
-      'signers' in answer &&
-      !same(answer.quorum, attester) &&
-      `The answer is for the quorum ${answer.quorum}, not for ${attester}.`,
+    ...answerProblems(answer, chain, attestation, attester, proxied),
     ...unproven,
   ].filter((problem) => typeof problem === 'string')
   const common = {
@@ -141,6 +129,32 @@ export async function checkAnswer(
   if (!decoded) return common
   const { whole: _, ...says } = decoded
   return { ...common, says, sentence: sentenceOf(says) }
+}
+
+/** Compares an attestation with the answer that it should record. Returns a sentence for each difference. */
+function answerProblems(
+  answer: CheckOptions['answer'],
+  { id, slug }: Chain,
+  attestation: OnchainAttestation,
+  attester: string,
+  proxied: boolean,
+): (string | false)[] {
+  if (!answer) return []
+  const ofQuorum = 'signers' in answer
+  const { chainId } = answer
+  const signed = withAllFields(ofQuorum ? answer.answer : answer.attestation)
+  // Re-signing changes the expiration time only of signatures for the proxy.
+  const expirationTime = proxied ? BigInt(signed.expirationTime) : attestation.expirationTime
+  return [
+    chainId !== undefined &&
+      chainId !== id &&
+      `The answer is for chain ${chainId}, not for ${slug} (chain ${id}).`,
+    !isContentOf({ ...attestation, expirationTime }, signed) &&
+      'The content of the attestation is not that of the answer.',
+    ofQuorum &&
+      !same(answer.quorum, attester) &&
+      `The answer is for the quorum ${answer.quorum}, not for ${attester}.`,
+  ]
 }
 
 function nodeOf({ providers }: Connection['options'], { id, slug }: Chain, given?: Provider): Provider {
