@@ -106,7 +106,7 @@ export async function audited(how: 'prove' | 'reread' = 'prove', before = async 
   try {
     const rpc = testRpc([world.proxy.url])
     const parts = { chain: LOCAL_CHAIN, rpc, database, log: SILENT }
-    const registry = new Registry({ ...parts, policy: ALL_SCHEMAS, isIndexer: false })
+    const registry = new Registry({ ...parts, policy: ALL_SCHEMAS, lease: undefined })
     await registry.load()
     const auditor = new RangeAuditor({ ...parts, registry, bodies: new BodyReader(rpc, LOCAL_CHAIN.eas) })
     await before()

@@ -8,10 +8,11 @@ import { CHAINS } from '../chains'
 import { LOCATION_SCHEMA } from '../location'
 import { Rpc } from '../rpc'
 import type { BodyReader } from './bodies'
+import { LeaseLostError } from './lease'
 import { RangeAuditor } from './range-auditor'
 import type { Registry } from './registry'
 import { attestationFilter } from './registrations'
-import type { Database, StoredEvent } from './store'
+import type { Database, StoredEvent, Transactions } from './store'
 import { eventId } from './project'
 
 const CHAIN = { ...CHAINS[0]!, firstBlock: 0 }
@@ -41,7 +42,7 @@ const DOWN: Lie = (method, answer) => {
 }
 
 /** Rereads a block with one revocation through these endpoints, after `rounds` failures. */
-async function reread(lies: readonly Lie[], isStored: boolean, rounds = 0) {
+async function reread(lies: readonly Lie[], isStored: boolean, rounds = 0, lease?: Transactions) {
   const clock = new VirtualClock()
   const chain = new SimulatedChain(CHAIN.eas)
   for (let height = 0; height <= NUMBER + CHAIN.finality; height++)
@@ -88,7 +89,7 @@ async function reread(lies: readonly Lie[], isStored: boolean, rounds = 0) {
   }
   const doubt = new Doubt(clock)
   const auditor = new RangeAuditor({
-    ...{ chain: CHAIN, rpc, doubt, clock, log: SILENT, registry: registry as unknown as Registry },
+    ...{ chain: CHAIN, rpc, doubt, clock, lease, log: SILENT, registry: registry as unknown as Registry },
     bodies: { read: () => Promise.resolve(new Map()) } as unknown as BodyReader,
     database: {
       query,
@@ -142,4 +143,12 @@ test.each([
   expect(outcome).toBeInstanceOf(ContradictionError)
   expect(written).toEqual([])
   expect(contradictions).toBeGreaterThan(0)
+})
+
+test('rereading repairs nothing once the lease is lost', async () => {
+  const lost = new LeaseLostError('lost')
+  const lease: Transactions = { transaction: () => Promise.reject(lost) }
+  const { outcome, written } = await reread([HONEST, HONEST], false, 0, lease)
+  expect(outcome).toBe(lost)
+  expect(written).toEqual([])
 })

@@ -23,6 +23,7 @@ import {
   type BlockRange,
   type Database,
   type StoredEvent,
+  type Transactions,
 } from './store'
 import { announcedTimes, decodeEvents } from './processor'
 import { eventId, eventRow, type ChainEvent } from './project'
@@ -34,6 +35,8 @@ export interface AuditOptions {
   registry: Registry
   bodies: BodyReader
   database: Database
+  /** The chain's lease if this process is its indexer, which repairs nothing once it has lost it. */
+  lease?: Transactions
   log: Logger
   /** Head reader of this process. Blocks that it has proven need no further proof. */
   head?: HeadReader
@@ -258,7 +261,7 @@ export class RangeAuditor {
     stored: ReadonlyMap<string, StoredEvent>,
     { from, to }: BlockRange,
   ): Promise<number> {
-    const { chain, database, bodies, registry, log, doubt } = this.options
+    const { chain, database, lease = database, bodies, registry, log, doubt } = this.options
     const missing = this.missing(events, stored)
     if (missing.length === 0 && surplus.length === 0) return 0
     const isHistory = surplus.length === 0 && missing.every((event) => registry.isHistory(event))
@@ -266,7 +269,7 @@ export class RangeAuditor {
       doubt?.contradicted(`the logs of blocks ${from} to ${to} differ from those of an RPC endpoint`)
     const final = await finalBlock(database.query, chain)
     if (!final || final.height < to) throw new NotFinalError(`block ${to} is not final in the database yet`)
-    const repaired = await repairLog(database, chain, {
+    const repaired = await repairLog(lease, chain, {
       events: missing,
       bodies: await bodies.read(announcedTimes(missing)),
       surplus,

@@ -23,6 +23,7 @@ import { Rpc } from '../rpc'
 import { LOCATION_SCHEMAS } from '../settings/types'
 import { Auditor } from './audit'
 import { BodyReader } from './bodies'
+import { LeaseLostError } from './lease'
 import { Registry } from './registry'
 import { Database, noteHistoryRead } from './store'
 
@@ -58,7 +59,7 @@ async function load(isIndexer: boolean, policy = ALL_SCHEMAS, database = connect
   forget()
   const loaded = new Registry({
     ...{ chain: chain.chain, rpc, database, policy, log: SILENT },
-    ...{ isIndexer, most: MOST },
+    ...{ lease: isIndexer ? database : undefined, most: MOST },
   })
   await loaded.load()
   if (isIndexer) await loaded.note(false)
@@ -368,6 +369,23 @@ test('the schema registry notes at its start the histories that an earlier versi
   expect(
     await rows(database.url, 'SELECT FROM location_schema WHERE watched AND read_from > block_number'),
   ).toEqual([])
+})
+
+test('the schema registry takes no attesters once the lease is lost', async () => {
+  const added = testAccount(5).address.toLowerCase()
+  await rows(database.url, 'INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+    ...[chain.chain.slug, added],
+  ])
+  const lost = new LeaseLostError('lost')
+  const registryWithout = new Registry({
+    ...{ chain: chain.chain, rpc, database: connection, policy: ALL_SCHEMAS, log: SILENT },
+    lease: { transaction: () => Promise.reject(lost) },
+  })
+  await expect(registryWithout.takeNoted()).rejects.toBe(lost)
+  const unread = () => rows(database.url, 'SELECT address FROM answer_attester WHERE read_from IS NULL')
+  expect(await unread()).toEqual([{ address: added }])
+  await registry.takeNoted()
+  expect(await unread()).toEqual([])
 })
 
 testSentences()

@@ -37,6 +37,7 @@ import {
   type AnswerAttester,
   type Database,
   type FoundSchema,
+  type Transactions,
   type Watched,
 } from './store'
 
@@ -79,8 +80,11 @@ export class Registry implements LogSelection {
       database: Database
       policy: SchemaPolicy
       log: Logger
-      /** True if this process is the chain's indexer; false for a command that runs next to it. */
-      isIndexer: boolean
+      /**
+       * The chain's lease if this process is its indexer; undefined for a command that runs next to it.
+       * Without the lease, a process that lost it would mark schemas and attesters as read.
+       */
+      lease: Transactions | undefined
       /** Maximum number of found schemas. Default: MOST_FOUND. */
       most?: number
     },
@@ -93,7 +97,7 @@ export class Registry implements LogSelection {
   /** Loads the schemas that were found earlier, subject to the current settings, and the attesters. */
   async load(): Promise<void> {
     await this.takeKnown()
-    if (!this.options.isIndexer) return
+    if (!this.options.lease) return
     this.takeLeftOut()
     await this.takeNoted()
   }
@@ -163,8 +167,8 @@ export class Registry implements LogSelection {
 
   /** Loads the attesters that the API has added. Must be called while no audit step is running. */
   async takeNoted(): Promise<void> {
-    const { chain, database, log } = this.options
-    const taken = await takeAttesters(database, chain)
+    const { chain, database, lease = database, log } = this.options
+    const taken = await takeAttesters(database.query, lease, chain)
     if (taken.length === 0) return
     this.take(taken)
     log.info(
@@ -182,8 +186,8 @@ export class Registry implements LogSelection {
 
   /** Stores what is watched from now on. `fresh`: nothing is indexed yet. Returns the new items. */
   async note(fresh: boolean): Promise<string[]> {
-    const { chain, database } = this.options
-    return database.transaction(async (query) => {
+    const { chain, database, lease = database } = this.options
+    return lease.transaction(async (query) => {
       const added = await noteSchemas(query, chain, this.watched, fresh)
       const unregistered = this.unregistered(added)
       await insertSchemas(query, chain, unregistered)
@@ -288,7 +292,7 @@ export class Registry implements LogSelection {
   private async enter(
     schemas: Omit<FoundSchema, 'readFrom'>[],
   ): Promise<{ watched: number; left: readonly string[] }> {
-    const { chain, database, log, isIndexer, policy } = this.options
+    const { chain, database, log, lease, policy } = this.options
     // All changes are made in a copy, which takes effect once they are stored.
     const room = this.room.copy()
     const left = new Set<string>()
@@ -296,14 +300,14 @@ export class Registry implements LogSelection {
       if (this.isOnTop(each.uid)) each.watched = true
       else if (mayBeRead(policy, each.uid)) {
         // A command that runs next to the indexer must not replace a schema that the indexer reads.
-        const result = isIndexer ? room.enter(each) : { entered: room.enterFree(each), left: undefined }
+        const result = lease ? room.enter(each) : { entered: room.enterFree(each), left: undefined }
         each.watched = result.entered
         if (result.left) left.add(result.left.uid)
       }
     }
     for (const each of schemas) if (left.delete(each.uid)) each.watched = false
     // An attester may be added during this wait. That is safe, because attesters do not depend on these logs.
-    const stored = await storeSchemas(database, chain, schemas, [...left], isIndexer)
+    const stored = await storeSchemas(lease ?? database, chain, schemas, [...left], lease !== undefined)
     this.unwatch([...left])
     this.room = room
     let watched = 0

@@ -218,7 +218,7 @@ async function audit(
     )
   const rpc = await parts.connect(connected)
   const { schemaPolicy: policy } = settings
-  const registry = new Registry({ chain, rpc, database, policy, log, isIndexer: false })
+  const registry = new Registry({ chain, rpc, database, policy, log, lease: undefined })
   await registry.load()
   const options = { chain, rpc, registry, bodies: new BodyReader(rpc, chain.eas), database, log }
   const total = { events: 0, repaired: 0, unproven: 0, contradicted: 0 }

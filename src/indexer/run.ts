@@ -208,7 +208,7 @@ class ChainIndexer {
     const { chain, rpc, clock } = this
     const doubt = new Doubt(clock)
     const { schemaPolicy: policy } = this.settings
-    const registry = new Registry({ chain, rpc, database, policy, log, isIndexer: true })
+    const registry = new Registry({ chain, rpc, database, policy, log, lease })
     const newReader = () => new BlockReader(rpc, registry, doubt, clock)
     const storedAtOrBelow = (height: number) => lastEventBlock(database.query, chain, height)
     const head = new HeadReader({

@@ -1,5 +1,5 @@
 import type { Chain } from '../../chains'
-import { lockChain, type Database, type Query } from './connection'
+import { lockChain, type Query, type Transactions } from './connection'
 
 /** Accounts whose attestations are answers of this service: the table answer_attester. */
 
@@ -25,13 +25,16 @@ export function takenAttesters(query: Query, chain: Chain): Promise<AnswerAttest
  * Marks the attesters that the API has added as indexed from now on, and returns them. Blocks already indexed
  * in which they may have attested are read and proven again.
  */
-export async function takeAttesters(database: Database, chain: Chain): Promise<AnswerAttester[]> {
-  const noted = await database.query(
-    'SELECT FROM answer_attester WHERE chain = $1 AND read_from IS NULL LIMIT 1',
-    [chain.slug],
-  )
+export async function takeAttesters(
+  query: Query,
+  transactions: Transactions,
+  chain: Chain,
+): Promise<AnswerAttester[]> {
+  const noted = await query('SELECT FROM answer_attester WHERE chain = $1 AND read_from IS NULL LIMIT 1', [
+    chain.slug,
+  ])
   if (noted.length === 0) return []
-  return database.transaction(async (query) => {
+  return transactions.transaction(async (query) => {
     await lockChain(query, chain)
     const taken = await query<AnswerAttester>(
       `UPDATE answer_attester SET read_from = greatest(first_block, coalesce(

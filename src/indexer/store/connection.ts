@@ -12,7 +12,7 @@ export type Copy = (table: string, columns: readonly string[], texts: readonly s
 
 /** Runs work in transactions: a Database, or a Lease, which also checks that it is held. */
 export interface Transactions {
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  transaction<T>(work: (query: Query, copy: Copy) => Promise<T>): Promise<T>
 }
 
 /** Maximum number of connections, low because all those to an embedded database share one session. */

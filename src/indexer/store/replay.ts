@@ -18,14 +18,7 @@ import {
   type Projection,
 } from '../project'
 import { insertEvents, insertWithheld, withheldProblem } from './batch'
-import {
-  limitStatements,
-  lockChain,
-  type Copy,
-  type Database,
-  type Query,
-  type Transactions,
-} from './connection'
+import { limitStatements, lockChain, type Copy, type Query, type Transactions } from './connection'
 import { bodyOf, eventOf, insertSql, isBodiless, type StoredEvent, type Watched } from './log'
 import { noteRepaired } from './status'
 
@@ -64,7 +57,7 @@ export class NotFinalError extends Error {
  * Returns the number of corrected events. Throws a NotFinalError, without writing anything, if one of the
  * attestations has an event in a hot block, whose rollback would restore the old state.
  */
-export function repairLog(database: Database, chain: Chain, repair: LogRepair): Promise<number> {
+export function repairLog(database: Transactions, chain: Chain, repair: LogRepair): Promise<number> {
   const { events, bodies, surplus, finalHeight } = repair
   requireBodies(events, bodies)
   return database.transaction(async (query, copy) => {

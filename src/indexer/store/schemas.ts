@@ -1,5 +1,5 @@
 import type { Chain } from '../../chains'
-import { lockChain, type Database, type Query } from './connection'
+import { lockChain, type Query, type Transactions } from './connection'
 
 /** Location schemas found in a chain's SchemaRegistry: the table location_schema. */
 
@@ -115,7 +115,7 @@ export async function insertSchemas(
  * again. Schemas found by another process are new to the indexer at its next start.
  */
 export function storeSchemas(
-  database: Database,
+  database: Transactions,
   chain: Chain,
   found: readonly Omit<FoundSchema, 'readFrom'>[],
   left: readonly string[],
