@@ -522,9 +522,28 @@ describe('an honest operator of a log', () => {
       if (index === 512) throw new Error('unreachable')
     }
     await expect(follower.advance(failing)).rejects.toThrow('unreachable')
-    const read: string[] = []
-    await follower.advance((each) => void read.push(...textsOf(each)))
-    expect(read).toEqual(textsOf(log.entries))
+    const { last, checked } = follower
+    expect([last?.checkpoint.size, checked]).toEqual([count, 512])
+    // The next read begins at the bundle that failed, also in another process, and of a tree that has grown.
+    const restarted = new LogFollower((path) => Promise.resolve(log.read(path)), policy)
+    await restarted.resume(formatNote(last!.checkpoint.note), checked)
+    const fork = log.copy(log.entries.with(600, Buffer.from('another')))
+    await log.append(Buffer.from('one more')).sign()
+    for (const each of [follower, restarted]) {
+      const read: string[] = []
+      await each.advance((entries, index) => {
+        expect(index).toBe(512 + read.length)
+        read.push(...textsOf(entries))
+      })
+      expect([read, each.checked]).toEqual([textsOf(log.entries.slice(512)), count + 1])
+    }
+    // A tree without an entry of the last one, which was not checked yet, is a fork.
+    await fork.append(Buffer.from('one more'), Buffer.from('two more')).sign()
+    const forked = new LogFollower((path) => Promise.resolve(served.read(path)), policy)
+    let served = log
+    await expect(forked.advance(failing)).rejects.toThrow('unreachable')
+    served = fork
+    await expect(forked.advance(() => {})).rejects.toMatchObject({ kind: 'fork' })
     // The log serves other entries when a bundle is read for the second time.
     const honest = log.read.bind(log)
     const seen = new Set<string>()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { concat, equal, toHex } from './bytes'
+import { HASH_SIZE, concat, equal, toHex } from './bytes'
 import { parseCheckpoint, type Checkpoint } from './checkpoint'
 import { TlogError } from './error'
 import { consistencyProof, leafHash, treeRoot, verifyConsistency, verifyInclusion } from './merkle'
@@ -7,7 +7,16 @@ import { formatNote } from './note'
 import { signersOf, type Policy, type Signers } from './policy'
 import { parseProof } from './proof'
 import { sha256 } from './sha256'
-import { TILE_WIDTH, TreeEdge, decodeBundle, tileOf, tilePath, withTiles, type Tile } from './tiles'
+import {
+  TILE_WIDTH,
+  TreeEdge,
+  decodeBundle,
+  tileOf,
+  tilePath,
+  withTiles,
+  type Tile,
+  type TileSource,
+} from './tiles'
 
 /**
  * Kinds of faults of a log:
@@ -125,6 +134,7 @@ export async function inclusionOf(
  * and each tree against the last one. Start with `advance`, and with `resume` after a restart.
  */
 export class LogFollower {
+  /** Edge of the tree of the entries that `onEntries` has read. It may be behind `#last`. */
   #edge = new TreeEdge()
   #last: Seen | undefined
 
@@ -133,16 +143,21 @@ export class LogFollower {
     private readonly policy: Policy,
   ) {}
 
-  /** Last checkpoint, up to which all entries were read. */
+  /** Last verified checkpoint. */
   get last(): Seen | undefined {
     return this.#last
   }
 
+  /** Number of entries that `onEntries` has read. */
+  get checked(): number {
+    return this.#edge.size
+  }
+
   /**
-   * Continues at a checkpoint of `last`. Throws a LogFault if the tiles no longer match it, with the log's
-   * current checkpoint as evidence if it can be read.
+   * Continues at a checkpoint of `last`, and at the entry `checked`. Throws a LogFault if the tiles no longer
+   * match it, with the log's current checkpoint as evidence if it can be read.
    */
-  async resume(note: string): Promise<void> {
+  async resume(note: string, checked = Infinity): Promise<void> {
     const checkpoint = await faultOf('format', () => parseCheckpoint(note))
     const signers = await faultOf('signature', () => signersOf(checkpoint, this.policy))
     // A larger tree contains the same hashes, and the partial tiles of this size may have been deleted.
@@ -155,13 +170,17 @@ export class LogFollower {
       const message = `The tiles are not those of the checkpoint of size ${checkpoint.size}.`
       throw (await this.#currentFault(checkpoint)) ?? new LogFault('entries', message, [note])
     }
-    this.#edge = edge
+    const { size } = checkpoint
+    // The next read verifies this edge, because the entries after it must lead to the same root.
+    const isBehind = checked < size
+    this.#edge = isBehind ? await faultOf('entries', () => TreeEdge.read(this.#within(size), checked)) : edge
     this.#last = { checkpoint, ...signers }
   }
 
   /**
    * Reads the checkpoint and all new entries, and passes each bundle to `onEntries` once the tree is
-   * verified. Throws a LogFault or an error of `onEntries`, and then stays at the last checkpoint.
+   * verified. Throws a LogFault, and then stays at the last checkpoint, or an error of `onEntries`, whose
+   * bundle is then the first one of the next call.
    */
   async advance(
     onEntries: (entries: readonly Uint8Array[], index: number) => Promise<void> | void,
@@ -171,39 +190,44 @@ export class LogFollower {
     const { size } = checkpoint
     const fault = this.#last && (await this.#contradiction(this.#last.checkpoint, checkpoint))
     if (fault) throw fault
+    const last = this.#last?.checkpoint
     const edge = this.#edge.clone()
     const start = edge.size
+    let isGrown = true
     const first = Math.floor(start / TILE_WIDTH)
-    const bundles: { root: Uint8Array; entries: Uint8Array[] | undefined }[] = []
+    const bundles: { root: Uint8Array; kept: Record<'entries' | 'leaves', Uint8Array[]> | undefined }[] = []
     let bytes = 0
     for (let index = first; index * TILE_WIDTH < size; index++) {
       const entries = await this.#bundle(index, size)
       const leaves = entries.map(leafHash)
-      for (const leaf of leaves.slice(Math.max(0, start - index * TILE_WIDTH))) edge.append(leaf)
+      for (const leaf of leaves.slice(Math.max(0, start - index * TILE_WIDTH))) {
+        edge.append(leaf)
+        if (last && edge.size === last.size) isGrown = equal(edge.root(), last.root)
+      }
       bytes += entries.reduce((sum, { length }) => sum + length, 0)
       bundles.push({
         root: sha256(concat(...leaves)),
-        entries: bundles.length < KEPT_BUNDLES && bytes <= KEPT_BYTES ? entries : undefined,
+        kept: bundles.length < KEPT_BUNDLES && bytes <= KEPT_BYTES ? { entries, leaves } : undefined,
       })
     }
-    if (!equal(edge.root(), checkpoint.root)) {
-      const last = this.#last?.checkpoint
+    if (!isGrown || !equal(edge.root(), checkpoint.root)) {
       const message = `The entries are not those of the tree of size ${size}.`
       throw (
         (await this.#treeFault(last, checkpoint)) ??
         new LogFault('entries', message, evidenceOf(last, checkpoint))
       )
     }
-    for (const [at, { root, entries: kept }] of bundles.entries()) {
-      const entries = kept ?? (await this.#bundle(first + at, size))
-      if (!kept && !equal(sha256(concat(...entries.map(leafHash))), root))
+    this.#last = seen
+    for (const [at, { root, kept }] of bundles.entries()) {
+      const entries = kept?.entries ?? (await this.#bundle(first + at, size))
+      const leaves = kept?.leaves ?? entries.map(leafHash)
+      if (!kept && !equal(sha256(concat(...leaves)), root))
         throw new LogFault('entries', `The log served two bundles with the index ${first + at}.`)
       const from = (first + at) * TILE_WIDTH
       const skipped = Math.max(0, start - from)
       await onEntries(entries.slice(skipped), from + skipped)
+      for (const leaf of leaves.slice(skipped)) this.#edge.append(leaf)
     }
-    this.#edge = edge
-    this.#last = seen
     return seen
   }
 
@@ -292,6 +316,14 @@ export class LogFollower {
     throw failure ?? new LogFault('format', `${path} is missing.`)
   }
 
+  /** Reads tiles of smaller trees, which may not be published, from those of a tree of `size`. */
+  #within(size: number): TileSource {
+    return async (tiles) => {
+      const contents = await this.#tiles(tiles.map(({ level, index }) => tileOf(level, index, size)))
+      return contents.map((content, at) => content.subarray(0, HASH_SIZE * tiles[at]!.width))
+    }
+  }
+
   async #file(path: string): Promise<Uint8Array> {
     const content = await this.files(path)
     if (!content) throw new LogFault('format', `${path} is missing.`)
@@ -302,7 +334,7 @@ export class LogFollower {
     Promise.all(
       tiles.map(async (tile) => {
         const [content, width] = await this.#partial(tile)
-        return width === tile.width ? content : content.subarray(0, 32 * tile.width)
+        return width === tile.width ? content : content.subarray(0, HASH_SIZE * tile.width)
       }),
     )
 }

@@ -442,6 +442,22 @@ test('geo log sends an alarm about the log while an RPC endpoint does not respon
   expect(metrics()).toMatch(/failures_total\{part="(chain|log)"\} 1\n/)
 })
 
+test('geo log compares witnesses although an entry cannot be checked, and checks it later', async () => {
+  const { log, monitor, metrics, seen } = await startWitnessed('behind', 'none')
+  const entry = await entryOf(await answerOfAttested())
+  await log.append(encodeEntry(entry)).sign()
+  await seen.append(encodeEntry({ ...entry, time: entry.time + 1 })).sign()
+  const closed = await startReceiver(() => answers.ok)
+  closed.close()
+  const { code, kinds } = await monitor('--chain', 'base-sepolia', '--rpc', closed.url)
+  expect([code, kinds]).toEqual([1, ['fork']])
+  const state = JSON.parse(readFileSync(path.join(shell.folder, 'behind.json'), 'utf8')) as object
+  expect(state).toMatchObject({ checkpoint: formatNote(log.note), checked: 0 })
+  seen.note = log.note
+  expect(await monitor()).toMatchObject(calm)
+  expect(metrics()).toContain('geo_log_monitor_entries_total{result="equal"} 1\n')
+})
+
 test(
   'geo log compares a chain although the RPC endpoint of another one does not respond',
   { tags: ['slow'] },

@@ -125,7 +125,8 @@ class Monitor {
       this.watching(async () => {
         // If the log's tree has changed, the monitor stays at its last checkpoint: reading the log from the
         // start would accept the new tree.
-        if (!this.isResumed && state.checkpoint !== undefined) await this.follower.resume(state.checkpoint)
+        if (!this.isResumed && state.checkpoint !== undefined)
+          await this.follower.resume(state.checkpoint, state.checked)
         this.isResumed = true
         await this.readLog()
       }),
@@ -189,22 +190,31 @@ class Monitor {
   }
 
   private async readLog(): Promise<void> {
-    const { state, metrics } = this
-    const before = this.follower.last?.checkpoint.size ?? 0
-    const { checkpoint } = await this.follower.advance(async (entries, first) => {
-      for (let at = 0; at < entries.length; at += AT_ONCE)
-        await Promise.all(
-          entries.slice(at, at + AT_ONCE).map((bytes, more) => this.readEntry(bytes, first + at + more)),
-        )
-    })
-    state.checkpoint = formatNote(checkpoint.note)
-    delete state.weakSince
-    delete state.behindSince
+    const { state, metrics, follower } = this
+    const before = { last: follower.last, checked: follower.checked }
+    try {
+      await follower.advance(async (entries, first) => {
+        for (let at = 0; at < entries.length; at += AT_ONCE)
+          await Promise.all(
+            entries.slice(at, at + AT_ONCE).map((bytes, more) => this.readEntry(bytes, first + at + more)),
+          )
+      })
+    } finally {
+      // The tree may be verified although an entry could not be checked, because a chain does not respond.
+      const { last } = follower
+      if (last && last !== before.last) {
+        state.checkpoint = formatNote(last.checkpoint.note)
+        delete state.weakSince
+        delete state.behindSince
+        metrics.set('size', last.checkpoint.size)
+      }
+      state.checked = follower.checked
+    }
     // The time of an entry is not signed: it must not hide attestations after this moment.
     state.since = Math.min(state.since ?? Infinity, unixSeconds())
-    metrics.set('size', checkpoint.size)
-    if (checkpoint.size > before && !this.session.options.json)
-      this.session.note(`${checkpoint.size} entries, ${checkpoint.size - before} of them new.`)
+    const { checked } = follower
+    if (checked > before.checked && !this.session.options.json)
+      this.session.note(`${checked} entries, ${checked - before.checked} of them new.`)
   }
 
   private async readEntry(bytes: Uint8Array, index: number): Promise<void> {

@@ -24,6 +24,8 @@ export interface State extends AlarmState {
   version: typeof VERSION
   /** last verified checkpoint, as a signed note; undefined before the first one */
   checkpoint?: string
+  /** number of entries of that checkpoint that were checked; undefined if all were */
+  checked?: number
   /** next block to read, by chain id and EAS contract */
   blocks: Record<string, number>
   /** attestations in the last blocks, which are read again: blocks by UID, with the keys of `blocks` */
