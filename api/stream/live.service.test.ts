@@ -409,6 +409,19 @@ describe('the filters of a stream', () => {
       else expect(told(listener).at(-1)).not.toBe(`reorged ${chain} 7`)
     }
   })
+  test('report a record that they exclude as gone, if a reorg undoes its revocation', async () => {
+    const api = await start()
+    await insert({ n: 1, longitude: 5, latitude: 5 })
+    await setRevoked([1], true)
+    const [inside, outside] = [await follow(api, '?bbox=4,4,6,6'), await follow(api, '?bbox=50,50,60,60')]
+    await setRevoked([1], false)
+    for (const listener of [inside, outside]) await listener.count(1)
+    expect(inside.events[0]!.data).toMatchObject({ uid: uidOf(1), revoked: false })
+    const { chain } = inside.events[0]!.data
+    expect(outside.events.map(({ event, data }) => [event, data])).toEqual([
+      ['reorged', { uid: uidOf(1), chain }],
+    ])
+  })
   test.each([
     ['?chain=solana', 'Invalid chain parameter'],
     ['?prover=0x12', 'Invalid prover parameter'],
