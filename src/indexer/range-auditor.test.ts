@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
 import { SimulatedChain, SimulatedEndpoint, VirtualClock, topic } from '../../test/simulation'
 import * as eas from '../abi/EAS'
+import { addAnswerAttesters } from '../answer'
 import { ContradictionError, Doubt, type RpcLog } from '../chain'
 import { CHAINS } from '../chains'
 import { LOCATION_SCHEMA } from '../location'
@@ -18,7 +19,10 @@ import { eventId } from './project'
 const CHAIN = { ...CHAINS[0]!, firstBlock: 0 }
 const NUMBER = 1
 /** Revocations need no body, so that only their block shows whether they exist. */
-const TOPICS = [eas.events.Revoked.topic, topic(1), topic(2), LOCATION_SCHEMA.uid]
+const TOPICS = [eas.events.Revoked.topic, topic(1), topic(2)]
+
+const addressOf = (word: string) => `0x${word.slice(-40)}`
+const ATTESTER = addressOf(topic(2))
 
 /** A changed response of an endpoint. Throws if the endpoint refuses the call. */
 type Lie = (method: string, answer: unknown) => unknown
@@ -41,18 +45,29 @@ const DOWN: Lie = (method, answer) => {
   throw new Error('connection refused')
 }
 
+interface Circumstances {
+  lease: Transactions
+  /** True if the schema or the attester of the revocation was not watched when its block was indexed. */
+  isHistory: boolean
+  schema: string
+}
+
 /** Rereads a block with one revocation through these endpoints, after `rounds` failures. */
-async function reread(lies: readonly Lie[], isStored: boolean, rounds = 0, lease?: Transactions) {
+async function reread(
+  lies: readonly Lie[],
+  isStored: boolean,
+  rounds = 0,
+  { lease, isHistory = false, schema = LOCATION_SCHEMA.uid }: Partial<Circumstances> = {},
+) {
   const clock = new VirtualClock()
   const chain = new SimulatedChain(CHAIN.eas)
   for (let height = 0; height <= NUMBER + CHAIN.finality; height++)
-    await chain.mine(1_700_000_000 + height, height === NUMBER ? [TOPICS] : [])
+    await chain.mine(1_700_000_000 + height, height === NUMBER ? [[...TOPICS, schema]] : [])
   const block = [...chain.blocks.values()][NUMBER]!
   const [log] = block.logs
-  const address = (text: string) => `0x${text.slice(-40)}`
   const stored: StoredEvent = {
     ...{ id: eventId(CHAIN.slug, NUMBER, 0), kind: 'REVOKED', uid: log!.data },
-    ...{ schema_uid: LOCATION_SCHEMA.uid, attester: address(topic(2)), recipient: address(topic(1)) },
+    ...{ schema_uid: schema, attester: ATTESTER, recipient: addressOf(topic(1)) },
     ...{ block_number: NUMBER, block_hash: block.header.hash, transaction_hash: log!.transactionHash },
   } as StoredEvent
   const clients = lies.map((lie) => {
@@ -84,8 +99,8 @@ async function reread(lies: readonly Lie[], isStored: boolean, rounds = 0, lease
     return Promise.resolve(void written.push(`${table} ${uids[0]}`))
   }
   const registry = {
-    ...{ version: 0, watched: [], learn: () => Promise.resolve(0), isHistory: () => false },
-    filters: [{ ...attestationFilter(CHAIN), topic3: [LOCATION_SCHEMA.uid] }],
+    ...{ version: 0, watched: [], learn: () => Promise.resolve(0), isHistory: () => isHistory },
+    filters: [{ ...attestationFilter(CHAIN), topic3: [schema] }],
   }
   const doubt = new Doubt(clock)
   const auditor = new RangeAuditor({
@@ -133,6 +148,14 @@ test('rereading without receipts inserts a revocation on which two endpoints agr
   expect(written).toEqual([`attestation_event ${uid}`, 'proven', 'reread'])
 })
 
+test('rereading proves the history of an attester, but not of a schema', async () => {
+  const ofSchema = await reread([HONEST, HONEST], false, 0, { isHistory: true })
+  expect(ofSchema.written).toEqual([`attestation_event ${ofSchema.uid}`, 'reread'])
+  addAnswerAttesters(CHAIN.slug, [{ address: ATTESTER }])
+  const ofAttester = await reread([HONEST, HONEST], false, 0, { isHistory: true, schema: topic(7) })
+  expect(ofAttester.written).toEqual([`attestation_event ${ofAttester.uid}`, 'proven', 'reread'])
+})
+
 test.each([
   ['endpoints disagree', [HONEST, INVENTS]],
   ['only the endpoint responds that returns it', [DOWN, INVENTS]],
@@ -148,7 +171,7 @@ test.each([
 test('rereading repairs nothing once the lease is lost', async () => {
   const lost = new LeaseLostError('lost')
   const lease: Transactions = { transaction: () => Promise.reject(lost) }
-  const { outcome, written } = await reread([HONEST, HONEST], false, 0, lease)
+  const { outcome, written } = await reread([HONEST, HONEST], false, 0, { lease })
   expect(outcome).toBe(lost)
   expect(written).toEqual([])
 })

@@ -11,6 +11,7 @@ import {
 } from '../chain'
 import type { Chain } from '../chains'
 import type { Clock } from '../clock'
+import { isLocationSchema } from '../location'
 import type { Rpc } from '../rpc'
 import type { BodyReader } from './bodies'
 import {
@@ -86,8 +87,8 @@ export class RangeAuditor {
   /**
    * Reads the logs of these blocks again, from the least preferred endpoint first. A block of which the event
    * log lacks an event is proven, because the endpoint may have invented the event. Only the history of a new
-   * schema or attester is inserted without proof, like all history at its first reading. Stops early if
-   * `progress`, called with the number of blocks read so far and of calls since the last response, returns
+   * schema, which may be long, is inserted without proof, like all history at its first reading. Stops early
+   * if `progress`, called with the number of blocks read so far and of calls since the last response, returns
    * false. Throws like `prove()`.
    */
   async reread(
@@ -114,7 +115,7 @@ export class RangeAuditor {
       const stored = await this.stored(range)
       const disputed = new Set(
         this.missing(events, stored)
-          .filter((event) => !registry.isHistory(event))
+          .filter((event) => !isLocationSchema(event.schemaUid, chain.slug) || !registry.isHistory(event))
           .map(({ blockNumber }) => blockNumber),
       )
       for (const number of disputed) {
