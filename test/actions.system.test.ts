@@ -215,6 +215,8 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
     await action(page, 'Attest').click()
     expect(await field(page, 'Place').inputValue()).toBe('1, 2')
     await action(page, 'Explore').click()
+    // The histogram makes the map lower again.
+    await expect.poll(() => middle(page)).toEqual({ x, y })
     await idle(page)
     await page.mouse.click(x, y)
     await page.locator('.card').waitFor()
