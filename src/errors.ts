@@ -69,7 +69,8 @@ export type RecordsErrorKind = keyof typeof RECORDS_ERRORS
 
 /** Documentation of each error: Markdown, with links relative to docs/reference. */
 export const COMPUTE_TEXTS: Readonly<Record<ComputeErrorKind, string>> = {
-  'invalid-input': 'the request breaks a rule, or its content type is not supported',
+  'invalid-input':
+    'the request breaks a rule, or its content type is not supported; with 408 it did not arrive in time, with 431 its head is too large',
   'attestation-not-found':
     'the attestation does not exist on that chain, or not yet on the chain that its endpoints have read ([new attestations](#new-attestations))',
   'verification-failed':

@@ -80,6 +80,21 @@ export function noteExchange(request: FastifyRequest, reply: FastifyReply): void
   exchanges.set(request.raw.socket, { request, reply })
 }
 
+/** Requests that had no response in time. Their handler may still send one, in addition to the error. */
+const late = new WeakSet<FastifyReply>()
+/** Status and headers of the responses to late requests, as they began to be sent. */
+const heads = new WeakMap<FastifyReply, { status: number; headers: ReturnType<FastifyReply['getHeaders']> }>()
+/** Headers that describe a body. */
+const OF_BODY = ['content-type', 'content-disposition', 'etag', 'link', 'cache-control', 'location'] as const
+
+/** Drops the second response to a late request, and restores the head of the first. */
+function dropSecond(reply: FastifyReply, payload: unknown): void {
+  const { status, headers } = heads.get(reply)!
+  for (const name of OF_BODY) reply.removeHeader(name)
+  reply.headers(headers).status(status)
+  if (payload instanceof Readable) payload.destroy()
+}
+
 /** Responses that pass the `onSend` hooks, or did. Fastify's `sent` is true only after the last byte. */
 const begun = new WeakSet<FastifyReply>()
 
@@ -155,8 +170,8 @@ export function guardRequests(
     const timer = setTimeout(() => {
       // A response that has started, such as a stream, has its own time limits.
       if (isAnswered(reply)) return
+      late.add(reply)
       reply.send(new UnavailableError('The service did not respond in time.'))
-      ignoreHandler(reply)
     }, answerMs)
     reply.raw.once('close', () => {
       clearTimeout(timer)
@@ -167,7 +182,9 @@ export function guardRequests(
     done(fault)
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
+    if (late.has(reply) && begun.has(reply)) return dropSecond(reply, payload)
     begun.add(reply)
+    if (late.has(reply)) heads.set(reply, { status: reply.statusCode, headers: { ...reply.getHeaders() } })
     done(null, payload)
   })
   // Expectations except 100-continue are ignored (RFC 9110, 10.1.1). Node would return 417 without a body.
@@ -197,17 +214,6 @@ export function guardRequests(
       }
     })
   })
-}
-
-/** Ignores what the handler of an answered request does later, which would mix with that answer. */
-function ignoreHandler(reply: FastifyReply): void {
-  const ignored = () => reply
-  const send = (late?: unknown) => {
-    if (late instanceof Readable) late.destroy()
-    return reply
-  }
-  const headers = { header: ignored, headers: ignored, removeHeader: ignored, type: ignored }
-  Object.assign(reply, { ...headers, status: ignored, code: ignored, send })
 }
 
 /** Refuses large responses to a client that has not read those before. Register after the compression. */

@@ -208,7 +208,7 @@ class Bill implements Budget {
 
   readonly foresee = (ms: number): Promise<void> => {
     const units = unitsOf(ms)
-    if (units === 0 || this.isAnswered) return Promise.resolve()
+    if (units === 0 || this.hasStarted) return Promise.resolve()
     return (this.foreseen ??= this.reserve(units))
   }
 
@@ -221,13 +221,13 @@ class Bill implements Budget {
       this.reply.header('retry-after', Math.ceil(ttl / 1000))
       throw this.tooMany(this.perHour, inSeconds(ttl))
     }
-    if (this.isAnswered) release()
+    if (this.hasStarted) release()
     else this.release = release
   }
 
   readonly spend = (ms: number): void => {
     this.spentMs += ms
-    if (this.isAnswered) void this.charge()
+    if (this.hasStarted) void this.charge()
   }
 
   /** Counts time as it is spent. Time spent after the start of the response is counted at once. */
@@ -238,7 +238,7 @@ class Bill implements Budget {
   }
 
   /** True if the response has started, or cannot be sent. */
-  private get isAnswered(): boolean {
+  private get hasStarted(): boolean {
     return this.reply.raw.headersSent || this.reply.raw.destroyed
   }
 
