@@ -287,7 +287,7 @@ async function signAll(attesting: Attesting): Promise<AttestedOffchain[]> {
         `moment${chain.reason ? ` (${chain.reason})` : ''}. Retry later. Nothing was signed.`,
     )
   await check(attesting)
-  const signer = await wallet.address()
+  const signer = await untilAborted(wallet.address(), options.signal)
   const signed: AttestedOffchain[] = []
   for (const content of contents) {
     options.signal?.throwIfAborted()

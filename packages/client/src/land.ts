@@ -9,6 +9,7 @@ import { RevertedError, type ChainReader } from './reader'
 import type { Signer, Wallet } from './signer'
 import { chainIdOf, groupsOf, submissionOf, type Submission } from './submission'
 import type { Answer, BatchAnswer } from './types'
+import { untilAborted } from './waiting'
 
 interface Landing extends Search {
   wallet: Wallet
@@ -49,8 +50,8 @@ export async function landAnswer(
   )
   let current: Answer | BatchAnswer = answer
   for (let resigned = 0; ; resigned++) {
-    const submission = await submissionOf(context, chain, current)
-    const landing = { context, wallet, reader, signer, options, signal, submission, resigned }
+    const submission: Submission = await untilAborted(submissionOf(context, chain, current), signal)
+    const landing: Landing = { context, wallet, reader, signer, options, signal, submission, resigned }
     const sent = await submit(landing)
     const found: Landed[] | Answer | BatchAnswer =
       'refused' in sent ? await mend(landing, current, sent) : sent

@@ -10,6 +10,7 @@ import { connected, inTurn, noAttestation, readAfter, readLate, refusal, transac
 import type { Call } from './reader'
 import type { Signer, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
+import { untilAborted } from './waiting'
 
 export interface RevokeOptions {
   /** chain of the attestation: its id or slug; default: the client's chain */
@@ -48,12 +49,13 @@ export async function revokeOnchain(
     options.chain ?? chainId,
     options.signal,
   )
-  const attestation = await getAttestation(reader, chain.eas, uid)
+  const { signal } = options
+  const attestation = await untilAborted(getAttestation(reader, chain.eas, uid), signal)
   if (!attestation) throw noAttestation(uid, `${chain.slug} (chain ${chain.id})`)
   const common = { uid, chainId: chain.id }
   if (attestation.revocationTime !== 0n)
     return { ...common, revocationTime: Number(attestation.revocationTime), already: true }
-  const from = await wallet.address()
+  const from = await untilAborted(wallet.address(), signal)
   requireSame(from, attestation.attester, 'The attester')
   if (!attestation.revocable)
     throw new LandingError(`The attestation ${uid} is not revocable. Nothing was sent.`, 'Irrevocable')
@@ -94,7 +96,7 @@ export async function revokeSigned(
       `The attestation ${uid} was made for chain ${chainId}, not for ${chain.slug} (chain ${chain.id}). Nothing was sent.`,
     )
   // The user may switch the account of the wallet meanwhile.
-  const from = await wallet.address()
+  const from = await untilAborted(wallet.address(), options.signal)
   if (attestation) requireSame(from, attestation.signer, 'The signer')
   const revokedAt = () => getRevokeOffchain(reader, chain.eas, from, uid)
   const call = { to: chain.eas, data: revokeOffchainCall(uid) }
@@ -156,7 +158,7 @@ async function sendRevocation(
   // Each revocation blocks the next one until it is in a block: a second one of the same attestation would
   // revert and cost gas.
   const outcome = await inTurn(signer, signal, async () => {
-    const before = await revokedAt()
+    const before = await untilAborted(revokedAt(), signal)
     if (before) return { before }
     const onSent = (transactionHash: string) => onStep?.({ step: 'sent', transactionHash })
     return transact(wallet, chain, call, { from, signal, onSent })

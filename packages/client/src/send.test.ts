@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { keccak256 } from 'viem'
 import { describe, expect, test, vi } from 'vitest'
 import { inTurn, transact } from './send'
 import { walletOf } from './signer'
@@ -129,14 +130,23 @@ describe('a transaction', () => {
     ]) {
       looks = 0
       const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, { onSent })
-      await expect(sending).rejects.toBe(failure)
+      await expect(sending).rejects.toMatchObject({
+        name: 'LandingError',
+        transactionHash: HASH,
+        cause: failure,
+      })
       expect(looks).toBeGreaterThan(1)
     }
   })
 
-  test.each([true, false])(
-    'is sent again for an expired nonce, unless it used the nonce itself: %s',
-    async (isOwn) => {
+  test.each([
+    ['with its fields', true, { hash: HASH }],
+    ['as raw bytes', true, '0x02c0'],
+    ['of another sender', false, { hash: HASH }],
+  ])(
+    'is sent again for an expired nonce, unless it used the nonce itself: a transaction %s',
+    async (_, isOwn, transaction) => {
+      const own = typeof transaction === 'string' ? keccak256(transaction as '0x') : HASH
       let sent = 0
       const provider = {
         getNetwork: async () => ({ chainId: 1n }),
@@ -151,13 +161,13 @@ describe('a transaction', () => {
         signTypedData: async () => '',
         sendTransaction: async () => {
           if (sent++ > 0) return { hash: OTHER }
-          throw Object.assign(new Error('nonce'), { code: 'NONCE_EXPIRED', transaction: { hash: HASH } })
+          throw Object.assign(new Error('nonce'), { code: 'NONCE_EXPIRED', transaction })
         },
       }
       const chain = { id: 1, slug: 'ethereum' } as Chain
       const outcome = await transact(walletOf(signer), chain, { to: FIRST, data: '0x' } as never, {})
       expect([sent, outcome]).toMatchObject(
-        isOwn ? [1, { receipt: { transactionHash: HASH } }] : [2, { receipt: { transactionHash: OTHER } }],
+        isOwn ? [1, { receipt: { transactionHash: own } }] : [2, { receipt: { transactionHash: OTHER } }],
       )
     },
   )

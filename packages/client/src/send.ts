@@ -145,7 +145,7 @@ export async function transact(
     transactionHash = await wallet.send(call, chain.id, from)
   } catch (error) {
     // Another transaction may have changed the state between the simulation and the wallet's own estimate.
-    const late = await refusal()
+    const late = await refusal().catch(() => undefined)
     if (late) return { refused: late, mayBeSent: !isUnsent(error) }
     if (!isUnsent(error))
       throw new UncertainError(
@@ -161,14 +161,19 @@ export async function transact(
       { cause: error },
     )
   }
-  // The result of the transaction takes precedence over an error of the program's callback.
-  const reported = (async () => onSent(transactionHash))()
-  reported.catch(() => {})
+  let failed: { error: unknown } | undefined
+  void (async () => onSent(transactionHash))().catch((error: unknown) => (failed = { error }))
   const receipt = await receiptOf(reader, transactionHash, chain, signal)
-  if (receipt.succeeded) {
-    await reported
-    return { receipt }
-  }
+  // An error of the program's callback must not hide the transaction, nor must a callback that never ends.
+  if (failed && receipt.succeeded)
+    throw new LandingError(
+      `The transaction ${transactionHash} is in a block, but the callback for it failed: ${messageOf(failed.error)}.`,
+      undefined,
+      transactionHash,
+      undefined,
+      { cause: failed.error },
+    )
+  if (receipt.succeeded) return { receipt }
   const late = await refusal()
   if (late) return { refused: late, transactionHash }
   throw new LandingError(

@@ -144,11 +144,15 @@ function ethersWallet(signer: EthersSigner): Wallet {
           sentAt.set(signer, performance.now())
           return hash as Hex
         } catch (error) {
-          const { code, transaction } = error as { code?: string; transaction?: { hash?: Hex | null } }
+          const { code, transaction } = error as { code?: string; transaction?: Hex | { hash?: Hex | null } }
           if (code !== 'NONCE_EXPIRED') throw error
           sentAt.set(signer, performance.now())
           // An endpoint with several nodes may refuse a transaction because one of them has it in a block.
-          const hash = transaction?.hash
+          // A signer with a key names the raw transaction instead of its fields.
+          const hash =
+            typeof transaction === 'string'
+              ? (await import('viem')).keccak256(transaction)
+              : transaction?.hash
           if (hash && (await ethersReader(signer.provider as EthersProvider).transaction(hash))) return hash
           if (tries === 5) throw error
         }
