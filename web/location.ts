@@ -36,7 +36,7 @@ const states = signal<Readonly<Record<Page, PageState>>>({
   ...{ explorer: none, playground: none, attest: none, log: none },
 })
 const locked = signal<readonly Page[]>([])
-/** True while a wallet is asked to sign the content of a page's form, which nothing may change until then. */
+/** True from the click that asks a wallet until its transaction is in a block: the form may not change. */
 export const isLocked = (page: Page): boolean => locked.value.includes(page)
 export function lock(page: Page, isLocking: boolean): void {
   const others = locked.peek().filter((each) => each !== page)
@@ -118,7 +118,7 @@ function takeFilters(parameters: URLSearchParams): void {
 function arrive(): void {
   const page = pageOf(location.pathname) ?? 'explorer'
   const parameters = new URLSearchParams(location.search)
-  if (hasForm(page)) takeFilters(parameters)
+  if (hasForm(page) && !isLocked(page)) takeFilters(parameters)
   const place = placeIn(location.pathname)
   if (place !== undefined && !parameters.has('record')) parameters.set('record', place)
   const { visit, parameters: last } = states.peek()[page]

@@ -243,7 +243,14 @@ export class Auditor {
       return undefined
     const { to } = this.rereading
     let spent = 0
-    const read = await this.ranges.reread(this.rereading, (_, calls) => (spent += calls) < READS_AT_ONCE)
+    const read = await this.ranges
+      .reread(this.rereading, (_, calls) => (spent += calls) < READS_AT_ONCE)
+      .catch(async (error: unknown) => {
+        if (callsPerSecond > 0) await spendAuditCalls(database.query, chain, spent + 1, callsPerSecond)
+        // The next attempt may find another range first, such as the history of a new schema.
+        this.rereading = undefined
+        throw error
+      })
     if (callsPerSecond > 0) await spendAuditCalls(database.query, chain, read.calls, callsPerSecond)
     this.rereading = read.to < to ? { from: read.to + 1, to } : undefined
     return 0

@@ -125,7 +125,7 @@ export class RangeAuditor {
         if (proof.repaired === 0)
           log.warn(
             { chain: chain.slug, block: number },
-            'an RPC endpoint had returned logs that the block does not have: the event log is unchanged',
+            'an RPC endpoint had returned other logs than the block has: the event log already equals the block',
           )
       }
       const others = events.filter(({ blockNumber }) => !disputed.has(blockNumber))

@@ -90,7 +90,10 @@ function clusterColour(look: RecordsLook): ExpressionSpecification | string {
   ] as unknown as ExpressionSpecification
 }
 
-/** State of the features with a record's UID, for the one on this chain. Several chains can have its UID. */
+/**
+ * Name of the feature state that fades a record on this chain. Records on several chains can have the same
+ * UID, which is the feature's id.
+ */
 export const fadedOn = (chain: string): string => `faded ${chain}`
 /** Degree of fading: 1 for a revoked record, between 0 and 1 during the transition, otherwise 0. */
 const FADED: ExpressionSpecification = [

@@ -116,7 +116,9 @@ async function fileOf(
     if (content) return content
     throw tooLong
   }
-  if (await isAbsence(response)) return undefined
+  const isAbsent = await isAbsence(response)
+  if (!response.bodyUsed) await response.body?.cancel()
+  if (isAbsent) return undefined
   throw new Error(isPage ? `HTTP ${response.status} with a page` : `HTTP ${response.status}`)
 }
 
