@@ -230,10 +230,10 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
         { Place: '1, 2', Time: '1969-12-30T12:00' },
         /^Enter a date in 1970/,
       ],
+      ['half a time', 'Time', { Place: '1, 2', keys: '0102' }, /^Enter a date in 1970/],
       ['no account', 'Recipient', { Place: '1, 2', Recipient: '0x12' }, /expected an address/],
       ['a medium without a type', 'Media', { Place: '1, 2', medium: 'ipfs://x' }, /^File 1 needs/],
       ['a large file', 'Media', { Place: '1, 2', file: '20000' }, /20,000 bytes/],
-      ['half a time', 'Time', { Place: '1, 2', keys: '0102' }, /^Enter a date in 1970/],
     ]
     for (const [what, field, given, words] of cases) {
       await page.getByLabel('Place', { exact: true }).fill(given.Place ?? '')
