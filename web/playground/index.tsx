@@ -86,10 +86,10 @@ export default function Playground({ map }: { map: Map | undefined }) {
             onUse={() => chain && form.shareAll(chain)}
             onLeave={forget}
           />
-          <button class="primary" disabled={isBusy}>
-            {isBusy ? say.playground.asking : say.playground.action}
-          </button>
         </QuestionFields>
+        <button class="primary" disabled={isBusy || isLocked('playground')}>
+          {isBusy ? say.playground.asking : say.playground.action}
+        </button>
         <Notes problem={problem} isAnswered={answered !== undefined} isShared={form.isShared} />
       </form>
       {answered && chain && (
