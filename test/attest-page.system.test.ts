@@ -280,13 +280,7 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   })
 
   test('cannot be changed while the wallet is asked', async () => {
-    let release = () => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
-    const request = wallet.request.bind(wallet)
-    wallet.request = async (asked) => {
-      if (asked.method === 'eth_sendTransaction') await held
-      return request(asked)
-    }
+    const release = wallet.holdTransactions()
     const browser = await open(withWallet, { place: '1, 2', memo: 'Signed' })
     await browser.page.evaluate(`navigator.geolocation.getCurrentPosition = (done) => {
       globalThis.locate = () => done({ coords: { longitude: 5, latitude: 6, accuracy: 12 } })
@@ -302,7 +296,6 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     const { memo: attested, longitude } = await recordOf(await shown(browser))
     expect([attested, longitude, await memo.isEnabled()]).toEqual(['Signed', 1, true])
     expect(await browser.page.locator('.place-sources [role=status]').count()).toBe(0)
-    wallet.request = request
   })
 
   test('sends no second transaction while the first one may be included', async () => {

@@ -438,13 +438,7 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     const { page, complaints } = browser
     await page.getByText('on chain 1: the wallet will ask to switch to base-sepolia').waitFor()
     expect(await page.getByText(testAccount(3).address).count()).toBe(1)
-    let release = () => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
-    const request = wallet.request.bind(wallet)
-    wallet.request = async (asked) => {
-      if (asked.method === 'eth_sendTransaction') await held
-      return request(asked)
-    }
+    const release = wallet.holdTransactions()
     await page.getByRole('button', { name: 'Publish with Stand-in' }).click()
     // The wallet shows the request for this answer, so neither a field nor a link replaces the answer.
     const action = page.getByRole('button', { name: 'Ask', exact: true })

@@ -23,6 +23,14 @@ export class StandIn {
     this.stays = stays
   }
 
+  /** Holds transactions, like a dialog that the user leaves open. Returns a function that sends them. */
+  holdTransactions(): () => void {
+    let release = () => {}
+    this.held = new Promise<void>((resolve) => (release = resolve))
+    return release
+  }
+  private held: Promise<void> | undefined
+
   async request({ method, params = [] }: { method: string; params?: any[] }): Promise<unknown> {
     this.asked.push(method)
     const code = this.refuses[method]
@@ -40,6 +48,7 @@ export class StandIn {
         if (params[0].rpcUrls) this.added.push(...params[0].rpcUrls)
         return null
       case 'eth_sendTransaction': {
+        await this.held
         const { to, data } = params[0] as { to: string; data: string }
         const { hash } = await wallet.sendTransaction({ to, data })
         await mined(this.chain, hash)

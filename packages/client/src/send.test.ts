@@ -8,21 +8,37 @@ import type { Chain } from './types'
 const [FIRST, SECOND] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
 const [HASH, OTHER] = [`0x${'2'.repeat(64)}`, `0x${'3'.repeat(64)}`]
 
+const chain = { id: 1, slug: 'ethereum' } as Chain
+const RECEIPT = { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs: [] }
+/** Responses by method of a wallet on chain 1, which sends the transaction HASH. */
+type Answers = Record<string, (params: any[]) => unknown>
+const USUAL: Answers = {
+  eth_requestAccounts: () => [FIRST],
+  eth_chainId: () => '0x1',
+  eth_call: () => '0x',
+  eth_sendTransaction: () => HASH,
+  eth_getTransactionReceipt: () => RECEIPT,
+}
+const noResponse = () => {
+  throw new Error('no response')
+}
+/** Provider of a wallet with these responses instead of the usual ones. */
+const providerWith = (answers: Answers) => ({
+  request: async ({ method, params }: { method: string; params: any[] }) =>
+    (answers[method] ?? USUAL[method] ?? noResponse)(params),
+})
+
 describe('a transaction', () => {
   test('has one sender, also if the user switches the account of the wallet meanwhile', async () => {
     const accounts = [FIRST, SECOND]
     let sender
-    const provider = {
-      request: async ({ method, params }: { method: string; params: any[] }) => {
-        if (method === 'eth_requestAccounts') return [accounts.shift()]
-        if (method === 'eth_chainId') return '0x1'
-        if (method === 'eth_call') return '0x'
-        if (method === 'eth_sendTransaction') sender = params[0].from
-        if (method === 'eth_sendTransaction') return HASH
-        return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs: [] }
+    const provider = providerWith({
+      eth_requestAccounts: () => [accounts.shift()],
+      eth_sendTransaction: ([{ from }]) => {
+        sender = from
+        return HASH
       },
-    }
-    const chain = { id: 1, slug: 'ethereum' } as Chain
+    })
     await transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
     expect(sender).toBe(FIRST)
   })
@@ -36,16 +52,15 @@ describe('a transaction', () => {
     'that the wallet refuses with %s has the state that follows from it',
     async (_, failure, name, mayBeSent) => {
       let [denies, sends] = [false, 0]
-      const provider = {
-        request: async ({ method }: { method: string }) => {
-          if (method === 'eth_requestAccounts') return [FIRST]
-          if (method === 'eth_chainId') return '0x1'
-          if (method === 'eth_sendTransaction') throw Object.assign(new Error('x'), failure)
+      const provider = providerWith({
+        eth_sendTransaction: () => {
+          throw Object.assign(new Error('x'), failure)
+        },
+        eth_call: () => {
           if (denies && sends++ > 0) throw Object.assign(new Error('reverted'), { data: '0x12345678' })
           return '0x'
         },
-      }
-      const chain = { id: 1, slug: 'ethereum' } as Chain
+      })
       const sending = () => transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
       await expect(sending()).rejects.toMatchObject({ name, retryable: false })
       denies = true
@@ -56,16 +71,7 @@ describe('a transaction', () => {
   test('is not repeated by a program that retries if the RPC endpoint fails once it is sent', async () => {
     vi.useFakeTimers()
     try {
-      const provider = {
-        request: async ({ method }: { method: string }) => {
-          if (method === 'eth_requestAccounts') return [FIRST]
-          if (method === 'eth_chainId') return '0x1'
-          if (method === 'eth_call') return '0x'
-          if (method === 'eth_sendTransaction') return HASH
-          throw new Error('no response')
-        },
-      }
-      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const provider = providerWith({ eth_getTransactionReceipt: noResponse })
       const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
       const failed = expect(sending).rejects.toMatchObject({
         ...{ name: 'ConnectionError', retryable: false, transactionHash: HASH },
@@ -82,19 +88,12 @@ describe('a transaction', () => {
     try {
       let chainId = '0x1'
       let isMined = false
-      const provider = {
-        request: async ({ method }: { method: string }) => {
-          if (method === 'eth_requestAccounts') return [FIRST]
-          if (method === 'eth_chainId') return chainId
-          if (method === 'eth_call') return '0x'
-          if (method === 'eth_sendTransaction') return HASH
-          if (method === 'eth_getTransactionCount') return '0x9'
-          if (method === 'eth_getTransactionReceipt')
-            return isMined && chainId === '0x1' ? { status: '0x1', blockNumber: '0x7', logs: [] } : null
-          return chainId === '0x1' ? { from: FIRST, nonce: '0x5' } : null
-        },
-      }
-      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const provider = providerWith({
+        eth_chainId: () => chainId,
+        eth_getTransactionCount: () => '0x9',
+        eth_getTransactionReceipt: () => (isMined && chainId === '0x1' ? RECEIPT : null),
+        eth_getTransactionByHash: () => (chainId === '0x1' ? { from: FIRST, nonce: '0x5' } : null),
+      })
       const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
       const included = expect(sending).resolves.toMatchObject({ receipt: { succeeded: true } })
       await vi.advanceTimersByTimeAsync(1_000)
@@ -111,16 +110,11 @@ describe('a transaction', () => {
 
   test('is followed to its block although the callback for it fails', async () => {
     let looks = 0
-    const provider = {
-      request: async ({ method }: { method: string }) => {
-        if (method === 'eth_requestAccounts') return [FIRST]
-        if (method === 'eth_chainId') return '0x1'
-        if (method === 'eth_call') return '0x'
-        if (method === 'eth_sendTransaction') return HASH
-        return looks++ ? { status: '0x1', blockNumber: '0x7', logs: [] } : null
-      },
-    }
-    const chain = { id: 1, slug: 'ethereum' } as Chain
+    const look = (found: unknown) => () => (looks++ ? found : null)
+    const provider = providerWith({
+      eth_getTransactionReceipt: look(RECEIPT),
+      eth_getTransactionByHash: look({ from: FIRST, nonce: '0x5' }),
+    })
     const failure = new Error('no space left')
     for (const onSent of [
       () => Promise.reject(failure),
@@ -164,7 +158,6 @@ describe('a transaction', () => {
           throw Object.assign(new Error('nonce'), { code: 'NONCE_EXPIRED', transaction })
         },
       }
-      const chain = { id: 1, slug: 'ethereum' } as Chain
       const outcome = await transact(walletOf(signer), chain, { to: FIRST, data: '0x' } as never, {})
       expect([sent, outcome]).toMatchObject(
         isOwn ? [1, { receipt: { transactionHash: own } }] : [2, { receipt: { transactionHash: OTHER } }],
@@ -175,15 +168,7 @@ describe('a transaction', () => {
   test.each(['eth_requestAccounts', 'eth_call', 'eth_chainId', 'eth_getTransactionReceipt'])(
     'ends with its signal if %s has no response',
     async (silent) => {
-      const provider = {
-        request: async ({ method }: { method: string }) => {
-          if (method === silent) return new Promise(() => {})
-          if (method === 'eth_requestAccounts') return [FIRST]
-          if (method === 'eth_chainId') return '0x1'
-          return method === 'eth_call' ? '0x' : HASH
-        },
-      }
-      const chain = { id: 1, slug: 'ethereum' } as Chain
+      const provider = providerWith({ [silent]: () => new Promise(() => {}) })
       const [stop, left] = [new AbortController(), new Error('left')]
       const how = { signal: stop.signal }
       const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
