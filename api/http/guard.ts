@@ -182,7 +182,7 @@ export function guardRequests(
     done(fault)
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
-    if (late.has(reply) && begun.has(reply)) return dropSecond(reply, payload)
+    if (heads.has(reply)) return dropSecond(reply, payload)
     begun.add(reply)
     if (late.has(reply)) heads.set(reply, { status: reply.statusCode, headers: { ...reply.getHeaders() } })
     done(null, payload)
