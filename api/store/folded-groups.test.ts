@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { hunt } from '../../test/seed'
 import { foldedGroups } from './folded-groups'
-import { RECORD_DIMENSIONS, type GroupQuery, type PositionsRow } from './sql-groups'
+import { RECORD_DIMENSIONS, type GroupQuery, type Places } from './sql-groups'
 
 /** Keys in the order of their bytes in UTF-8, which differs from that of their UTF-16 units. */
 const TYPES = ['', 'WKT', 'wkt', 'é', '\uffee', '😀', null]
@@ -49,12 +49,12 @@ hunt('folded groups are the first ones in the order of the database', 300, async
       groups: withoutCell.length,
       total: { records: sumOf(withoutCell), sums: [], without: [] },
     }
-    const withCell = TYPES.flatMap((type): PositionsRow[] => {
+    const withCell = TYPES.flatMap((type): Places[] => {
       const found = rows.filter((row) => row.place !== null && row.type === type)
       if (found.length === 0) return []
       return [
         {
-          ...{ k0: null, k1: type, records: 0 },
+          other: type,
           positions: found.map(({ place }) => place).join(),
           measures: found.map(({ records }) => records).join(),
         },

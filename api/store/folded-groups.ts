@@ -1,9 +1,10 @@
 import {
+  measuresOf,
   type Group,
   type GroupQuery,
   type Groups,
   type Measures,
-  type PositionsRow,
+  type Places,
   type SumName,
 } from './sql-groups'
 
@@ -11,12 +12,12 @@ import {
  * Merges positions of one cell into groups, and sorts and totals these like the database, together with
  * groups without a cell.
  * @param complete first groups without a cell, and the number and the totals of all of them
- * @param rows positions, a row for each other key
+ * @param places positions by their other key
  * @param pause called after each thousand positions, so that other requests continue
  */
 export async function foldedGroups(
   complete: Groups,
-  rows: readonly PositionsRow[],
+  places: readonly Places[],
   { by, sums, sort, top }: GroupQuery,
   pause: () => Promise<void>,
 ): Promise<Groups> {
@@ -25,17 +26,17 @@ export async function foldedGroups(
   const cell = by.findIndex(({ dimension }) => dimension.cell)
   const { dimension, argument } = by[cell]!
   let merged = 0
-  for (const row of rows) {
+  for (const { other = null, positions, measures: packed } of places) {
     const ofCells = new Map<string, Group>()
-    const texts = row.measures.split(',')
-    for (const [i, position] of row.positions.split(',').entries()) {
+    const texts = packed.split(',')
+    for (const [i, position] of positions.split(',').entries()) {
       if (++merged % 1_000 === 0) await pause()
       const key = dimension.cell!(position, argument)
-      const measures = measuresOf(texts[i]!, sums)
+      const measures = measuresOf(texts[i]!.split(' '))
       add(total, measures)
       const known = ofCells.get(key)
       if (known) add(known, measures)
-      else ofCells.set(key, { keys: by.map((_, k) => (k === cell ? key : row[`k${k}`]!)), ...measures })
+      else ofCells.set(key, { keys: by.map((_, k) => (k === cell ? key : other)), ...measures })
     }
     for (const group of ofCells.values()) found.push(group)
   }
@@ -65,17 +66,6 @@ function leading(groups: readonly Group[], order: (a: Group, b: Group) => number
     last = shown.at(-1)
   }
   return shown.sort(order).slice(0, count)
-}
-
-/** @param text records and, for each sum, its value and `without` */
-function measuresOf(text: string, sums: readonly SumName[]): Measures {
-  if (sums.length === 0) return { records: Number(text), sums: [], without: [] }
-  const [records, ...values] = text.split(' ')
-  return {
-    records: Number(records),
-    sums: sums.map((_, i) => BigInt(values[2 * i]!)),
-    without: sums.map((_, i) => Number(values[2 * i + 1])),
-  }
 }
 
 function add(to: Measures, more: Measures): void {

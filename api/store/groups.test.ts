@@ -3,22 +3,20 @@ import { sentence, testSentences } from '../../test/sentences'
 import { TooExpensiveError } from '../http/problems'
 import { groups, recordGroups } from './groups'
 import { shownError } from './pool'
-import { RECORD_DIMENSIONS, scanned, type GroupQuery } from './sql-groups'
+import { RECORD_DIMENSIONS, scanned, type GroupQuery, type GroupsRow } from './sql-groups'
 import type { Store } from './store'
 
 const by = (...names: string[]): GroupQuery => ({
   by: names.map((name) => ({ name, dimension: RECORD_DIMENSIONS[name]!, argument: 3 })),
   ...{ sums: [], sort: { by: 'records', descending: true }, top: 10 },
 })
-/** A store whose statement for groups returns these rows, after the row of totals, or fails. */
-const storeOf = (
-  read: () => object[],
-  totals: object[] = [{ groups: 0, records: 0, incomplete: false }],
-): Store =>
+/** A store whose statement for groups returns a row with these fields, or fails. */
+const storeOf = (read: () => Partial<GroupsRow>): Store =>
   ({
     run: (_statement: unknown, heavy: boolean, remedy: string) => {
       try {
-        return Promise.resolve([...totals, ...read()])
+        const none: GroupsRow = { incomplete: false, groups: 0, total: [0], keys: [null], measures: [null] }
+        return Promise.resolve([{ ...none, ...read() }])
       } catch (error) {
         return Promise.reject(shownError(error as Error & { code: string }, heavy, remedy))
       }
@@ -39,17 +37,17 @@ test('groups that take too long are refused with a remedy other than a retry', a
 })
 
 test('sums of older records can be read later', async () => {
-  const unmeasured = storeOf(() => [{ groups: 0, records: 0, incomplete: true }], [])
+  const unmeasured = storeOf(() => ({ incomplete: true }))
   const error = await refusalOf(unmeasured, { ...by('chain'), sums: ['area'] })
   expect(error).toMatchObject({ name: 'UnavailableError', retryAfter: 600 })
 })
 
 test('groups by H3 cell of too many positions are refused with a remedy other than a retry', async () => {
   const positions = Array(50_001).fill('0 0').join()
-  const places = ['a', 'b'].map((k1) => ({ ...{ k0: null, k1, records: null }, positions, measures: '' }))
+  const places = ['a', 'b'].map((other) => ({ other, positions, measures: '' }))
   for (const query of [by('h3'), by('h3', 'subject')]) {
     const error = await refusalOf(
-      storeOf(() => places),
+      storeOf(() => ({ places })),
       query,
     )
     expect(error).toBeInstanceOf(TooExpensiveError)

@@ -5,10 +5,8 @@ import { statement } from './sql'
 import { foldedGroups } from './folded-groups'
 import {
   type GroupQuery,
-  type GroupRow,
-  type PositionsRow,
-  type TotalRow,
   type Groups,
+  type GroupsRow,
   groupsOf,
   groupsQuery,
   keptSource,
@@ -71,25 +69,18 @@ async function groupsFrom(
     return source ? groupsQuery(source, query, value, MOST_FOLDED + 1) : ''
   })
   if (!isKnown) return undefined
-  const answer = await store.run<GroupRow | PositionsRow | TotalRow>(read, true, remedy)
-  const total = answer.find((row): row is TotalRow => (row as Partial<TotalRow>).groups != null)!
-  if (total.incomplete) return undefined
-  const rows = answer.filter((row) => row !== total)
-  const isPacked = (row: GroupRow): row is PositionsRow => (row as Partial<PositionsRow>).positions != null
-  const complete = groupsOf(
-    total,
-    rows.filter((row) => !isPacked(row)),
-    query,
-  )
+  const row = (await store.run<GroupsRow>(read, true, remedy))[0]!
+  if (row.incomplete) return undefined
+  const complete = groupsOf(row)
   const cell = query.by.findIndex(({ dimension }) => dimension.cell)
   if (cell < 0) return complete
-  const packed = rows.filter(isPacked)
-  const positions = packed.reduce((sum, row) => sum + row.positions.split(',').length, 0)
+  const places = row.places ?? []
+  const positions = places.reduce((sum, each) => sum + each.positions.split(',').length, 0)
   if (positions > MOST_FOLDED) {
     const other = query.by.find((_, i) => i !== cell)
     throw new TooExpensiveError(
       `More than ${MOST_FOLDED} ${other ? `pairs of a position and ${other.name}` : 'positions'} would have to be assigned to H3 cells. Narrow it by chain, prover, a shorter time or a smaller bbox, or group by geohash.`,
     )
   }
-  return foldedGroups(complete, packed, query, setImmediate)
+  return foldedGroups(complete, places, query, setImmediate)
 }

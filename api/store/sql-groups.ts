@@ -130,7 +130,7 @@ export interface Measures {
   without: number[]
 }
 export interface Group extends Measures {
-  keys: (string | boolean | null)[]
+  keys: KeyValue[]
 }
 export interface Groups {
   /** First groups in the order of the query, at most `top`. */
@@ -139,25 +139,29 @@ export interface Groups {
   groups: number
   total: Measures
 }
-/** Row of groupsQuery: a group. */
-export interface GroupRow {
-  [key: `k${number}`]: string | boolean | null
-  [sum: `s${number}`]: string
-  /** Records without this sum. */
-  [without: `w${number}`]: number
-  records: number
+type KeyValue = string | boolean | null
+/** Records and, for each sum, its value and the records without it: `[3, "35", 0]`. */
+type MeasureValues = readonly (string | number)[]
+/** Row of groupsQuery. While the source is incomplete, it has no groups. */
+export interface GroupsRow {
+  incomplete: boolean
+  /** Number of all groups, and their totals. */
+  groups: number
+  total: MeasureValues
+  /** The first groups in order, by column: their keys and their measures. */
+  keys: (KeyValue[] | null)[]
+  measures: (MeasureValues | null)[]
+  /** With a dimension that the database cannot compute: the positions, by their other key. */
+  places?: readonly Places[] | null
 }
-/** Row of groupsQuery with the positions of groups that have the same other key. */
-export interface PositionsRow extends GroupRow {
+/** Positions of groups that have the same other key. */
+export interface Places {
+  /** Missing if there is only one dimension. */
+  other?: KeyValue
   /** Longitude and latitude of each: `13.4 52.5,-60 -20`. */
   positions: string
   /** For each position the records and, for each sum, its value and `without`: `1 0 1,2 35 0`. */
   measures: string
-}
-/** Row of groupsQuery with the totals of all groups. No other row exists while the source is incomplete. */
-export interface TotalRow extends GroupRow {
-  groups: number
-  incomplete: boolean
 }
 
 /**
@@ -270,11 +274,11 @@ export function recordSource({ sums }: GroupQuery, filter: RecordFilter, value: 
 }
 
 /**
- * Reads the first groups in order, and in a row of its own the number and the totals of all groups, with the
- * state of the source in the same snapshot: counts of another snapshot or server could be incomplete. With a
- * dimension that the database cannot compute, these are the groups and totals of records without its key. Up
- * to `most` positions follow in no order, a row for those with the same other key, which `foldedGroups`
- * completes: reading a row for each takes up to a fifth longer.
+ * Reads the first groups in order, and the number and the totals of all groups, with the state of the source
+ * in the same snapshot: counts of another snapshot or server could be incomplete. All of it is one row of
+ * JSON columns, which costs the API less than a row for each group. With a dimension that the database cannot
+ * compute, these are the groups and totals of records without its key, and up to `most` positions are added,
+ * which `foldedGroups` completes.
  */
 export function groupsQuery(
   source: Source,
@@ -284,7 +288,7 @@ export function groupsQuery(
 ): string {
   const folded = by.findIndex(({ dimension }) => dimension.cell)
   const keys = by.map(source.key)
-  // Without the table, a name would mean a column of the result, where sums are texts.
+  // Without the table, a name would mean a column of the result.
   const key = (i: number, direction = 'ASC') =>
     `grouped.k${i}${keys[i]!.type === 'text' ? ' COLLATE "C"' : ''} ${direction} NULLS LAST`
   const sortedKey = by.findIndex(({ name }) => name === sort.by)
@@ -307,50 +311,48 @@ export function groupsQuery(
     ...source.where,
   ])} GROUP BY ${by.map((_, i) => i + 1).join(', ')}`
   const measures = ['records', ...sums.flatMap((_, i) => [`s${i}`, `w${i}`])]
-  const totals = measures.map((name) => `coalesce(sum(${name}), 0)`)
-  const noKeys = keys.map(({ type }) => `NULL::${type === 'boolean' ? type : 'text'}`)
-  const shown = keys.map(({ format }, i) => (format ? `to_char(k${i}::timestamp, '${format}')` : `k${i}`))
-  const inText = (columns: readonly string[]) =>
-    columns.map((column, i) => `${column}${measures[i]!.startsWith('s') ? '::text' : ''}`)
-  const names = [...keys.map((_, i) => `k${i}`), ...measures].join(', ')
-  const unpacked = folded < 0 ? '' : ', NULL AS positions, NULL AS measures'
-  const rows = `SELECT NULL, NULL, ${[...shown, ...inText(measures)].join(', ')}${unpacked} FROM grouped`
+  const inText = (sql: string, i: number) => (measures[i]!.startsWith('s') ? `(${sql})::text` : sql)
+  const totals = measures.map((name, i) => inText(`coalesce(sum(${name}), 0)`, i))
+  const columns = (values: readonly string[]) =>
+    `json_build_array(${values.map((sql) => `json_agg(${sql})`).join(', ')})`
   const complete = folded < 0 ? '' : `WHERE k${folded} IS NULL`
-  const shownFirst = `${rows} ${complete} ORDER BY ${order.join(', ')} LIMIT ${value(top)}`
-  const parts = folded < 0 ? '' : `UNION ALL (${packed(folded, shown, measures, value(most))})`
+  const places = folded < 0 ? '' : `, (${placesOf(keys, folded, measures, value(most))}) AS places`
   return `WITH grouped AS (${grouped})
-    SELECT ${source.incomplete} AS incomplete, total.*${unpacked} FROM (
-      SELECT count(*)::float8 AS groups, ${[...noKeys, ...inText(totals)].join(', ')}
-      FROM grouped ${complete}) AS total(groups, ${names})
-    UNION ALL (${shownFirst}) ${parts}`
+    SELECT ${source.incomplete} AS incomplete, total.*, shown.*${places} FROM
+      (SELECT count(*)::float8 AS groups, json_build_array(${totals.join(', ')}) AS total
+        FROM grouped ${complete}) AS total,
+      (SELECT ${columns(keys.map(shownKey))} AS keys, ${columns(measures.map(inText))} AS measures FROM (
+        SELECT * FROM grouped ${complete} ORDER BY ${order.join(', ')} LIMIT ${value(top)}) AS first) AS shown`
 }
 
-/** Reads a row for each other key of the positions, the key `folded`. */
-function packed(folded: number, shown: readonly string[], measures: readonly string[], most: string): string {
-  const other = 1 - folded
-  const columns = [
-    ...shown.map((sql, i) => (i === folded ? 'NULL' : sql)),
-    ...measures.map(() => 'NULL'),
-    `string_agg(k${folded}, ',')`,
-    `string_agg(concat_ws(' ', ${measures.join(', ')}), ',')`,
-  ]
-  return `SELECT NULL, NULL, ${columns.join(', ')} FROM (
-    SELECT * FROM grouped WHERE k${folded} IS NOT NULL LIMIT ${most}) AS positions
-    ${shown.length > 1 ? `GROUP BY k${other}` : 'HAVING count(*) > 0'}`
+function shownKey({ format }: Key, i: number): string {
+  return format ? `to_char(k${i}::timestamp, '${format}')` : `k${i}`
 }
 
-/** Groups of rows that the database sorted and totalled. */
-export function groupsOf(total: TotalRow, rows: readonly GroupRow[], query: GroupQuery): Groups {
-  const { keys: _, ...measures } = groupOf(total, query)
-  return { shown: rows.map((row) => groupOf(row, query)), groups: total.groups, total: measures }
+/** Reads positions, the key `folded`, by their other key. */
+function placesOf(keys: readonly Key[], folded: number, measures: readonly string[], most: string): string {
+  const other = keys.length > 1 ? 1 - folded : undefined
+  return `SELECT json_agg(places) FROM (
+    SELECT ${other === undefined ? '' : `${shownKey(keys[other]!, other)} AS other, `}string_agg(k${folded}, ',') AS positions,
+      string_agg(concat_ws(' ', ${measures.join(', ')}), ',') AS measures
+    FROM (SELECT * FROM grouped WHERE k${folded} IS NOT NULL LIMIT ${most}) AS placed
+    ${other === undefined ? 'HAVING count(*) > 0' : `GROUP BY k${other}`}) AS places`
 }
 
-/** Group of a row. */
-function groupOf(row: GroupRow, { by, sums }: Pick<GroupQuery, 'by' | 'sums'>): Group {
-  return {
-    keys: by.map((_, i) => row[`k${i}`]!),
-    records: row.records,
-    sums: sums.map((_, i) => BigInt(row[`s${i}`]!)),
-    without: sums.map((_, i) => row[`w${i}`]!),
+/** Groups of a row, which the database sorted and totalled. */
+export function groupsOf({ groups, total, keys, measures }: GroupsRow): Groups {
+  const shown = (measures[0] ?? []).map((_, i) => ({
+    keys: keys.map((column) => column![i]!),
+    ...measuresOf(measures.map((column) => column![i]!)),
+  }))
+  return { shown, groups, total: measuresOf(total) }
+}
+
+export function measuresOf(values: MeasureValues): Measures {
+  const measures: Measures = { records: Number(values[0]), sums: [], without: [] }
+  for (let i = 1; i < values.length; i += 2) {
+    measures.sums.push(BigInt(values[i]!))
+    measures.without.push(Number(values[i + 1]))
   }
+  return measures
 }
