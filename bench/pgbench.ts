@@ -26,7 +26,7 @@ export async function statementsOf(databaseUrl: string, pages: readonly Page[]):
   }
   const store = new Store(databaseUrl, () => {}, { Client: RecordingClient, max: 1 })
   // This request makes the store read the number of records before the measurement.
-  await store.listRecords({ bbox: [0, 0, 1, 1], limit: 1 })
+  await store.page({ bbox: [0, 0, 1, 1], limit: 1 })
   const statements: Statement[][] = []
   for (const page of pages) {
     sent = []

@@ -186,7 +186,7 @@ async function kindsOf(client: Client, size: number): Promise<Record<string, Pag
 function listPage(filter: RecordFilter): Page {
   return {
     path: `/api/v0/location-records?${queryString(filter)}`,
-    read: (store) => store.listRecords({ ...filter, limit: LIMIT + 1 }),
+    read: (store) => store.page({ ...filter, limit: LIMIT }),
   }
 }
 
@@ -196,7 +196,7 @@ function filterPage(filter: string): Page {
   return {
     path: `/ogc/collections/location-records/items?${new URLSearchParams({ filter }).toString()}`,
     read: async (store) => {
-      await store.listRecords({ condition, limit: LIMIT + 1, withGeometry: true })
+      await store.page({ condition, limit: LIMIT, withGeometry: true })
       await store.countRecords({ condition }, 10_001)
     },
   }

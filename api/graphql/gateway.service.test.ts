@@ -170,7 +170,7 @@ describe('results of GraphQL', () => {
   test('have the same fields and geometry as records of the Records API', async () => {
     const { locationRecords } = await data(`{ locationRecords(first: 20) { nodes {
       uid chain prover subject timestamp eventTimestamp srs locationType location longitude latitude recipeTypes recipePayloads mediaTypes mediaData memo revoked createdAt updatedAt problem geometry } } }`)
-    const expected = await store.listRecords({ limit: 20, offset: 0 })
+    const expected = (await store.page({ limit: 20, offset: 0 })).rows
     const snake = (record: Json) =>
       Object.fromEntries(
         Object.entries(record).map(([name, value]) => [
@@ -245,7 +245,7 @@ describe('results of GraphQL', () => {
         'query ($bbox: [Float!]) { locationRecords(first: 200, filter: { bbox: $bbox }) { totalCount nodes { uid } } }',
         { bbox },
       )
-      const first = await store.listRecords({ bbox, limit: 200, offset: 0 })
+      const first = (await store.page({ bbox, limit: 200, offset: 0 })).rows
       expect([
         seed,
         bbox,
@@ -266,7 +266,7 @@ describe('results of GraphQL', () => {
         'query ($words: String, $attributes: String) { locationRecords(first: 200, filter: { memoWords: $words, attributes: $attributes }) { totalCount nodes { uid } } }',
         { words: filter.memo, attributes: filter.attributes },
       )
-      const expected = await store.listRecords({ ...filter, limit: COUNT })
+      const expected = (await store.page({ ...filter, limit: COUNT })).rows
       expect([filter, locationRecords.totalCount, locationRecords.nodes.map(({ uid }: Json) => uid)]).toEqual(
         [filter, expected.length, expected.slice(0, 200).map(({ uid }) => uid)],
       )
@@ -350,7 +350,7 @@ describe('results of GraphQL', () => {
     const it =
       await data(`{ a: locationRecords(first: 2, offset: 3) { nodes { uid } pageInfo { hasPreviousPage } } b: locationRecords(first: 2, orderBy: OLDEST_FIRST) { nodes { uid } } c: locationRecords(first: 0) { nodes { uid } pageInfo { hasNextPage } totalCount }
       d: locationRecords(first: 2) { pageInfo { hasNextPage } } e: locationRecords(first: 2) { nodes { __typename } } f: locationRecords { nodes { uid } } g: locationRecords { totalCount } h: locationRecords(last: 1) { nodes { uid } pageInfo { hasPreviousPage hasNextPage } } }`)
-    const newest = await store.listRecords({ limit: 100, offset: 0 })
+    const newest = (await store.page({ limit: 100, offset: 0 })).rows
     expect(it.a).toEqual({
       nodes: newest.slice(3, 5).map(({ uid }) => ({ uid })),
       pageInfo: { hasPreviousPage: true },

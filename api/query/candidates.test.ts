@@ -26,17 +26,19 @@ test.each([MAX_CANDIDATES, MAX_CANDIDATES + 1])(
   '%d candidates are measured up to the limit',
   async (count) => {
     const store = {
-      placesAfter: (_: object, after: string, limit: number) =>
-        Promise.resolve(
-          Array.from({ length: Math.min(limit, count - Number(after)) }, (_, i) => ({
-            ...{ id: String(Number(after) + i + 1), geometry: null },
-          })),
-        ),
-      listRecords: ({ limit, from }: { limit: number; from?: { id: string } }) => {
-        const first = from ? Number(from.id.slice('celo-'.length)) + 1 : 0
-        const text = '{"timestamp":"2026-01-01T00:00:00.000Z"}'
-        const row = (i: number) => ({ text, chain: 'celo', uid: String(first + i), geometry: null })
-        return Promise.resolve(Array.from({ length: Math.min(limit, count - first) }, (_, i) => row(i)))
+      placesAfter: (_: object, after: string, limit: number) => {
+        const end = Math.min(Number(after) + limit, count)
+        const rows = Array.from({ length: end - Number(after) }, (_, i) => ({
+          ...{ id: String(Number(after) + i + 1), geometry: null },
+        }))
+        return Promise.resolve({ rows, isLast: end === count })
+      },
+      page: ({ limit, from }: { limit: number; from?: { id: string } }) => {
+        const first = from ? Number(from.id) + 1 : 0
+        const row = (i: number) => ({ chain: 'celo', uid: String(first + i), geometry: null })
+        const rows = Array.from({ length: Math.min(limit, count - first) }, (_, i) => row(i))
+        const last = first + rows.length - 1
+        return Promise.resolve({ rows, ...(last < count - 1 && { next: { at: 0, id: String(last) } }) })
       },
     }
     const sieve = { sift: (rows: unknown[]) => Promise.resolve({ passed: rows, failed: [] }) }

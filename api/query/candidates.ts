@@ -1,7 +1,6 @@
 import { RecordsError } from '../http/problems'
 import type { Work } from '../http/work'
 import {
-  NEWEST_FIRST,
   STATEMENT_TIMEOUT_MS,
   type Condition,
   type DecidedPlace,
@@ -10,7 +9,6 @@ import {
   type RecordQuery,
   type RecordResult,
   type Store,
-  pageOf,
 } from '../store'
 import { TASK_CHARACTERS, type Place, type Sieve, type Sifted } from './sieve'
 
@@ -91,11 +89,11 @@ export class Candidates {
   async *places(filter: RecordFilter): AsyncGenerator<PlacedRecord[]> {
     let [after, looked] = ['', 0]
     yield* inTasks(async (size) => {
-      const rows = await this.store.placesAfter(filter, after, size)
-      looked += rows.length
+      const read = await this.store.placesAfter(filter, after, size)
+      looked += read.rows.length
       if (looked > MAX_CANDIDATES) throw tooManyCandidates()
-      after = rows.at(-1)?.id ?? after
-      return { rows, isLast: rows.length < size }
+      after = read.rows.at(-1)?.id ?? after
+      return read
     })
   }
 
@@ -103,9 +101,8 @@ export class Candidates {
   private async *read(query: Omit<RecordQuery, 'limit'>): AsyncGenerator<RecordResult[]> {
     let { from } = query
     yield* inTasks(async (size) => {
-      const wanted = { ...query, limit: size + 1, withGeometry: true, ...(from && { from }) }
-      const read = await this.store.listRecords(wanted)
-      const { rows, next } = pageOf(read, size, query.sort ?? NEWEST_FIRST)
+      const wanted = { ...query, limit: size, withGeometry: true, ...(from && { from }) }
+      const { rows, next } = await this.store.page(wanted)
       from = next
       return { rows, isLast: !next }
     })
@@ -119,12 +116,10 @@ export class Candidates {
 async function* inTasks<Row extends { geometry: string | null }>(
   read: (size: number) => Promise<{ rows: readonly Row[]; isLast: boolean }>,
 ): AsyncGenerator<Row[]> {
-  for (let size = CANDIDATES_FIRST; ;) {
+  for (let size = CANDIDATES_FIRST; ; size = Math.min(size * 2, CANDIDATES_AT_ONCE)) {
     const { rows, isLast } = await read(size)
     yield* tasksOf(rows)
     if (isLast) return
-    const characters = rows.reduce((sum, { geometry }) => sum + (geometry?.length ?? 0), 0)
-    size = characters > TASK_CHARACTERS ? CANDIDATES_FIRST : Math.min(size * 2, CANDIDATES_AT_ONCE)
   }
 }
 

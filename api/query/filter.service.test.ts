@@ -10,7 +10,7 @@ import { TooExpensiveError } from '../http/problems'
 import { conditionIn, filterChoice } from './filter'
 import { QUERYABLES } from './queryables'
 import { RecordSearch } from './search'
-import type { RecordQuery, RecordResult } from '../store/model'
+import type { RecordPage, RecordQuery, RecordResult } from '../store/model'
 import { Store } from '../store/store'
 import { sentence, testSentences } from '../../test/sentences'
 import { positions } from '../../test/positions'
@@ -468,8 +468,8 @@ test('the filter treats a place condition as unknown for a record without a cert
 test('the filter omits a record that arrives between measuring and reading', async () => {
   let late: StoredRecord[] = []
   class Late extends Store {
-    override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
-      const found = await super.listRecords(query)
+    override async page(query: RecordQuery): Promise<RecordPage> {
+      const found = await super.page(query)
       if (query.reaching && late.length === 0)
         late = await insertRecords(
           database.url,
@@ -497,13 +497,12 @@ test('the filter omits a record that arrives between measuring and reading', asy
 test('the filter may measure at most 20,000 records for all its places together', async () => {
   class Crowded extends Store {
     private left = 0
-    override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
-      const [some] = await super.listRecords({ limit: 1 })
+    override async page(query: RecordQuery): Promise<RecordPage> {
+      const { rows, next } = await super.page({ limit: 1 })
       if (!query.from) this.left = 12_000
-      const found = Array<RecordResult>(Math.min(query.limit, this.left)).fill(some!)
-      // The last record that was read only indicates that more records follow.
-      this.left -= query.limit - 1
-      return found
+      const found = Array<RecordResult>(Math.min(query.limit, this.left)).fill(rows[0]!)
+      this.left -= found.length
+      return { rows: found, ...(this.left > 0 && { next }) }
     }
   }
   const store = new Crowded(database.url, () => {})
@@ -520,12 +519,12 @@ test('the filter may measure at most 20,000 records for all its places together'
 
 test('the filter measures only records that may meet all of its places, in any order', async () => {
   class Crowded extends Store {
-    override async listRecords(query: RecordQuery): Promise<RecordResult[]> {
+    override async page(query: RecordQuery): Promise<RecordPage> {
       const decided = query.condition && 'place' in query.condition ? query.condition.place.reach : []
       const boxes = [query.reaching, query.alsoReaching, decided].flatMap((each) => each ?? [])
-      if (boxes.some(([w, , e]) => e - w < 1)) return []
-      const [some] = await super.listRecords({ limit: 1 })
-      return Array<RecordResult>(query.limit).fill(some!)
+      if (boxes.some(([w, , e]) => e - w < 1)) return { rows: [] }
+      const { rows, next } = await super.page({ limit: 1 })
+      return { rows: Array<RecordResult>(query.limit).fill(rows[0]!), next }
     }
   }
   const store = new Crowded(database.url, () => {})

@@ -35,15 +35,10 @@ type Decided = Pick<SearchQuery, 'place'> & RecordFilter
 const MAX_EXPORT_CANDIDATES = 200_000
 /** Characters of a page, whatever its limit: it stays in memory for as long as its client reads it. */
 const PAGE_CHARACTERS = 4_000_000
-/** Rows that a page reads at once, because their size is not known in advance. */
+/** Rows that a page reads at once. */
 const PAGE_CHUNK = 200
-/**
- * Rows that an export reads at once; fewer if records are large (one may be a megabyte), which bounds memory.
- * No transaction stays open while a slow client reads.
- */
+/** Rows that an export reads at once. No transaction stays open while a slow client reads. */
 const EXPORT_CHUNK = 2_000
-const EXPORT_CHUNK_FIRST = 200
-const EXPORT_CHUNK_CHARACTERS = 8_000_000
 const COUNT_CAP = 10_000
 
 /** Finds records for REST, OGC, tiles and exports. */
@@ -166,7 +161,7 @@ export class Search {
     const { withGeometry = false, withProvenance = false } = this.paging
     const ids = measured.map(({ id }) => id).filter((id) => !known.has(id))
     const rows = ids.length
-      ? await this.store.listRecords({ ids, limit: ids.length, withGeometry, withProvenance })
+      ? (await this.store.page({ ids, limit: ids.length, withGeometry, withProvenance })).rows
       : []
     const read = new Map(rows.map((row) => [`${row.chain}-${row.uid}`, row]))
     return measured.flatMap(({ id, centimeters }) => {
@@ -183,8 +178,7 @@ export class Search {
     from: Position | undefined,
   ): Promise<RecordPage> {
     const { withGeometry, withProvenance } = this.paging
-    const wanted = { ...filter, sort, offset, from, withGeometry, withProvenance }
-    return pageOf(await this.store.listRecords({ ...wanted, limit: limit + 1 }), limit, sort)
+    return this.store.page({ ...filter, sort, offset, from, withGeometry, withProvenance, limit })
   }
 
   /**
@@ -199,25 +193,14 @@ export class Search {
       return
     }
     let { from, offset, limit } = this.paging
-    let size = EXPORT_CHUNK_FIRST
     while (limit > 0) {
-      const { rows, next } = await this.part(
-        filter,
-        sort ?? NEWEST_FIRST,
-        Math.min(limit, size),
-        offset,
-        from,
-      )
+      const size = Math.min(limit, EXPORT_CHUNK)
+      const { rows, next } = await this.part(filter, sort ?? NEWEST_FIRST, size, offset, from)
       if (rows.length) yield rows
       if (!next) return
       limit -= rows.length
       from = next
       offset = 0
-      const characters = rows.reduce((sum, row) => sum + charactersOf(row), 0)
-      size = Math.min(
-        EXPORT_CHUNK,
-        Math.max(1, Math.floor((rows.length / characters) * EXPORT_CHUNK_CHARACTERS)),
-      )
     }
   }
 

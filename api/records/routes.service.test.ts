@@ -350,7 +350,7 @@ describe('the pages of the record list', () => {
     expect((await ask('?offset=200000&format=csv')).text.trim()).toBe(CSV_COLUMNS.join())
   })
   test('are read for any offset below the number of records', async () => {
-    const read = vi.spyOn(Store.prototype, 'listRecords')
+    const read = vi.spyOn(Store.prototype, 'page')
     const raise = async (by: number) => {
       await rows(database.url, `UPDATE record_state SET total = total + ${by}`)
       // The number of records is reused for 250 ms.

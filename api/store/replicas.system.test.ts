@@ -50,7 +50,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`an API with replicas${needs}`, () 
     await insertRecords(to.url, [{ uid: uidOf(written) }], written)
     return written
   }
-  const seen = async (store: Store) => (await store.listRecords({ limit: 1_000 })).length
+  const seen = async (store: Store) => (await store.page({ limit: 1_000 })).rows.length
   const call = (server: DatabaseServer, sql: string) => rows(server.url, `SELECT ${sql}`)
   const statementsOf = async (server: DatabaseServer) => {
     await call(server, 'pg_stat_clear_snapshot()')

@@ -59,7 +59,7 @@ async function countHeld(): Promise<number> {
   return found[0]!.count
 }
 
-const memos = async (work: Work) => (await store.of(work).listRecords({ limit: 10 })).length
+const memos = async (work: Work) => (await store.of(work).page({ limit: 10 })).rows.length
 
 // The embedded database has one session.
 test.runIf(TEST_DATABASE_URL)(

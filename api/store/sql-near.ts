@@ -6,12 +6,12 @@ import {
   type Statement,
   type Bbox,
 } from './model'
-import { STORED_LINE, boxSql, recordOf, statement, whereClause, lineOf, conditions } from './sql'
+import { STORED_LINE, bounded, boxSql, recordOf, statement, whereClause, lineOf, conditions } from './sql'
 import { PROVENANCE_COLUMNS } from './provenance'
 
 /** SQL of positions: geometries of records, and records around a position. */
 
-const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n') AS lines`
+const PLACES = `string_agg(id || E'\\t' || coalesce(geometry, ''), E'\\n')`
 /** Parses the records of a statement that returns PLACES. */
 export function readPlaces(lines: string | null): PlacedRecord[] {
   if (lines === null) return []
@@ -28,8 +28,11 @@ export function readPlaces(lines: string | null): PlacedRecord[] {
 export function placesQuery(filter: RecordFilter, after: string, limit: number): Statement {
   return statement((value) => {
     const where = [...conditions(filter, value), `id COLLATE "C" > ${value(after)}`]
-    return `SELECT ${PLACES} FROM (SELECT id, geometry FROM location_record ${whereClause(where)}
-      ORDER BY id COLLATE "C" LIMIT ${value(limit)}) AS placed`
+    return bounded(
+      PLACES,
+      ['geometry'],
+      `SELECT id, geometry FROM location_record ${whereClause(where)} ORDER BY id COLLATE "C" LIMIT ${value(limit)}`,
+    )
   })
 }
 
@@ -48,7 +51,7 @@ export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit:
       ])
       return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
     })
-    return `SELECT ${PLACES} FROM (${lists.join(' UNION ')}) AS sample`
+    return `SELECT ${PLACES} AS lines FROM (${lists.join(' UNION ')}) AS sample`
   })
 }
 

@@ -23,6 +23,24 @@ import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 
 /** SQL of records: lists, counts and exports share one filter. */
 
+/** Maximum bytes of the texts that one bounded read returns, apart from the last row. */
+const READ_BYTES = 4_000_000
+/**
+ * Number of rows up to which a list is read whole: the sum of their sizes would take a sixth longer. Larger
+ * reads are bounded, because anyone may attest records of 100 kB.
+ */
+const WHOLE_ROWS = 201
+/**
+ * SQL of an aggregate over the leading rows of a sorted subquery whose texts together have READ_BYTES, and of
+ * the number of all its rows as `found`.
+ */
+export function bounded(aggregate: string, texts: readonly string[], rows: string): string {
+  const size = texts.map((text) => `coalesce(octet_length(${text}), 0)`).join(' + ')
+  return `SELECT ${aggregate} FILTER (WHERE bytes_before < ${READ_BYTES}) AS lines, count(*)::int AS found FROM (
+      SELECT *, coalesce(sum(${size}) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+      FROM (${rows}) AS sorted) AS page`
+}
+
 /** Makes a statement with the parameters that `make` binds. */
 export function statement(make: (value: Bind) => string): Statement {
   const values: unknown[] = []
@@ -105,9 +123,12 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
     // A subquery limits the rows. It is sorted, and the aggregate keeps its order; ORDER BY inside the
     // aggregate would sort the long lines. The records arrive as one text, a line each, which takes a third
     // less CPU time of this process than rows do.
-    return `SELECT string_agg(${lineOf(LINE, query)}, E'\\n') AS lines FROM (
-      ${rows}
-      ${page(limit, offset)}) AS page`
+    const lines = `string_agg(${lineOf(LINE, query)}, E'\\n')`
+    const list = `${rows}
+      ${page(limit, offset)}`
+    return limit > WHOLE_ROWS
+      ? bounded(lines, ['line', ...(withGeometry ? ['geometry'] : [])], list)
+      : `SELECT ${lines} AS lines FROM (${list}) AS page`
   })
 }
 
@@ -201,8 +222,13 @@ function bareRecords(lines: string): BareRecord[] {
 /**
  * Builds a page from rows read beyond its limit. If there are more rows, sets the position of the next page.
  */
-export function pageOf(rows: RecordResult[], limit: number, { by }: Sort): RecordPage {
-  if (rows.length <= limit) return { rows }
+export function pageOf(
+  rows: RecordResult[],
+  limit: number,
+  { by }: Sort,
+  hasMore = rows.length > limit,
+): RecordPage {
+  if (!hasMore) return { rows }
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   if (!last) return { rows: page }
@@ -218,11 +244,11 @@ function chainOf(text: string): string {
   return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
 }
 
-/** Counts the matching records, up to `cap`. */
-export function countQuery(filter: RecordFilter, cap: number): Statement {
+/** Counts the matching records, up to `cap`, within a window of time if one is given. */
+export function countQuery(filter: RecordFilter, cap: number, window?: TimeWindow): Statement {
   return statement((value) => {
     const selects = branches(filter).map(
-      (each) => `SELECT FROM location_record ${whereClause(conditions(each, value))}`,
+      (each) => `SELECT FROM location_record ${whereClause(conditions(each, value, window))}`,
     )
     return `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`
   })

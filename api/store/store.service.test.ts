@@ -185,34 +185,36 @@ onLarge(
       )
       expect(inside.length).toBeGreaterThanOrEqual(atLeast)
       const query = { bbox, locationType: 'geojson-point' }
-      const first = await store.listRecords({ ...query, limit: 101 })
+      const first = (await store.page({ ...query, limit: 101 })).rows
       expect(first.map(numberOf)).toEqual(inside.slice(0, 101))
-      expect((await store.listRecords({ ...query, limit: 50, offset: 30 })).map(numberOf)).toEqual(
+      expect((await store.page({ ...query, limit: 50, offset: 30 })).rows.map(numberOf)).toEqual(
         inside.slice(30, 80),
       )
       const middle = timeOf(inside[Math.floor(inside.length / 2)] ?? 7)
-      expect((await store.listRecords({ ...query, before: middle, limit: 60 })).map(numberOf)).toEqual(
+      expect((await store.page({ ...query, before: middle, limit: 60 })).rows.map(numberOf)).toEqual(
         inside.filter((i) => timeOf(i) < middle).slice(0, 60),
       )
-      expect((await store.listRecords({ ...query, after: middle, limit: 5_000 })).map(numberOf)).toEqual(
+      expect((await store.page({ ...query, after: middle, limit: 5_000 })).rows.map(numberOf)).toEqual(
         inside.filter((i) => timeOf(i) > middle).slice(0, 5_000),
       )
       const last = first.at(-1)
-      const candidates = await store.listRecords({
-        reaching: [bbox],
-        locationType: 'geojson-point',
-        limit: 5_000,
-      })
+      const candidates = (
+        await store.page({
+          reaching: [bbox],
+          locationType: 'geojson-point',
+          limit: 5_000,
+        })
+      ).rows
       expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
       if (last)
         expect(
           (
-            await store.listRecords({
+            await store.page({
               ...query,
               from: { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` },
               limit: 101,
             })
-          ).map(numberOf),
+          ).rows.map(numberOf),
         ).toEqual(inside.slice(101, 202))
     }
   },
@@ -220,7 +222,7 @@ onLarge(
 
 test('the store finds a new record at once, although the cached extent is older', async () => {
   const bbox = boxRound(cities[0]!, 0.2)
-  await store.listRecords({ bbox, limit: 1 })
+  await store.page({ bbox, limit: 1 })
   await rows(database.url, insertRecordsSql(), [COUNT + 1, COUNT + 400])
   const newest = (
     await scanned(
@@ -228,10 +230,49 @@ test('the store finds a new record at once, although the cached extent is older'
     )
   )[0]!
   expect(newest).toBeGreaterThan(COUNT)
-  expect(numberOf((await store.listRecords({ bbox, locationType: 'geojson-point', limit: 1 }))[0]!)).toBe(
+  expect(numberOf((await store.page({ bbox, locationType: 'geojson-point', limit: 1 })).rows[0]!)).toBe(
     newest,
   )
   await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
+})
+
+test('the store reads large records and geometries in bounded parts, each of them once', async () => {
+  const coordinates = Array.from({ length: 4_000 }, (_, i) => [-150 - i / 1e6, -60 + (i % 7) / 1e6])
+  const large = await insertRecords(
+    database.url,
+    Array.from({ length: 55 }, () => ({ geometry: { type: 'LineString', coordinates } })),
+    COUNT + 1_000,
+  )
+  const bbox: Bbox = [-151, -61, -149, -59]
+  const ids = large.map(({ chain, uid }) => `${chain}-${uid}`)
+  const query = { bbox, limit: 250 }
+  for (const sort of [
+    { by: 'timestamp', descending: true },
+    { by: 'event_timestamp', descending: false },
+  ] as const) {
+    const read: string[] = []
+    let parts = 0
+    for (let from: RecordQuery['from'] | undefined | 'start' = 'start'; from; parts++) {
+      const page = await store.page({ ...query, sort, ...(from !== 'start' && { from }), withGeometry: true })
+      read.push(...page.rows.map(({ chain, uid }) => `${chain}-${uid}`))
+      from = page.next
+    }
+    expect([read, parts > 1]).toEqual([sort.descending ? ids.toReversed() : ids, true])
+    const { rows: end, next } = await store.page({ ...query, sort, offset: 50 })
+    expect([end.map(({ uid }) => uid), next]).toEqual([
+      (sort.descending ? large.toReversed() : large).slice(50).map(({ uid }) => uid),
+      undefined,
+    ])
+  }
+  const placed: string[] = []
+  let parts = 0
+  for (let isLast = false; !isLast; parts++) {
+    const read = await store.placesAfter({ bbox }, placed.at(-1) ?? '', 250)
+    placed.push(...read.rows.map(({ id }) => id))
+    isLast = read.isLast
+  }
+  expect([placed, parts > 1]).toEqual([ids.toSorted(), true])
+  await rows(database.url, 'DELETE FROM location_record WHERE id = ANY($1)', [ids])
 })
 
 onLarge('the store estimates no fewer than a hundredth of the records in a box', async () => {
@@ -261,7 +302,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     await locker.query('BEGIN; LOCK TABLE location_record')
     const limits = { statement_timeout: 400, query_timeout: 2_000 }
     const hasty = new Store(database.url, () => {}, limits)
-    const lists = Promise.allSettled(Array.from({ length: 20 }, () => hasty.listRecords({ limit: 1 })))
+    const lists = Promise.allSettled(Array.from({ length: 20 }, () => hasty.page({ limit: 1 })))
     let ended = false
     void lists.then(() => (ended = true))
     expect((await hasty.recordStates()).length).toBe(4)
@@ -276,7 +317,7 @@ test.skipIf(!TEST_DATABASE_URL)(
     expect(new Set(reasons)).toContain(
       'The database query took more than 5 seconds. Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
     )
-    expect(await hasty.listRecords({ limit: 1 })).toHaveLength(1)
+    expect((await hasty.page({ limit: 1 })).rows).toHaveLength(1)
     await hasty.close()
   },
 )
@@ -290,7 +331,7 @@ test('the store reads the state of the data once for all requests that wait for 
 
 test('the store throws an UnavailableError, not an internal error, if the database is lost', async () => {
   const gone = new Store('postgres://nobody@127.0.0.1:1/none', () => {})
-  await expect(gone.listRecords({ limit: 100 })).rejects.toThrow(UnavailableError)
+  await expect(gone.page({ limit: 100 })).rejects.toThrow(UnavailableError)
   expect(await gone.ping()).toBe(false)
   await gone.close()
 })
@@ -298,7 +339,7 @@ test('the store throws an UnavailableError, not an internal error, if the databa
 test('the store throws an error that names missing tables', async () => {
   const empty = await createDatabase()
   const unmigrated = new Store(empty.url, () => {})
-  await expect(unmigrated.listRecords({ limit: 100 })).rejects.toThrow(sentence())
+  await expect(unmigrated.page({ limit: 100 })).rejects.toThrow(sentence())
   await unmigrated.close()
   await empty.drop()
 })
@@ -400,12 +441,12 @@ onLarge(
       expect(await store.countRecords(query, 200)).toBe(200)
       let from: RecordQuery['from']
       for (let seen = 0; seen < Math.min(found.length, 2_000); seen += 150) {
-        const page = await store.listRecords({ ...query, limit: 150, ...(from && { from }) })
+        const page = (await store.page({ ...query, limit: 150, ...(from && { from }) })).rows
         expect(page.map(numberOf)).toEqual(found.slice(seen, seen + 150))
         const last = page.at(-1)!
         from = { at: timeOf(numberOf(last)).getTime(), id: `${last.chain}-${last.uid}` }
       }
-      expect((await store.listRecords({ ...query, limit: 20, offset: 10 })).map(numberOf)).toEqual(
+      expect((await store.page({ ...query, limit: 20, offset: 10 })).rows.map(numberOf)).toEqual(
         found.slice(10, 30),
       )
     }
@@ -469,10 +510,12 @@ test.each<[string, Omit<RecordQuery, 'limit'>]>([
     for (const descending of [true, false]) {
       const found: string[] = []
       for (let from: RecordQuery['from']; ;) {
-        const page = await store.listRecords({
-          ...{ ...query, sort: { by, descending }, limit: 7 },
-          ...(from && { from }),
-        })
+        const page = (
+          await store.page({
+            ...{ ...query, sort: { by, descending }, limit: 7 },
+            ...(from && { from }),
+          })
+        ).rows
         const ids = page.map(({ chain, uid }) => `${chain}-${uid}`)
         found.push(...ids)
         if (page.length < 7) break

@@ -28,8 +28,8 @@ test.each<[string, (store: Store) => Promise<unknown>]>([
 
 test.each<[string, (store: Store) => Promise<unknown>]>([
   ['a search for zones of a schema', (store) => zonesOf(store, { schema: UID })],
-  ['a list', (store) => store.listRecords({ limit: 10 })],
-  ['a list with a deep offset', (store) => store.listRecords({ limit: 10, offset: 100_000 })],
+  ['a list', (store) => store.page({ limit: 10 })],
+  ['a list with a deep offset', (store) => store.page({ limit: 10, offset: 100_000 })],
 ])('%s that exceeds its time limit is refused with its own remedy', async (_, read) => {
   const error = await lateError(read)
   expect(error).toHaveProperty('name', 'TooExpensiveError')

@@ -14,13 +14,14 @@ import {
   type ChangedRecord,
   type Finality,
 } from './sql-changes'
-import { countQuery, listQuery, readLines, written } from './sql'
+import { countQuery, listQuery, pageOf, readLines, written } from './sql'
 import { nearQuery, placesQuery, readNear, readPlaces, sampleQuery } from './sql-near'
 import {
   type Bbox,
   type NearRecords,
   type PlacedRecord,
   type RecordFilter,
+  type RecordPage,
   type RecordParts,
   type RecordQuery,
   type RecordResult,
@@ -38,7 +39,7 @@ import {
   type DatabaseError,
 } from './pool'
 import { DatabaseServers } from './servers'
-import { listByWindows, type Extent, MOST_WANTED, LEAST_RECORDS } from './windows'
+import { listByWindows, type Extent, type ReadRecords, MOST_WANTED, LEAST_RECORDS } from './windows'
 import {
   type ChainStatusRow,
   statsQuery,
@@ -147,17 +148,32 @@ export class Store {
     )
   }
 
-  /** Reads records in a total order, by default newest first. */
-  async listRecords(query: RecordQuery): Promise<RecordResult[]> {
-    const extent = isNewestOfPlace(query) ? await this.extent.get() : undefined
-    return extent && extent.total >= LEAST_RECORDS
-      ? listByWindows(query, extent, (part, window) => this.list(part, window))
-      : this.list(query)
+  /**
+   * Reads up to `limit` records in a total order, by default newest first; fewer if they are large, with the
+   * position of the next ones.
+   */
+  async page(query: RecordQuery): Promise<RecordPage> {
+    const { limit, sort = NEWEST_FIRST } = query
+    const { rows, isCut } = await this.list({ ...query, limit: limit + 1 })
+    return pageOf(rows, limit, sort, isCut || rows.length > limit)
   }
 
-  private async list(query: RecordQuery, window?: TimeWindow): Promise<RecordResult[]> {
-    const [row] = await this.run<{ lines: string | null }>(listQuery(query, window), true, remedyOf(query))
-    return readLines(row!.lines, !query.withGeometry && !query.withProvenance)
+  private async list(query: RecordQuery): Promise<ReadRecords> {
+    const extent = isNewestOfPlace(query) ? await this.extent.get() : undefined
+    return extent && extent.total >= LEAST_RECORDS
+      ? listByWindows(query, extent, {
+          list: (part, window) => this.listIn(part, window),
+          count: (filter, cap, window) => this.countRecords(filter, cap, window),
+        })
+      : this.listIn(query)
+  }
+
+  private async listIn(query: RecordQuery, window?: TimeWindow): Promise<ReadRecords> {
+    const statement = listQuery(query, window)
+    const [row] = await this.run<{ lines: string | null; found?: number }>(statement, true, remedyOf(query))
+    const { lines, found = 0 } = row!
+    const rows = readLines(lines, !query.withGeometry && !query.withProvenance)
+    return { rows, isCut: rows.length < found }
   }
 
   /** Reads the number of records, and the times of the first and the last; undefined if there are none. */
@@ -174,14 +190,15 @@ export class Store {
     return (await this.extent.get())?.total ?? 0
   }
 
-  /** Counts matching records, up to `cap`. */
-  async countRecords(filter: RecordFilter, cap: number): Promise<number> {
-    return (await this.run<{ count: number }>(countQuery(filter, cap), true))[0]!.count
+  /** Counts matching records, up to `cap`, within a window of time if one is given. */
+  async countRecords(filter: RecordFilter, cap: number, window?: TimeWindow): Promise<number> {
+    return (await this.run<{ count: number }>(countQuery(filter, cap, window), true))[0]!.count
   }
 
   /** Reads the first records by planar distance from each of the boxes, at most `limit` for each. */
-  samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
-    return this.places(sampleQuery(filter, boxes, limit))
+  async samplePlaces(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Promise<PlacedRecord[]> {
+    const [row] = await this.run<{ lines: string | null }>(sampleQuery(filter, boxes, limit), true)
+    return readPlaces(row!.lines)
   }
 
   /**
@@ -205,14 +222,19 @@ export class Store {
     return row?.lines ? { meters: row.meters, records: readNear(row.lines, parts) } : undefined
   }
 
-  /** Reads records after an ID, in the order of their IDs. */
-  placesAfter(filter: RecordFilter, after: string, limit: number): Promise<PlacedRecord[]> {
-    return this.places(placesQuery(filter, after, limit))
-  }
-
-  private async places(statement: Statement): Promise<PlacedRecord[]> {
-    const [row] = await this.run<{ lines: string | null }>(statement, true)
-    return readPlaces(row!.lines)
+  /**
+   * Reads up to `limit` records after an ID, in the order of their IDs; fewer if they are large. `isLast`: no
+   * others follow.
+   */
+  async placesAfter(
+    filter: RecordFilter,
+    after: string,
+    limit: number,
+  ): Promise<{ rows: PlacedRecord[]; isLast: boolean }> {
+    const statement = placesQuery(filter, after, limit)
+    const [row] = await this.run<{ lines: string | null; found: number }>(statement, true)
+    const rows = readPlaces(row!.lines)
+    return { rows, isLast: rows.length === row!.found && row!.found < limit }
   }
 
   /** Reads the record with this UID; the newest one if several chains have one. Uses the primary key. */
@@ -224,7 +246,7 @@ export class Store {
     const ids = (chain === undefined ? CHAINS.map(({ slug }) => slug) : [chain]).map(
       (slug) => `${slug}-${uid}`,
     )
-    return (await this.listRecords({ ids, limit: 1, ...wanted }))[0]
+    return (await this.page({ ids, limit: 1, ...wanted })).rows[0]
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type RecordQuery, type RecordResult, type TimeWindow } from './model'
+import type { RecordFilter, RecordQuery, RecordResult, TimeWindow } from './model'
 
 /**
  * Reads the newest records of a place backwards in time, window by window. Without windows, Postgres reads
@@ -27,18 +27,31 @@ export interface Extent {
   last: Date
 }
 
+/** Rows of a list. `isCut`: the following ones were not read, because the rows are large. */
+export interface ReadRecords {
+  rows: RecordResult[]
+  isCut: boolean
+}
+
+/** Reads of one window. */
+export interface WindowReads {
+  list: (query: RecordQuery, window: TimeWindow) => Promise<ReadRecords>
+  /** Counts records, up to a cap. */
+  count: (filter: RecordFilter, cap: number, window: TimeWindow) => Promise<number>
+}
+
 /**
  * Reads the records of a list window by window. The records found so far determine the length of the next
  * window.
  * @param extent extent of all records
- * @param list reads a list, or the part of it in one window
  */
 export async function listByWindows(
   query: RecordQuery,
   { total, first, last }: Extent,
-  list: (query: RecordQuery, window?: TimeWindow) => Promise<RecordResult[]>,
-): Promise<RecordResult[]> {
-  const wanted = query.limit + (query.offset ?? 0)
+  { list, count }: WindowReads,
+): Promise<ReadRecords> {
+  let { limit, offset = 0 } = query
+  const wanted = limit + offset
   const end = Math.min(query.before?.getTime() ?? Infinity, query.from?.at ?? Infinity) + 1
   const newest = Math.min(last.getTime(), end)
   const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
@@ -49,15 +62,18 @@ export async function listByWindows(
   for (;;) {
     const since = new Date(Math.max(oldest, Math.floor((until?.getTime() ?? newest) - length)))
     const isLast = since.getTime() <= oldest
-    rows.push(
-      ...(await list(
-        { ...query, limit: wanted - rows.length, offset: 0 },
-        { ...(!isLast && { since }), ...(until && { until }) },
-      )),
-    )
-    if (isLast || rows.length >= wanted) return rows.slice(query.offset ?? 0)
+    const window = { ...(!isLast && { since }), ...(until && { until }) }
+    const skipped = offset > 0 ? await count(query, offset, window) : 0
+    if (skipped === offset) {
+      const part = await list({ ...query, limit, offset }, window)
+      rows.push(...part.rows)
+      limit -= part.rows.length
+      if (part.isCut) return { rows, isCut: true }
+    }
+    offset -= skipped
+    if (isLast || limit <= 0) return { rows, isCut: false }
     const seen = (newest - since.getTime()) / (newest - oldest)
-    length = nextLength(length, length / (newest - oldest), seen, rows.length, wanted)
+    length = nextLength(length, length / (newest - oldest), seen, wanted - limit - offset, wanted)
     until = since
   }
 }

@@ -86,7 +86,7 @@ const forget = async () => {
   await sql('UPDATE chain_status SET reading = 0, replayed = NULL')
 }
 const answered = async () =>
-  new Map((await store.listRecords({ limit: 10_000 })).map(({ uid, text }) => [uid, text]))
+  new Map((await store.page({ limit: 10_000 })).rows.map(({ uid, text }) => [uid, text]))
 const unfilled = async () => (await sql('SELECT FROM location_record WHERE line IS NULL')).length
 const state = () =>
   sql(`SELECT record_state.*, (SELECT max(id) FROM record_change) AS changes FROM record_state`)
