@@ -37,7 +37,11 @@ const MAX_EXPORT_CANDIDATES = 200_000
 const PAGE_CHARACTERS = 4_000_000
 /** Rows that a page reads at once. */
 const PAGE_CHUNK = 200
-/** Rows that an export reads at once. No transaction stays open while a slow client reads. */
+/**
+ * Rows that an export reads first, and then at once. A columnar file of the first rows alone counts as small
+ * (api/formats/exports.ts). No transaction stays open while a slow client reads.
+ */
+const EXPORT_CHUNK_FIRST = 200
 const EXPORT_CHUNK = 2_000
 const COUNT_CAP = 10_000
 
@@ -193,14 +197,16 @@ export class Search {
       return
     }
     let { from, offset, limit } = this.paging
+    let size = EXPORT_CHUNK_FIRST
     while (limit > 0) {
-      const size = Math.min(limit, EXPORT_CHUNK)
-      const { rows, next } = await this.part(filter, sort ?? NEWEST_FIRST, size, offset, from)
+      const most = Math.min(limit, size)
+      const { rows, next } = await this.part(filter, sort ?? NEWEST_FIRST, most, offset, from)
       if (rows.length) yield rows
       if (!next) return
       limit -= rows.length
       from = next
       offset = 0
+      size = EXPORT_CHUNK
     }
   }
 
