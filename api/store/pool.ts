@@ -39,17 +39,17 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
 /**
  * Begins a read-only transaction of one snapshot on a connection of the pool.
  * @param more SQL appended to BEGIN, after a semicolon
- * @returns the connection, the first row of the last statement, and a function that ends the transaction
+ * @returns the connection, the first row of the last statement, and a function that ends the transaction,
+ *   which callers may call again
  */
 export async function beginReading(pool: Pool, more: string) {
   const client = await pool.connect()
-  const discard = async () => {
-    const failed = await client.query('ROLLBACK').then(
-      () => false,
-      () => true,
-    )
-    client.release(failed)
-  }
+  let ended: Promise<void> | undefined
+  const discard = () =>
+    (ended ??= client.query('ROLLBACK').then(
+      () => client.release(),
+      () => client.release(true),
+    ))
   try {
     // For several statements, pg returns an array of results. For one statement, it returns a single result.
     const results: unknown = await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY${more}`)

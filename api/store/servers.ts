@@ -269,10 +269,7 @@ export class DatabaseServers {
             this.leaveOut(server, new Error(`it is behind by more than ${CATCH_UP_MS} ms`))
         }
       } catch (error) {
-        void reading.then(
-          ({ discard }) => discard(),
-          () => {},
-        )
+        void reading.then(({ discard }) => discard()).catch(() => {})
         if (!isLost(error as DatabaseError)) throw error
         this.leaveOut(server, error as Error)
       }
