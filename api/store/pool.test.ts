@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shownError } from './pool'
+import { isLost, isOutage, shownError } from './pool'
 
 const failed = (message: string, code?: string) => Object.assign(new Error(message), { code })
 
@@ -17,4 +17,12 @@ test('a statement of fixed cost that exceeds its time limit is reported as Unava
   const error = failed('canceling statement due to statement timeout', '57014')
   for (const shown of [shownError(error, false), shownError(error, true, '')])
     expect(shown).toHaveProperty('name', 'UnavailableError')
+})
+
+test.each([
+  ['a statement with too many parameters is not an outage', 'exec_bind_message', false],
+  ['a protocol violation that PgBouncer reports is an outage', undefined, true],
+])('%s', (_, routine, expected) => {
+  const error = Object.assign(failed('', '08P01'), { routine })
+  expect([isOutage(error), isLost(error)]).toEqual([expected, expected])
 })

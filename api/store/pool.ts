@@ -90,9 +90,10 @@ interface CancelConnection {
   cancel(processID: number, secretKey: number): void
 }
 
-/** Error as pg throws it, with the SQLSTATE code of Postgres. */
+/** Error as pg throws it, with the SQLSTATE code, and the function of Postgres that reported the error. */
 export interface DatabaseError extends Error {
   code?: string
+  routine?: string
 }
 
 /**
@@ -113,9 +114,11 @@ export function isGivenUp({ code }: DatabaseError): boolean {
 /**
  * True if the database is unavailable: connection lost or refused (08...), login refused (28...), database
  * missing (3D...), out of resources such as connections (53...), shutting down or statement cancelled
- * (57...).
+ * (57...). PgBouncer reports its own failures as protocol violations (08P01). If Postgres reports one when
+ * it binds parameters, the statement has too many of them.
  */
-export function isOutage({ code, message }: DatabaseError): boolean {
+export function isOutage({ code, message, routine }: DatabaseError): boolean {
+  if (code === '08P01') return routine !== 'exec_bind_message'
   if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated|not queryable/i.test(message)
 }

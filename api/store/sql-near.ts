@@ -44,13 +44,14 @@ const SAMPLE_CHARACTERS = 2_000
  */
 export function sampleQuery(filter: RecordFilter, boxes: readonly Bbox[], limit: number): Statement {
   return statement((value) => {
-    const lists = boxes.map((box) => {
-      const where = whereClause([
-        ...conditions(filter, value),
-        `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
-      ])
-      return `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`
-    })
+    const where = whereClause([
+      ...conditions(filter, value),
+      `geom IS NOT NULL AND octet_length(geometry) <= ${SAMPLE_CHARACTERS}`,
+    ])
+    const lists = boxes.map(
+      (box) =>
+        `(SELECT id, geometry FROM location_record ${where} ORDER BY geom <-> ${boxSql(box, value)} LIMIT ${value(limit)})`,
+    )
     return `SELECT ${PLACES} AS lines FROM (${lists.join(' UNION ')}) AS sample`
   })
 }

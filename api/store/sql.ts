@@ -101,12 +101,10 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
   const { by, descending } = query.sort ?? NEWEST_FIRST
   const direction = descending ? 'DESC' : 'ASC'
   const { limit, offset = 0, withGeometry, withProvenance } = query
-  const either = branches(query)
   const columns = `id, ${by}, ${STORED_LINE} AS line${withGeometry ? ', geometry' : ''}${withProvenance ? `, ${PROVENANCE_COLUMNS}` : ''}`
   const order = (table: string) => `ORDER BY ${table}.${by} ${direction}, ${table}.id ${direction}`
   return statement((value) => {
-    const select = (filter: RecordFilter) => {
-      const where = conditions(filter, value, window)
+    const either = branchConditions(query, value, window).map((where) => {
       if (query.from)
         where.push(
           `(${by}, id) ${descending ? '<' : '>'} (${value(new Date(query.from.at))}, ${value(query.from.id)})`,
@@ -114,12 +112,12 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
       return `SELECT ${columns} FROM location_record
       ${whereClause(where)}
       ${order('location_record')}`
-    }
+    })
     const page = (limit: number, offset: number) => `LIMIT ${value(limit)} OFFSET ${value(offset)}`
     const rows =
       either.length === 1
-        ? select(query)
-        : `SELECT * FROM (${either.map((filter) => `(${select(filter)} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order('either')}`
+        ? either[0]
+        : `SELECT * FROM (${either.map((select) => `(${select} ${page(offset + limit, 0)})`).join(' UNION ALL ')}) AS either ${order('either')}`
     // A subquery limits the rows. It is sorted, and the aggregate keeps its order; ORDER BY inside the
     // aggregate would sort the long lines. The records arrive as one text, a line each, which takes a third
     // less CPU time of this process than rows do.
@@ -168,6 +166,16 @@ function branches(filter: RecordFilter): RecordFilter[] {
     // lower case.
     ...(name === 'locationType' && i > 0 && { otherThanTypes: values.slice(0, i) }),
   }))
+}
+
+/**
+ * SQL conditions of each branch of a filter. The branches share the parameters of its CQL2 filter, which may
+ * have thousands, because the protocol counts the parameters of a statement in 16 bits.
+ */
+function branchConditions(filter: RecordFilter, value: Bind, window?: TimeWindow): string[][] {
+  const { condition, ...others } = filter
+  const shared = conditions({ condition }, value)
+  return branches(others).map((each) => [...conditions(each, value, window), ...shared])
 }
 
 /**
@@ -247,8 +255,8 @@ function chainOf(text: string): string {
 /** Counts the matching records, up to `cap`, within a window of time if one is given. */
 export function countQuery(filter: RecordFilter, cap: number, window?: TimeWindow): Statement {
   return statement((value) => {
-    const selects = branches(filter).map(
-      (each) => `SELECT FROM location_record ${whereClause(conditions(each, value, window))}`,
+    const selects = branchConditions(filter, value, window).map(
+      (where) => `SELECT FROM location_record ${whereClause(where)}`,
     )
     return `SELECT count(*)::int AS count FROM (${selects.join(' UNION ALL ')} LIMIT ${value(cap)}) AS matching`
   })
@@ -348,11 +356,14 @@ function attributeSql(
   value: Bind,
 ): string {
   const { attribute } = condition
-  const member = (last: '->' | '->>') =>
-    attribute.reduce(
-      (of, name, i) => `(${of} ${i < attribute.length - 1 ? '->' : last} ${value(name)}::text)`,
+  let names: string | undefined
+  const member = (last: '->' | '->>') => {
+    const path = (names ??= value(attribute))
+    return attribute.reduce(
+      (of, _, i) => `(${of} ${i < attribute.length - 1 ? '->' : last} (${path}::text[])[${i + 1}])`,
       'attributes',
     )
+  }
   const text = () => member('->>')
   if ('isNull' in condition) return `${text()} IS ${condition.isNull ? '' : 'NOT '}NULL`
   if ('oneOf' in condition) {
