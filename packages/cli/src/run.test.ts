@@ -4,28 +4,29 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { formatVerifierKey } from '../../../src/tlog'
 import { seededKey } from '../../../test/tlog'
+import { EXIT } from './exit'
 import { run } from './run'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-run-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
-async function outputsOf(...argv: string[]): Promise<string[]> {
+async function resultOf(...argv: string[]): Promise<{ code: number; out: string; error: string }> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const { signal } = new AbortController()
-  await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })
+  const code = await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })
   stdout.end()
   stderr.end()
-  return Promise.all([text(stdout), text(stderr)])
+  return { code, out: await text(stdout), error: await text(stderr) }
 }
-const errorOf = async (...argv: string[]) => (await outputsOf(...argv))[1]!
+const errorOf = async (...argv: string[]) => (await resultOf(...argv)).error
 
 test('the completion script of a shell keeps its line breaks', async () => {
-  const [script] = await outputsOf('completion', 'bash')
-  expect(script).toMatch(/^# bash completion.*\n_geo\(\) \{\n/)
+  const { out } = await resultOf('completion', 'bash')
+  expect(out).toMatch(/^# bash completion.*\n_geo\(\) \{\n/)
 })
 
 test('an error has no control characters besides its line breaks', async () => {
@@ -76,4 +77,49 @@ test('the monitor prints the policy of the service in lines that can be pinned',
     return pathname === '/log/v0/' ? Response.json({ policy }) : new Response('none', { status: 404 })
   })
   expect(await errorOf('log', 'monitor', '--once', '--url', 'http://one')).toContain(`\n${policy}`)
+})
+
+describe('an RPC endpoint that fails after its chain id', () => {
+  const uid = `0x${'1'.repeat(64)}`
+  const address = `0x${'2'.repeat(40)}`
+  const key = path.join(folder, 'key')
+  writeFileSync(key, `0x${'1'.repeat(64)}`, { mode: 0o600 })
+
+  test.each([
+    ['verify', [uid]],
+    ['recompute', [uid]],
+    ['revoke', [uid, '--key-file', key]],
+    ['attest --schema', [uid, '1,2', '--key-file', key]],
+    ['attest --unchecked', ['1,2', '--key-file', key]],
+  ])('is reported as unreachable, without its URL: geo %s', async (command, more) => {
+    const chain = { id: 1, slug: 'ethereum', eas: address, schemaRegistry: address, attester: address }
+    vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
+      const { hostname } = new URL(given instanceof Request ? given.url : given)
+      if (hostname === 'service')
+        return Response.json({ chains: [{ ...chain, proxy: null }], defaultSchemas: {} })
+      const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
+      if (method !== 'eth_chainId') return new Response('No such key: SECRET', { status: 401 })
+      return Response.json({ jsonrpc: '2.0', id, result: '0x1' })
+    })
+    const given = ['--url', 'http://service', '--chain', '1', '--rpc', 'https://node.example/SECRET']
+    const [name, ...options] = command.split(' ')
+    const { code, error } = await resultOf(name!, ...given, ...options, ...more)
+    expect(code).toBe(EXIT.unreachable)
+    expect(error).toContain('ethereum')
+    expect(error).not.toContain('SECRET')
+  })
+})
+
+test('an internal error is reported without URLs, which may include secrets', async () => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const { signal } = new AbortController()
+  const env = {
+    get GEO_URL(): string {
+      throw new Error('https://node.example/SECRET failed')
+    },
+  }
+  expect(await run(['chains'], { ...{ stdin, stdout, stderr, signal }, env, cwd: '/' })).toBe(EXIT.fault)
+  const report = String(stderr.read())
+  expect(report).toContain('https://... failed')
+  expect(report).not.toContain('SECRET')
 })

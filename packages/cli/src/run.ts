@@ -85,7 +85,9 @@ const OPTIONS = { '{ registerSchema: true }': '--register-schema', '{ unchecked:
 
 function textOf(error: NodeJS.ErrnoException, code: number, files: Files): string {
   const { message, stack, path, syscall } = error
-  if (code === EXIT.fault) return `Internal error of geo. Report it:\n${stack ?? message}`
+  // Reports are public, and the URL of an RPC endpoint may include a secret.
+  const report = (stack ?? message).replace(/https?:\/\/[^\s"')]+/g, 'https://...')
+  if (code === EXIT.fault) return `Internal error of geo. Report it:\n${report}`
   if (error instanceof TimeoutError) return error.text()
   if (syscall === undefined)
     return Object.entries(OPTIONS).reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)

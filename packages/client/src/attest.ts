@@ -31,7 +31,7 @@ import {
   type SchemaName,
 } from './place'
 import { checkReadable, split } from './readable'
-import { attestedUids, inTurn, readAfter, refusal, sameChain, transact, unreachable } from './send'
+import { attestedUids, inTurn, readAfter, readerOfSigner, refusal, transact } from './send'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, LocationRecord } from './types'
 import { pause, untilAborted } from './waiting'
@@ -139,8 +139,7 @@ async function schemaOf(name: SchemaName, chain: Chain, wallet: Wallet): Promise
       'schema',
       `expected 'v0.1', 'location-protocol', the UID of a schema, or its text, got '${name}'`,
     )
-  const reader = wallet.reader()
-  await sameChain(reader, chain, 'The place is')
+  const reader = await readerOfSigner(wallet, chain, 'The place is')
   const found = await getSchema(reader, chain.schemaRegistry, name)
   if (!found) throw invalidPlace('schema', `no schema ${name} on ${chain.slug}`)
   return found
@@ -165,12 +164,8 @@ async function check({ context, chain, schema, contents, paths, options }: Attes
 async function sendAll(attesting: Attesting): Promise<Attested[]> {
   const { wallet, chain, schema, contents, options } = attesting
   const { signal } = options
-  const reader = wallet.reader()
-  await untilAborted(sameChain(reader, chain, 'The place is'), signal)
-  const found = getSchema(reader, chain.schemaRegistry, schema.uid).catch((error: unknown) => {
-    throw unreachable(chain.slug, error)
-  })
-  const registered = await untilAborted(found, signal)
+  const reader = await untilAborted(readerOfSigner(wallet, chain, 'The place is'), signal)
+  const registered = await untilAborted(getSchema(reader, chain.schemaRegistry, schema.uid), signal)
   if (!registered && !options.registerSchema)
     throw new LandingError(
       `The schema ${schema.uid} is not registered on ${chain.slug}. Anyone may register it: { ` +

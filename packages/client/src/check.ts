@@ -11,10 +11,10 @@ import {
 import { AlteredAnswerError, GeoError, SignerError, messageOf, refuseUnknown } from './errors'
 import type { Logged, OperatorLogged } from './log'
 import { isContentOf } from './landed'
-import { noAttestation, sameChainRead, unreachable } from './send'
+import { noAttestation, readerOfChain } from './send'
 import { SKEW_SECONDS, same, sentenceOf, timeOf } from './says'
 import type { Hex } from './reader'
-import { readerOf, type Provider } from './signer'
+import type { Provider } from './signer'
 import type { Connection } from './service'
 import type { Answer, Chain, Claims, QuorumAnswer, Verification } from './types'
 import { untilAborted } from './waiting'
@@ -73,21 +73,16 @@ export async function checkAnswer(
   const { options, info, chain: chainOf } = connection
   const { chain: which, provider, maxAge = Infinity, schemas, answer, signal } = given
   const chain = await chainOf(which, { signal })
-  const reader = readerOf(nodeOf(options, chain, provider))
+  const node = nodeOf(options, chain, provider)
   if (!(maxAge >= 0)) throw new GeoError(`maxAge: expected seconds, at least 0, got ${maxAge}.`)
-  await untilAborted(sameChainRead(reader, chain), signal)
+  const reader = await untilAborted(readerOfChain(node, chain), signal)
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits.`)
-  const asked = async <T>(work: Promise<T>) =>
-    untilAborted(work, signal).catch((error: unknown) => {
-      signal?.throwIfAborted()
-      throw unreachable(chain.slug, error)
-    })
-  const attestation = await asked(getAttestation(reader, chain.eas, uid))
+  const attestation = await untilAborted(getAttestation(reader, chain.eas, uid), signal)
   if (!attestation) throw noAttestation(uid, `${chain.slug} (chain ${chain.id})`)
   const proxied = chain.proxy !== null && same(attestation.attester, chain.proxy.address)
   const attester = proxied
-    ? await asked(getProxiedAttester(reader, chain.proxy!.address, uid))
+    ? await untilAborted(getProxiedAttester(reader, chain.proxy!.address, uid), signal)
     : attestation.attester
   const own = expectedAttester(chain, attester)
   const isForeign = options.attester === undefined && !proxied && !same(attester, own)

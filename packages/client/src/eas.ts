@@ -141,16 +141,22 @@ export function contractError(error: RevertedError): string | undefined {
   return ERRORS[selectorOf(error)!]
 }
 
-async function read<T>(
+/** Calls a function of a contract. Throws a ConnectionError if the response is not its result. */
+export async function read<T>(
   reader: ChainReader,
   to: string,
   name: string,
   types: string[],
-  values: string[],
+  values: unknown[],
   result: AbiParameter,
 ): Promise<T> {
   const answer = await reader.call({ to, data: encodeCall(name, types, values) })
-  return decodeAbiParameters([result], answer)[0] as T
+  try {
+    return decodeAbiParameters([result], answer)[0] as T
+  } catch (cause) {
+    const message = `The RPC endpoint returned no result of ${name} for the contract ${to}.`
+    throw new ConnectionError(message, { cause })
+  }
 }
 
 /** Reads the attestation with this UID; undefined if EAS has no such attestation. */

@@ -4,9 +4,9 @@ import { decodeClaims, getAttestation, getSchema, type OnchainAttestation } from
 import { GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
 import type { Context } from './context'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
-import { noAttestation, sameChainRead } from './send'
+import { noAttestation, readerOfChain } from './send'
 import type { ChainReader } from './reader'
-import { readerOf, type Provider } from './signer'
+import type { Provider } from './signer'
 import type { Chain } from './types'
 import { untilAborted } from './waiting'
 
@@ -73,9 +73,7 @@ async function connect(chain: Chain, node: Provider | undefined): Promise<ChainR
         "recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { " +
         `${chain.id}: 'https://...' } }). Pass inputs that were GeoJSON: they are not on the chain.`,
     )
-  const reader = readerOf(node)
-  await sameChainRead(reader, chain)
-  return reader
+  return readerOfChain(node, chain)
 }
 
 /** Reads the claims of an attested answer from the bytes to which its UID commits, and its attester. */

@@ -81,4 +81,15 @@ describe('a revocation', () => {
     expect(revoked.map(({ already }) => already)).toEqual([false, true])
     expect([sent(), steps]).toEqual([1, [{ step: 'sent', transactionHash: HASH }]])
   })
+
+  test.each([
+    ['fails', () => Promise.reject(new Error('HTTP request failed.\nURL: https://node.example/SECRET'))],
+    ['returns no attestation', () => Promise.resolve('0x')],
+  ])('can be tried again if the RPC endpoint %s', async (_, respond) => {
+    const request = ({ method }: { method: string }) =>
+      method === 'eth_chainId' ? Promise.resolve('0x1') : respond()
+    const error = (await revokeOnchain(context, UID, { request }).catch((thrown: unknown) => thrown)) as Error
+    expect(error).toMatchObject({ name: 'ConnectionError', retryable: true })
+    expect(error.message).not.toContain('SECRET')
+  })
 })

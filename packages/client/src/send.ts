@@ -13,7 +13,7 @@ import {
   messageOf,
 } from './errors'
 import { RevertedError, type Call, type ChainReader, type Hex, type Receipt } from './reader'
-import { walletOf, type Signer, type Wallet } from './signer'
+import { readerOf, walletOf, type Provider, type Signer, type Wallet } from './signer'
 import type { Chain } from './types'
 import { pause, untilAborted } from './waiting'
 
@@ -35,12 +35,17 @@ export async function connected(
 ): Promise<{ wallet: Wallet; reader: ChainReader; chain: Chain }> {
   const wallet = walletOf(signer)
   const chain = await context.chain(which, { signal })
-  const reader = wallet.reader()
-  await untilAborted(sameChain(reader, chain, what), signal)
-  return { wallet, reader, chain }
+  return { wallet, reader: await untilAborted(readerOfSigner(wallet, chain, what), signal), chain }
 }
 
-export async function sameChain(reader: ChainReader, chain: Chain, what: What): Promise<void> {
+/** Returns the reader of a signer. Throws a ChainMismatchError if it is on another chain. */
+export async function readerOfSigner(wallet: Wallet, chain: Chain, what: What): Promise<ChainReader> {
+  const reader = wallet.reader()
+  await sameChain(reader, chain, what)
+  return connecting(reader, chain.slug)
+}
+
+async function sameChain(reader: ChainReader, chain: Chain, what: What): Promise<void> {
   const id = await chainIdOf(reader, 'The RPC endpoint of the signer')
   const other = what === 'The answer is' ? `request an answer for chain ${id}` : `name chain ${id} instead`
   if (id !== chain.id)
@@ -50,14 +55,27 @@ export async function sameChain(reader: ChainReader, chain: Chain, what: What): 
     )
 }
 
-/** Like `sameChain`, for an RPC endpoint that is only read. */
-export async function sameChainRead(reader: ChainReader, chain: Chain): Promise<void> {
+/** Like `readerOfSigner`, for an RPC endpoint that is only read. */
+export async function readerOfChain(provider: Provider, chain: Chain): Promise<ChainReader> {
+  const reader = readerOf(provider)
   const id = await chainIdOf(reader, 'The node')
   if (id !== chain.id)
     throw new ChainMismatchError(
       `The RPC endpoint is on chain ${id} instead of ${chain.slug} (chain ${chain.id}). Set an RPC ` +
         `endpoint of ${chain.slug}, or name chain ${id} instead.`,
     )
+  return connecting(reader, chain.slug)
+}
+
+/** Wraps a reader, so that every failure except a revert is a ConnectionError that names the chain. */
+function connecting(reader: ChainReader, slug: string): ChainReader {
+  const failing = (error: unknown) => {
+    throw error instanceof RevertedError ? error : unreachable(slug, error)
+  }
+  const methods = Object.entries(reader) as [string, (...given: unknown[]) => Promise<unknown>][]
+  return Object.fromEntries(
+    methods.map(([name, read]) => [name, (...given: unknown[]) => read(...given).catch(failing)]),
+  ) as unknown as ChainReader
 }
 
 function chainIdOf(reader: ChainReader, who: string): Promise<number> {
@@ -73,7 +91,7 @@ export function noAttestation(uid: string, where: string): AttestationNotFoundEr
   const detail = `there is no attestation ${uid} on ${where}`
   return new AttestationNotFoundError({ status: 404, title: 'Attestation Not Found', detail })
 }
-export function unreachable(slug: string, cause: unknown): ConnectionError {
+function unreachable(slug: string, cause: unknown): ConnectionError {
   return new ConnectionError(`The RPC endpoint of ${slug} does not respond: ${messageOf(cause)}.`, { cause })
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-import { decodeAbiParameters } from 'viem'
 import type { Context } from '../context'
-import { encodeCall, fieldsOf, tuple } from '../eas'
+import { fieldsOf, read, tuple } from '../eas'
 import { AlteredAnswerError, refuseUnknown } from '../errors'
 import { loggedByOperators, logProblems, type LoggedOptions, type OperatorLogged } from '../log'
-import { RevertedError } from '../reader'
+import { RevertedError, type ChainReader } from '../reader'
 import { same, timeOf } from '../says'
-import { sameChainRead } from '../send'
+import { readerOfChain } from '../send'
 import type { Connection } from '../service'
-import { readerOf, type Provider } from '../signer'
+import type { Provider } from '../signer'
 import type { QuorumAnswer } from '../types'
 import { untilAborted } from '../waiting'
 import { quorumOfService, type Epoch, type Listed } from './operators'
@@ -110,9 +109,7 @@ async function signerProblems(
   const node = provider ?? options.providers?.[chainId]
   let epoch: Epoch | undefined
   if (node !== undefined) {
-    const reader = readerOf(node)
-    await sameChainRead(reader, await chainOf(chainId))
-    epoch = await epochOf((data) => reader.call({ to: quorum, data }), number)
+    epoch = await epochOf(await readerOfChain(node, await chainOf(chainId)), quorum, number)
   } else if (named && same(named.quorum, quorum)) epoch = named.epochs.find((each) => each.epoch === number)
   if (!epoch && node === undefined)
     return {
@@ -148,13 +145,11 @@ const EPOCH = tuple(
 )
 
 /** Reads an epoch from the contract; undefined if it has no such epoch. */
-async function epochOf(call: (data: `0x${string}`) => Promise<`0x${string}`>, number: number) {
+async function epochOf(reader: ChainReader, quorum: string, number: number): Promise<Epoch | undefined> {
+  type Read = { validFrom: bigint; validUntil: bigint; threshold: number; operators: readonly string[] }
   try {
-    const result = await call(encodeCall('epochOf', ['uint32'], [number]))
-    const [read] = decodeAbiParameters([EPOCH], result) as unknown as [
-      { validFrom: bigint; validUntil: bigint; threshold: number; operators: readonly string[] },
-    ]
-    const { validFrom, validUntil, threshold, operators } = read
+    const found = await read<Read>(reader, quorum, 'epochOf', ['uint32'], [number], EPOCH)
+    const { validFrom, validUntil, threshold, operators } = found
     const times = { validFrom: Number(validFrom), validUntil: Number(validUntil) }
     return { epoch: number, ...times, threshold, operators }
   } catch (error) {
