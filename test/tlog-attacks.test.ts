@@ -450,6 +450,32 @@ describe('an attack of the operator of a log', () => {
 })
 
 describe('an honest operator of a log', () => {
+  test('has not signed a fork if a tile is altered, for example by a cache', async () => {
+    const log = new MemoryLog(await seededKey('geo.example.org/log/v0', 'ed25519', 1))
+    const entries = Array.from({ length: 300 }, (_, at) => Buffer.from(`entry ${at}`))
+    await log.append(...entries.slice(0, 100)).sign()
+    const older = log.note
+    await log.append(...entries.slice(100)).sign()
+    const policy = parsePolicy(`log ${formatVerifierKey(log.key)}\nquorum none`)
+    let altered = { path: '', at: 0 }
+    const files = async (path: string) => {
+      const content = log.read(path)
+      const start = 32 * altered.at
+      return path === altered.path ? Buffer.from(content!).fill(0, start, start + 1) : content
+    }
+    const follower = new LogFollower(files, policy)
+    await follower.advance(() => {})
+    const kinds = new Set<string>()
+    log.note = older
+    for (const tile of allTiles(log.size).filter(({ level }) => level !== 'entries'))
+      for (let at = 0; at < tile.width; at++) {
+        altered = { path: tilePath(tile), at }
+        kinds.add(await follower.compare(formatNote(older)).then(() => 'no fault', kindOf))
+        kinds.add(await follower.advance(() => {}).then(() => 'no fault', kindOf))
+      }
+    expect([...kinds].toSorted()).toEqual(['entries', 'no fault', 'rollback'])
+  })
+
   hunt('causes no alarm, through restarts of its monitor', 20, async ({ cases, random }) => {
     for (let at = 0; at < cases; at++) {
       const world = await worldOf(random)

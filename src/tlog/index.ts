@@ -61,6 +61,7 @@ export {
   MAX_ENTRY_BYTES,
   TILE_WIDTH,
   TreeEdge,
+  beginsWith,
   decodeBundle,
   encodeBundle,
   parseTilePath,

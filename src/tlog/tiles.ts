@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
-import { HASH_SIZE, concat, fromBigEndian, writeBigEndian, type Bytes } from './bytes'
+import { HASH_SIZE, concat, equal, fromBigEndian, writeBigEndian, type Bytes } from './bytes'
 import { TlogError } from './error'
-import { EMPTY_ROOT, nodeHash, type HashReader } from './merkle'
+import {
+  EMPTY_ROOT,
+  consistencyProof,
+  nodeHash,
+  treeRoot,
+  verifyConsistency,
+  type HashReader,
+  type TreeHead,
+} from './merkle'
 
 /** Number of hashes of a full tile, and of entries of a full bundle (c2sp.org/tlog-tiles). */
 export const TILE_WIDTH = 256
@@ -127,6 +135,22 @@ export async function withTiles<Result>(
     const { level, index: tile, at, count } = tileWith(height, index, size)
     return foldOnce(hashes.get(`${level}/${tile}`)!, at, count)
   })
+}
+
+/**
+ * True if a tree begins with an older one. Throws a TlogError if the tiles are not those of the tree: a fork
+ * is proven only by hashes that lead to its root.
+ */
+export async function beginsWith(source: TileSource, old: TreeHead, head: TreeHead): Promise<boolean> {
+  const { size } = head
+  if (old.size === size) return equal(old.root, head.root)
+  const { root, proof } = await withTiles(source, size, (read) => ({
+    root: treeRoot(read, old.size),
+    proof: consistencyProof(read, old.size, size),
+  }))
+  if (!verifyConsistency({ size: old.size, root }, head, proof))
+    throw new TlogError('tiles', `those of the tree of size ${size}`)
+  return equal(old.root, root)
 }
 
 /** Right edge of a tree, its partial tiles: all that is needed to append entries or compute the root. */

@@ -1,7 +1,8 @@
 import type { Answer, QuorumAnswer, QuorumOperator } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
-  consistencyProof,
+  TlogError,
+  beginsWith,
   formatNote,
   formatVerifierKey,
   fromHex,
@@ -11,8 +12,6 @@ import {
   signersOf,
   tilePath,
   toHex,
-  verifyConsistency,
-  withTiles,
   type Checkpoint,
   type Policy,
   type VerifierKey,
@@ -80,25 +79,24 @@ class HistoryError extends Error {
 
 /** Verifies that the tree of a checkpoint begins with the tree of an earlier one. Throws a HistoryError. */
 async function compare(earlier: Checkpoint, checkpoint: Checkpoint): Promise<void> {
-  const { size } = checkpoint
-  const isContinued = async (cache?: RequestCache) =>
-    verifyConsistency(
+  const isContinued = (cache?: RequestCache) =>
+    beginsWith(
+      (tiles) =>
+        Promise.all(
+          tiles.map(async (tile) => {
+            const response = await get(`log/v0/${tilePath(tile)}`, cache)
+            return new Uint8Array(await response.arrayBuffer())
+          }),
+        ),
       earlier,
       checkpoint,
-      await withTiles(
-        (tiles) =>
-          Promise.all(
-            tiles.map(async (tile) => {
-              const response = await get(`log/v0/${tilePath(tile)}`, cache)
-              return new Uint8Array(await response.arrayBuffer())
-            }),
-          ),
-        size,
-        (hashOf) => consistencyProof(hashOf, earlier.size, size),
-      ),
     )
   // The browser may have cached tiles of another log at this URL.
-  const fits = earlier.size <= size && ((await isContinued()) || (await isContinued('reload')))
+  const reload = (error: unknown) => {
+    if (error instanceof TlogError) return isContinued('reload')
+    throw error
+  }
+  const fits = earlier.size <= checkpoint.size && (await isContinued().catch(reload))
   if (!fits) throw new HistoryError(earlier, checkpoint)
 }
 
