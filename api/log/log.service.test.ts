@@ -923,6 +923,21 @@ describe('the routes of the log', () => {
     expect((await app.inject(`/log/v0/proof/${leaf}`)).statusCode).toBe(200)
   })
 
+  test('return no proof that is not valid, if the database was altered', async () => {
+    const { log } = processOf()
+    const { leaf } = await log.append(entryOf(0))
+    await publishedWith(1)
+    await log.append(entryOf(1))
+    await publishedWith(2)
+    const { app } = await serverOf(log)
+    await client.query(
+      'UPDATE log_group SET leaves = set_byte(leaves, 0, 255 - get_byte(leaves, 0)) WHERE position = 1',
+    )
+    const response = await app.inject(`/log/v0/proof/${leaf}`)
+    expect(response.statusCode).toBe(500)
+    expect(response.json().message).toBe(RECORDS_ERRORS['internal-error'].message)
+  })
+
   test('serve consistent checkpoints while the tree grows', async () => {
     const { log } = processOf()
     const server = await serverOf(log)

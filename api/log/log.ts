@@ -129,11 +129,13 @@ export class SignatureLog {
         (hashOf) => inclusionProof(hashOf, index, size),
       )
     let proof = await read()
-    if (!verifyInclusion(leaf, index, checkpoint, proof)) {
+    const isValid = () => verifyInclusion(leaf, index, checkpoint, proof)
+    if (!isValid()) {
       // The cached tiles belong to another database, for example to the one before a restore.
       this.tiles.clear()
       proof = await read()
     }
+    if (!isValid()) throw new Error(`The stored tiles are not those of the published tree of size ${size}.`)
     return formatProof({ index, hashes: proof }, checkpoint.note)
   }
 
