@@ -1,8 +1,12 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { CONFORMANCE } from '../api/ogc/documents'
+import { JSON_FG_CONFORMANCE } from '../api/ogc/json-fg'
+import { TILES_CONFORMANCE } from '../api/ogc/tiles'
+import { CHAINS } from '../src/chains'
 import { anchorOf, differences, headingsOf, isLike, pagesUnder, parseShown, proseOf } from './documents'
-import { shellCommands, shellWords } from './documents'
+import { rowsOf, shellCommands, shellWords } from './documents'
 
 /** Links and anchors of the documents, and the citations of documents in the code. */
 const PAGES = [
@@ -51,6 +55,34 @@ test('every page is reached from README.md', () => {
 })
 test('README.md is an index of at most 120 lines', () => {
   expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThanOrEqual(121)
+})
+
+describe('facts in documents', () => {
+  const codesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!)
+  test('docs/reference/ogc.md lists the declared conformance classes', () => {
+    const listed = rowsOf('docs/reference/ogc.md', 'standard').flatMap(([, specification, classes]) =>
+      codesIn(classes!).map(
+        (name) => `http://www.opengis.net/spec/${codesIn(specification!).join()}/conf/${name}`,
+      ),
+    )
+    expect(listed).toEqual([...CONFORMANCE, ...JSON_FG_CONFORMANCE, ...TILES_CONFORMANCE])
+  })
+  test.each(pagesUnder('docs/spec'))('%s rounds decimals, not doubles', (page) => {
+    expect(readFileSync(page, 'utf8')).not.toContain('Math.round(')
+  })
+  test('docs/spec/facts.md lists the chains with their first blocks and finality', () => {
+    const count = (cell: string) => Number(cell.replaceAll(',', ''))
+    expect(
+      rowsOf('docs/spec/facts.md', 'id').map(([id, slug, aliases, , , firstBlock, finality]) => ({
+        ...{ id: Number(id), slug: codesIn(slug!).join(), aliases: codesIn(aliases!) },
+        ...{ firstBlock: count(firstBlock!), finality: count(finality!) },
+      })),
+    ).toEqual(
+      CHAINS.map(({ id, slug, aliases, firstBlock, finality }) => ({
+        ...{ id, slug, aliases, firstBlock, finality },
+      })),
+    )
+  })
 })
 
 describe('documents that the code cites', () => {

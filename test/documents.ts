@@ -44,6 +44,14 @@ export function headingsOf(page: string): string[] {
   return [...proseOf(page).matchAll(/^#{1,6} (.+)$/gm)].map((match) => match[1]!.replace(/[`*]/g, '').trim())
 }
 
+/** Rows of the first table of a page whose head starts with this name, as their cells. */
+export function rowsOf(page: string, name: string): string[][] {
+  const table = new RegExp(`^\\| ${name} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)*)`, 'm').exec(proseOf(page))
+  return [...table![1]!.matchAll(/^\| (.*) \|$/gm)].map(([, cells]) =>
+    cells!.split('|').map((cell) => cell.trim()),
+  )
+}
+
 /** Anchor of a heading, in GitHub's form. */
 export function anchorOf(heading: string): string {
   return heading
