@@ -24,8 +24,8 @@ export const chainId = (description: string) =>
 export const DEADLINE = withRules(
   Type.Integer({
     description:
-      'Unix seconds after which the signature is not accepted. (The EAS of sepolia and arbitrum ' +
-      'does not enforce it.)',
+      'Unix seconds after which the signature is not accepted. (EAS 0.26 and 1.0 do not enforce it: ' +
+      'sepolia, arbitrum, and base while its EAS is 1.0.1.)',
     minimum: 0,
   }),
   WHOLE_NUMBER,
