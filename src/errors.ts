@@ -40,7 +40,7 @@ export const QUORUM_REFUSALS = {
   'wrong-epoch': 'the operator does not belong to the epoch, or the epoch is not valid',
   busy: 'too many requests; ask again after `Retry-After`',
   'invalid-input': 'the request breaks a rule',
-  failed: 'the operator failed; ask again',
+  failed: 'the operator failed; ask another operator',
 } as const
 export type QuorumRefusal = keyof typeof QUORUM_REFUSALS
 
