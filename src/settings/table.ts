@@ -352,7 +352,9 @@ export const REMOVED: Readonly<Record<string, { readonly now: string; readonly r
   INDEXER_METRICS_HOST: { now: 'set address and port in INDEXER_METRICS_PORT, such as 0.0.0.0:9464' },
   TILE_CACHE_MB: { now: 'CACHE_MB limits tiles and responses together' },
   PAGE_CACHE_MB: { now: 'CACHE_MB limits tiles and responses together' },
-  EXPORT_DISK_MB: { now: 'exports use at most half of the free space in TMPDIR, and at most 4 GB' },
+  EXPORT_DISK_MB: {
+    now: 'exports use at most half of the free space in TMPDIR, and at most 4 GB for each API process',
+  },
   WALLET_RATE_LIMIT_PER_HOUR: { now: 'the limit of a wallet is ten times RATE_LIMIT_PER_HOUR' },
   WALLET_IP_RATE_LIMIT_PER_HOUR: { now: 'the limit of an address is twenty times RATE_LIMIT_PER_HOUR' },
   WALLET_MAX_SKEW_SECONDS: { now: 'the value is always 300' },
