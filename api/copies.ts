@@ -24,8 +24,8 @@ interface Answer {
   id: number
   answer: SharedCount | boolean | string | undefined
 }
-/** Messages of other libraries, such as prom-client, have no member `ask`. */
-type Message = Question | { ask?: undefined } | 'listening'
+/** Messages of prom-client have no member `ask`. `metrics` is a list for each registry of an API process. */
+type Message = Question | { ask?: undefined; metrics?: object[][] } | 'listening'
 
 /** Milliseconds before an API process that ended is restarted, doubled until a process has run steadily. */
 const RESTART_MS = 250
@@ -98,10 +98,14 @@ export async function runCopies(settings: Settings): Promise<void> {
 function answerCopies(redis: SharedRedis | undefined): void {
   const counter = new RequestCounter(MONOTONIC.now, redis)
   const nonces = new Nonces(MONOTONIC.now, redis)
-  const figures = new AggregatorRegistry()
+  const collector = new AggregatorRegistry()
+  const figures = new SummedFigures()
   const own = new Registry()
   if (redis) registerRedis(own, redis)
-  const allFigures = async () => `${await figures.clusterMetrics()}\n${await own.metrics()}`
+  const allFigures = async () => {
+    await collector.clusterMetrics()
+    return `${await figures.text()}\n${await own.metrics()}`
+  }
   /** Units that each API process has reserved, by key. They are released when it ends. */
   const reserved = new Map<number, Map<string, number>>()
   const reserve = async (copy: number, key: string, units: number) => {
@@ -116,6 +120,7 @@ function answerCopies(redis: SharedRedis | undefined): void {
   cluster.on('exit', ({ id }) => {
     for (const [key, units] of reserved.get(id) ?? []) void counter.reserve(key, -units)
     reserved.delete(id)
+    figures.end(id)
   })
   const answer = async (copy: number, { ask, key, ms, by }: Question): Promise<Answer['answer']> => {
     if (ask === 'count') return counter.countApart(key, ms, by)
@@ -124,12 +129,45 @@ function answerCopies(redis: SharedRedis | undefined): void {
     return (ask === 'claim' ? nonces.claim(key, ms) : allFigures()).catch(() => undefined)
   }
   cluster.on('message', (copy, message: Message) => {
-    if (message === 'listening' || message.ask === undefined) return
+    if (message === 'listening') return
+    if (message.ask === undefined) {
+      if (message.metrics && !copy.isDead()) figures.note(copy.id, message.metrics)
+      return
+    }
     const { id } = message
     void answer(copy.id, message).then((found) => {
       if (copy.isConnected()) copy.send({ id, answer: found } satisfies Answer)
     })
   })
+}
+
+/**
+ * Sums the metrics of the API processes. Counters of a process that ended stay as they were last reported,
+ * because Prometheus reads a sum that decreases as a restart of all processes.
+ */
+export class SummedFigures {
+  private readonly ofCopies = new Map<number, object[][]>()
+  private ofEnded: Promise<object[]> = Promise.resolve([])
+
+  /** Stores the current metrics of a process. */
+  note(copy: number, metrics: object[][]): void {
+    this.ofCopies.set(copy, metrics)
+  }
+
+  end(copy: number): void {
+    const metrics = this.ofCopies.get(copy) ?? []
+    this.ofCopies.delete(copy)
+    const counted = metrics.map((all) => all.filter((each) => !('type' in each) || each.type !== 'gauge'))
+    this.ofEnded = this.ofEnded.then((ended) => summed([ended, ...counted]).getMetricsAsJSON())
+  }
+
+  async text(): Promise<string> {
+    return summed([...this.ofCopies.values()].flat().concat([await this.ofEnded])).metrics()
+  }
+}
+
+function summed(metrics: object[][]): Registry {
+  return AggregatorRegistry.aggregate(metrics)
 }
 
 /** Redis connection that the API processes of one or several machines share; undefined without REDIS_URL. */
