@@ -80,29 +80,39 @@ export async function contentOf(query: Query, chains: readonly Chain[]): Promise
   return writer && `an indexer of ${writer.chain} is running`
 }
 
-/** Returns the number of a chain's events in the event log. */
-export async function countEvents(query: Query, { slug }: Chain): Promise<number> {
-  const [row] = await query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM attestation_event WHERE chain = $1',
-    [slug],
-  )
-  return row!.count
-}
-
 /** Inserts events, as `eventTexts` yields them, without projecting them. */
 export async function insertEventTexts(query: Query, texts: readonly string[]): Promise<void> {
   await query(insertSql('attestation_event'), [`[${texts.join()}]`])
 }
 
-/** Sets the block after which a chain's indexer resumes. No block counts as audited. */
-export async function endRestore(query: Query, chain: Chain, position: SnapshotPosition): Promise<void> {
+/**
+ * Sets the block after which a chain's indexer resumes. No block counts as audited. Throws unless the event
+ * log has `count` events of the chain.
+ */
+export async function endRestore(
+  query: Query,
+  chain: Chain,
+  position: SnapshotPosition,
+  count: number,
+): Promise<void> {
+  // Counting a large event log can take longer than the limit of the batches (limitStatements).
+  await query("SELECT set_config('statement_timeout', '0', true)")
+  const [log] = await query<{ stored: number }>(
+    'SELECT count(*)::int AS stored FROM attestation_event WHERE chain = $1',
+    [chain.slug],
+  )
+  if (log!.stored !== count)
+    throw new Error(`${chain.slug}: ${log!.stored} of ${count} events were stored, so nothing was restored`)
   // The time of the last block is unknown. The time of the last event is a lower bound.
   await query(
     `INSERT INTO chain_status (chain, schemas, final_height, final_hash, indexed_height, indexed_hash, reading, indexed_timestamp)
-     VALUES ($1, $2, $3, $4, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 ORDER BY id DESC LIMIT 1))
+     VALUES ($1, $2, $3, $4, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 AND id <= $6 ORDER BY id DESC LIMIT 1))
      ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, final_height = excluded.final_height, final_hash = excluded.final_hash, indexed_height = excluded.indexed_height,
        indexed_hash = excluded.indexed_hash, reading = excluded.reading, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
-    [chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
+    [
+      ...[chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
+      eventId(chain.slug, position.finalHeight, 999_999),
+    ],
   )
   // The epoch exceeds that of the snapshot on any clock, so that no ETag and no position repeats.
   await query(
