@@ -24,6 +24,7 @@ import { type ChainReader, lookAtEas, lookAtProxy, ownedBy, VerifyingContract } 
 import type { Identity } from './signers'
 
 const BALANCE_SHARED_MS = 5 * 60_000
+const NONCE_SHARED_MS = 60_000
 /** Recipient of an attestation without a recipient. */
 export const NO_RECIPIENT = ZeroAddress
 
@@ -110,7 +111,8 @@ export class Attester {
   readonly proxy: VerifyingContract | undefined
   /** Number of signatures since the start, by the contract that verifies them. */
   readonly signatures: Record<Submission | 'quorum', number> = { direct: 0, proxy: 0, quorum: 0 }
-  lastNonce: number | undefined
+  private knownNonce: number | undefined
+  private readonly nonceRead: SharedRead<number | undefined>
   private lastBalance: number | undefined
   private readonly balanceRead = new SharedRead(
     () => this.reader.balance(this.signer.address),
@@ -146,6 +148,7 @@ export class Attester {
       },
       elapsed,
     )
+    this.nonceRead = new SharedRead(() => this.nonce(this.direct), NONCE_SHARED_MS, elapsed)
     const look = () => lookAtProxy(chain, reader, proxy!, signer.address)
     this.proxy = proxy === undefined ? undefined : new VerifyingContract('proxy', proxy, look, elapsed)
   }
@@ -163,7 +166,16 @@ export class Attester {
       contract.refuse(reason)
       throw proxyRefused(this.chain, reason)
     }
-    return (this.lastNonce = await this.nonceOf(this.signer.address, fresh))
+    return (this.knownNonce = await this.nonceOf(this.signer.address, fresh))
+  }
+
+  /**
+   * Nonce of the attester in EAS at the last read; undefined before the first read. If no read started within
+   * a minute, another one starts: the nonce may grow although nobody requests answers.
+   */
+  get lastNonce(): number | undefined {
+    this.nonceRead.get().catch(() => {}) // failures of the endpoints have metrics of their own
+    return this.knownNonce
   }
 
   /**
