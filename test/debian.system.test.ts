@@ -87,7 +87,7 @@ test.skipIf(!isAllowed)(
       set -e
       ${text}
       stat --format 'owner of %n: %U' /usr/bin /usr/lib /usr/bin/of-node
-      cat /var/lib/prometheus/node-exporter/geo.prom
+      runuser -u nobody -- cat /var/lib/prometheus/node-exporter/geo.prom
       api=$(systemctl show --property MainPID --value geo-api)
       for secret in /proc/$api/environ /proc/$api/mem; do
         runuser -u geo -- head -c 0 $secret && echo "readable: $secret"

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { describe, expect, test } from 'vitest'
+import path from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { CHAINS } from '../src/chains'
 import { settingNames } from '../src/config'
@@ -172,6 +173,19 @@ describe('the systemd files', () => {
     // Settings that begin with NODE_ configure Node itself.
     for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
+  })
+  test('write the time of a snapshot to a file that every user can read', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'node-exporter-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const unit = read('ops/systemd/geo-snapshot.service')
+    const [, command] = /^ExecStartPost=\+-\/bin\/sh -c '(.*geo_backup_time_seconds.*)'$/m.exec(unit)!
+    const here = command!.replaceAll('/var/lib/prometheus/node-exporter', folder).replaceAll('%%', '%')
+    const [, umask] = /^UMask=(\d+)$/m.exec(unit)!
+    const { status } = spawnSync('/bin/sh', ['-c', `umask ${umask}; ${here}`])
+    expect([status, readdirSync(folder)]).toEqual([0, ['geo.prom']])
+    const file = path.join(folder, 'geo.prom')
+    expect(read(file)).toMatch(/^geo_backup_time_seconds \d{10}\n$/)
+    expect(statSync(file).mode & 0o777).toBe(0o644)
   })
   test('pass the settings by geo-run without the secrets of the API', () => {
     const text = read('ops/systemd/geo-run')
