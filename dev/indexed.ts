@@ -87,9 +87,10 @@ export async function checkSameChain(
   report(
     `The database has indexed another local chain of ${chain.slug}: indexing this one from its start ...`,
   )
-  const ofChain = ['attestation_event', 'location_record', 'hot_block', 'chain_status'].map(
-    (table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`,
-  )
+  const ofChain = [
+    ...['attestation_event', 'location_record', 'answer'],
+    ...['location_schema', 'hot_block', 'chain_status'],
+  ].map((table) => `DELETE FROM ${table} WHERE chain = '${chain.slug}'`)
   await queryOnce(settings.databaseUrl, ofChain.join('; '))
 }
 
