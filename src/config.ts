@@ -45,7 +45,7 @@ export type SignerSettings =
 /** Settings that a process needs at its start. One message names all missing ones. */
 export type Requirement = 'database' | 'chains' | 'signer'
 
-/** Maximum number of API processes by default. A process takes 150 MB and up to 26 connections. */
+/** Maximum number of API processes by default. A process takes 150 MB and up to 29 connections. */
 const MOST_DEFAULT_PROCESSES = 4
 const MEGABYTE = 1_048_576
 const HIGHEST_PORT = 65_535

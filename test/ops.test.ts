@@ -141,7 +141,7 @@ test('docker-compose.yml restarts every service, has health checks, and names ex
   for (const [name, service] of Object.entries(services)) {
     expect([name, service.restart]).toEqual([name, name === 'migrate' ? 'on-failure' : 'unless-stopped'])
     expect(service.healthcheck?.test, name).toBeDefined()
-    if (service.command) expect(isProgram(service.command.split(' ')[1]), name).toBe(true)
+    if (service.build && service.command) expect(isProgram(service.command.split(' ')[1]), name).toBe(true)
     if (service.build)
       for (const setting of Object.keys(service.environment))
         expect(settings.has(setting), setting).toBe(true)
@@ -152,6 +152,15 @@ test('docker-compose.yml restarts every service, has health checks, and names ex
         name === 'api' ? SECRETS : [],
       ])
   }
+})
+test('docker-compose.yml and the Debian guide let Postgres accept the connections of all processes', () => {
+  const figure = (file: string, pattern: RegExp) => Number(pattern.exec(read(file))![1])
+  const instances = figure('src/config.ts', /^const MOST_DEFAULT_PROCESSES = (\d+)$/m)
+  const ofInstance = figure('docs/operations/deploying.md', /up to (\d+) connections to the primary/)
+  // Postgres reserves 3 for superusers.
+  const most = ofInstance * instances + 3 * slugs.length + 3
+  expect(figure('docker-compose.yml', /max_connections=(\d+)/)).toBeGreaterThanOrEqual(most)
+  expect(figure('docs/operations/debian.md', /max_connections = (\d+)/)).toBeGreaterThanOrEqual(most)
 })
 test('the image warms the compile cache with its own programs', () => {
   const warmed = [...read('Dockerfile').matchAll(/'\.\/(\S+?\.js)'/g)].map(([, file]) => file!)
