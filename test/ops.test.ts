@@ -183,6 +183,11 @@ describe('the systemd files', () => {
     for (const [, name] of text.matchAll(/\b((?!NODE_)[A-Z]+(?:_[A-Z]+)+)=/g))
       expect(settings.has(name!), name).toBe(true)
   })
+  test('let the API start without the file of a key', () => {
+    const unit = read('ops/systemd/geo-api.service')
+    for (const [, name] of unit.matchAll(/^LoadCredential=(\w+):/gm))
+      expect(unit).toMatch(new RegExp(`^SetCredential=${name}:.`, 'm'))
+  })
   test('write the time of a snapshot to a file that every user can read', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'node-exporter-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
