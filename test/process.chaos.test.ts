@@ -71,7 +71,6 @@ setInterval(() => {}, 1_000)
 console.log('Waiting to be stopped')`
 test.each([
   ['SIGINT', ['-e', waiting]],
-  ['SIGHUP', ['-e', waiting]],
   ['SIGTERM', anIndexerThatWaits.args],
 ] as const)('%s ends a process gracefully', async (signal, args) => {
   const { child, says, ended, output } = start(process.execPath, [...args])
@@ -79,6 +78,24 @@ test.each([
   child.kill(signal)
   expect(await ended).toEqual([0, null])
   expect(output()).toContain(`"reason":"${signal}"`)
+})
+
+test.each([
+  ['SIGHUP ends a process with a terminal', 'script --quiet --command "$program" /dev/null', 'SIGHUP'],
+  ['SIGHUP does not end a process that nohup protects', 'nohup sh -c "$program"', 'SIGTERM'],
+])('%s', async (_, command, reason) => {
+  const program = `echo "pid $$"; exec '${process.execPath}' -e "$waiting"`
+  const { says, ended, output } = start('sh', ['-c', command], { ...environment, waiting, program })
+  await says(anIndexerThatWaits.ready)
+  const pid = Number(/pid (\d+)/.exec(output())![1])
+  process.kill(pid, 'SIGHUP')
+  if (reason === 'SIGTERM') {
+    // Time in which the process could end.
+    await pause(500)
+    process.kill(pid, reason)
+  }
+  await ended
+  expect(output()).toContain(`"reason":"${reason}"`)
 })
 
 test.concurrent.each<[string, NodeJS.ProcessEnv]>([
