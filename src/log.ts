@@ -14,13 +14,14 @@ export function openLog(level: string, destination: LogDestination = 1): Logger 
 
 /** Makes all loggers of Subsquid, and of this project, write these lines; on a terminal readable text. */
 export function unifySubsquidLog(level: string, destination: LogDestination = 2): void {
+  // With the default, info, Subsquid's own settings decide what is logged. Nothing reaches the level silent.
+  const named = LogLevel[level.toUpperCase() as keyof typeof LogLevel] ?? Infinity
+  const least = level === 'info' ? undefined : named
+  setLogLevelCallback(() => least)
   if (destination === 2 && process.stderr.isTTY) return
   const log = openLog(level, destination)
   // pino writes the time itself.
   setRootSink(({ level, msg, time: _, ...rest }) => log[LogLevel[level].toLowerCase() as Level](rest, msg))
-  // For other levels, Subsquid's own settings decide what is logged.
-  const finer = { debug: LogLevel.DEBUG, trace: LogLevel.TRACE }[level]
-  if (finer !== undefined) setLogLevelCallback(() => finer)
 }
 
 /** Returns the text with each HTTP URL replaced by its host, because its other parts may contain a key. */
