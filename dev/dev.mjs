@@ -21,6 +21,8 @@ const touched = new Set()
 /** Services that were not restarted after their code changed, because the build failed or was outdated. */
 const failed = new Set()
 let building = false
+/** True once this process must end, also while it restarts `npm start`. */
+let stopping = false
 const seen = new Map()
 
 for (const folder of Object.keys(SERVICES)) seen.set(folder, sourcesOf(folder))
@@ -48,8 +50,11 @@ function sourcesOf(folder) {
 }
 
 // Ctrl-C reaches both processes. This process ends after the other one.
-process.on('SIGINT', () => {})
-process.on('SIGTERM', () => start?.kill())
+process.on('SIGINT', () => (stopping = true))
+process.on('SIGTERM', () => {
+  stopping = true
+  start?.kill()
+})
 
 function startWorld() {
   const child = fork('dist/dev/main.js')
@@ -79,5 +84,6 @@ async function restart(services) {
   start = undefined
   old.kill()
   if (old.exitCode === null) await once(old, 'exit')
+  if (stopping) process.exit(0)
   start = startWorld()
 }

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { LOCAL_SIGNER_KEY } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
@@ -119,6 +122,35 @@ test.concurrent.each<[string, NodeJS.ProcessEnv]>([
   process.kill(pid, 'SIGTERM')
   await ended
   expect(output()).toContain('"reason":"SIGTERM"')
+})
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends npm run dev while it restarts', async (signal) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'dev-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const write = (file: string, text: string) => {
+    mkdirSync(path.join(folder, path.dirname(file)), { recursive: true })
+    writeFileSync(path.join(folder, file), text)
+  }
+  for (const sources of ['src', 'api', 'web', 'packages/client/src', 'packages/mcp/src'])
+    write(`${sources}/none.ts`, '')
+  write('dev/build.mjs', '')
+  write(
+    'dist/dev/main.js',
+    `process.on('SIGTERM', () => { console.log('Stopping'); setTimeout(() => process.exit(0), 500) })
+process.on('message', () => {})
+setTimeout(() => console.log('Started'), 200)`,
+  )
+  const { child, says, ended, output } = start(
+    'sh',
+    ['-c', 'cd "$folder" && exec "$0" "$program"', process.execPath],
+    { ...environment, folder, program: path.resolve('dev/dev.mjs') },
+  )
+  await says(/Started/)
+  write('dev/changed.mjs', '')
+  await says(/Stopping/)
+  child.kill(signal)
+  expect(await ended).toEqual([0, null])
+  expect(output().match(/Started/g)).toHaveLength(1)
 })
 
 test.each([
