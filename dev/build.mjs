@@ -13,6 +13,7 @@ const kernel = [
   'src/tlog',
   'src/location',
   'src/chains.ts',
+  'src/cut.ts',
   'src/errors.ts',
   'src/events.ts',
   'src/strict-json.ts',

@@ -65,6 +65,7 @@ export const PORTABLE = [
     'src/eas/compact',
     'src/location/names',
     'src/location/payload',
+    'src/cut',
     'src/errors',
     'src/events',
     'src/tlog',

@@ -44,9 +44,10 @@ test('every file of api and src is in a room, except files that serve all rooms'
   expect(
     files.filter((file) => !file.startsWith('dev/') && !roomOf(file) && !/^src\/(abi|model)\//.test(file)),
   ).toEqual([
-    ...['src/chains-file.ts', 'src/chains.ts', 'src/clock.ts', 'src/config.ts', 'src/errors.ts'],
-    ...['src/events.ts', 'src/log.ts', 'src/migrate.ts', 'src/migrations.ts', 'src/page-header.ts'],
-    ...['src/postgres.ts', 'src/process.ts', 'src/retry.ts', 'src/strict-json.ts', 'src/tracing.ts'],
+    ...['src/chains-file.ts', 'src/chains.ts', 'src/clock.ts', 'src/config.ts', 'src/cut.ts'],
+    ...['src/errors.ts', 'src/events.ts', 'src/log.ts', 'src/migrate.ts', 'src/migrations.ts'],
+    ...['src/page-header.ts', 'src/postgres.ts', 'src/process.ts', 'src/retry.ts', 'src/strict-json.ts'],
+    'src/tracing.ts',
     'src/words.ts',
     ...['api/copies.ts', 'api/copy.ts'],
     ...['api/deploy-proxy.ts', 'api/main.ts', 'api/process.ts', 'api/proxy-deployment.ts', 'api/server.ts'],

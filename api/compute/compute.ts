@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Claims } from '../../src/answer'
 import type { Submission } from '../../src/config'
+import { cut } from '../../src/cut'
 import {
   BOOLEAN_RESULT_FIELDS,
   NUMERIC_RESULT_FIELDS,
@@ -346,7 +347,7 @@ export async function chosenSchema(
     )
   if (record.types !== RESULT_TYPES[fields])
     throw invalidInput(
-      `schema: ${uid} has the fields "${record.schema.slice(0, 200)}", but the results of this operation need ` +
+      `schema: ${uid} has the fields "${cut(record.schema, 200)}", but the results of this operation need ` +
         `the fields "${fields}"`,
     )
   return { uid, revocable: record.revocable }

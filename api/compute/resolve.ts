@@ -1,4 +1,5 @@
 import { chainNamed, type Chain } from '../../src/chains'
+import { cut } from '../../src/cut'
 import { PayloadError, parseUid } from '../../src/eas'
 import type { QuorumRefusal } from '../../src/errors'
 import { describe, readGeometry } from '../../src/geodesy'
@@ -45,7 +46,7 @@ export function isOffchainForm(input: object, path: string): boolean {
   const extra = form && Object.keys(input).find((name) => !form.includes(name))
   if (extra !== undefined)
     throw invalidInput(
-      `${path}: the field ${extra.slice(0, 40)} cannot be combined with ${form!.join(' and ')}. ` +
+      `${path}: the field ${cut(extra, 40)} cannot be combined with ${form!.join(' and ')}. ` +
         'Use one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or ' +
         'GeoJSON.',
     )

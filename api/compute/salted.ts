@@ -1,3 +1,4 @@
+import { cut } from '../../src/cut'
 import { GeometryError, readGeometry } from '../../src/geodesy'
 import { keccak256 } from '../../src/eas'
 import { invalidInput } from '../http/problems'
@@ -44,7 +45,7 @@ export function refuseSalts(geojson: unknown, path: string): void {
       continue
     }
     if (Object.hasOwn(value, 'salt')) throw new GeometryError(at, MISPLACED_SALT)
-    for (const [name, inner] of Object.entries(value)) add(inner, `${at}.${name.slice(0, 40)}`)
+    for (const [name, inner] of Object.entries(value)) add(inner, `${at}.${cut(name, 40)}`)
   }
 }
 

@@ -1,3 +1,5 @@
+import { cut } from '../../src/cut'
+
 /**
  * Filter expression of both encodings of CQL2, independent of the properties: Basic CQL2, the advanced
  * comparison operators, CASEI, and S_INTERSECTS between a property and a literal (OGC 21-065r2, 6, 7.2, 7.3
@@ -156,7 +158,7 @@ function literalOf(at: string, operand: Operand): Scalar {
 
 /** Beginning of a name, for errors. */
 export function shownName(property: string): string {
-  return Array.from(property.slice(0, 80)).slice(0, 40).join('')
+  return cut(property, 40)
 }
 
 /** Error detail for parts of CQL2 that are not supported. */

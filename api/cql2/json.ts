@@ -1,3 +1,4 @@
+import { cut } from '../../src/cut'
 import { parseStrictJson } from '../../src/strict-json'
 import {
   Builder,
@@ -25,7 +26,7 @@ export function readJson(text: string): Expression {
     value = parseStrictJson(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw new Cql2Error('at /', `expected JSON: ${error.message.slice(0, 200)}`)
+    throw new Cql2Error('at /', `expected JSON: ${cut(error.message, 200)}`)
   }
   const inexact = [...text.matchAll(STRING_OR_NUMBER)].find(
     ([token]) => !token.startsWith('"') && exactNumber(Number(token), token) !== shortest(Number(token)),
@@ -103,7 +104,7 @@ class JsonReader {
         return this.build.intersects(at, left!, right!)
       }
       default:
-        throw new Cql2Error(at, unsupported(JSON.stringify(op.slice(0, 40))))
+        throw new Cql2Error(at, unsupported(JSON.stringify(cut(op, 40))))
     }
   }
 }
@@ -119,7 +120,7 @@ function operandOf(value: unknown, path: string): Operand {
       return name === 'property' ? (value as { property: string }) : { value: value as { date: string } }
   if (isObject(value, 'op', 'args')) {
     const { op } = value as { op: unknown }
-    throw new Cql2Error(here(path), unsupported(JSON.stringify(String(op).slice(0, 40))))
+    throw new Cql2Error(here(path), unsupported(JSON.stringify(cut(String(op), 40))))
   }
   throw new Cql2Error(
     here(path),

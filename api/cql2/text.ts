@@ -1,3 +1,4 @@
+import { cut } from '../../src/cut'
 import { GeometryError } from '../../src/geodesy'
 import { readWkt } from '../../src/location'
 import {
@@ -176,7 +177,7 @@ class TextReader {
     if (other !== undefined) return other
     if (name === undefined || RESERVED.test(name)) this.fail('a property or a value', start)
     if (this.mark('(', false))
-      throw new Cql2Error(here(start), unsupported(`${name.slice(0, 40).toUpperCase()}()`))
+      throw new Cql2Error(here(start), unsupported(`${cut(name, 40).toUpperCase()}()`))
     return { property: name }
   }
 
@@ -255,10 +256,7 @@ class TextReader {
   }
 
   private fail(expected: string, at = this.start()): never {
-    const rest = Array.from(this.text.slice(at, at + 40))
-      .slice(0, 24)
-      .join('')
-      .trim()
+    const rest = cut(this.text.slice(at, at + 40), 24).trim()
     throw new Cql2Error(here(at), `expected ${expected}, got ${rest === '' ? 'the end' : rest}`)
   }
 }

@@ -23,6 +23,7 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql'
+import { cut } from '../../src/cut'
 
 /** The query, or an argument of it, is rejected. The message is sent to the client. */
 export class QueryError extends Error {}
@@ -93,7 +94,7 @@ export function checkQuery(
     throw new QueryError(
       operationName === undefined
         ? 'The query has several operations. Choose one with operationName.'
-        : `The query has no operation named '${operationName.slice(0, 40)}'.`,
+        : `The query has no operation named '${cut(operationName, 40)}'.`,
     )
   const fragments = new Map(
     document.definitions.flatMap((each) =>

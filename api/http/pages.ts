@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
+import { cut } from '../../src/cut'
 import { HEADER_STYLE, SITE_NAME, SITE_PAGES } from '../../src/page-header'
 import { type Html, html, trusted } from './html'
 
@@ -114,7 +115,7 @@ export function searchForm(action: string, label: string, text: string, focused 
 }
 
 export function searchText({ q }: { q?: unknown }): string {
-  return typeof q === 'string' ? q.slice(0, SEARCH_CHARACTERS) : ''
+  return typeof q === 'string' ? cut(q, SEARCH_CHARACTERS) : ''
 }
 
 export function list(items: readonly (Html | string)[]): Html {

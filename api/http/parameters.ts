@@ -1,5 +1,6 @@
 import { Type, type Static, type TUnsafe } from '@sinclair/typebox'
 import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import { cut } from '../../src/cut'
 import { RecordsError, recordsErrorHandler } from './problems'
 import { withTypes } from './schema'
 import { inWords } from './validation'
@@ -133,7 +134,7 @@ function knownTexts(query: Record<string, unknown>, names: readonly string[]): R
     if (!names.includes(name))
       throw new RecordsError(
         'invalid-query',
-        `Unknown parameter '${name.slice(0, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}.` : 'This endpoint has no parameters.'}`,
+        `Unknown parameter '${cut(name, 40)}'. ${names.length ? `Known parameters: ${names.join(', ')}.` : 'This endpoint has no parameters.'}`,
       )
     if (typeof value !== 'string') throw invalid(name, 'Set it only once')
   }

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { cut } from '../../src/cut'
 import {
   COMPUTE_ERRORS,
   RECORDS_ERRORS,
@@ -25,10 +26,7 @@ export function noGeometry(problem: string | null): string {
 
 /** Cuts a problem of an attestation, which may quote attested text, and replaces invisible characters. */
 export function shownProblem(problem: string): string {
-  return Array.from(problem.slice(0, 600))
-    .slice(0, 300)
-    .join('')
-    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+  return cut(problem, 300).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
 /** An error of the Compute API. Its `detail`, for the client, names the field and the rule. */

@@ -29,6 +29,7 @@ test.each([
   [[], 'body'],
   [{ speeed: 1 }, 'speeed'],
   [{ constructor: 1 }, 'constructor'],
+  [{ [`${'x'.repeat(39)}\u{1f600}y`]: 1 }, `${'x'.repeat(39)}\u{1f600}`],
   [{}, 'speed'],
   [{ speed: '1' }, 'speed'],
   [{ speed: 1, place: {} }, 'place.at'],

@@ -1,4 +1,5 @@
 import type { Static, TArray, TInteger, TNumber, TSchema, TString, TUnsafe } from '@sinclair/typebox'
+import { cut } from '../../src/cut'
 import { TARGET } from './schema'
 
 /**
@@ -121,7 +122,7 @@ function compileObject(schema: ObjectSchema): Check {
     for (const field of Object.keys(value))
       if (!known.includes(field))
         return {
-          place: prefix + field.slice(0, 40),
+          place: prefix + cut(field, 40),
           problem: Object.hasOwn(instead, field)
             ? instead[field]!
             : `unknown field. Known fields: ${known.join(', ')}.`,
@@ -155,7 +156,7 @@ function compileRecord(schema: TSchema): Check {
   return (value, label, prefix) => {
     if (!isObject(value)) return { place: label, problem: type }
     for (const [name, each] of Object.entries(value)) {
-      const found = check(each, prefix + name.slice(0, 40), `${prefix}${name.slice(0, 40)}.`)
+      const found = check(each, prefix + cut(name, 40), `${prefix}${cut(name, 40)}.`)
       if (found) return found
     }
     return undefined

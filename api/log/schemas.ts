@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
+import { cut } from '../../src/cut'
 import { fromHex, parseTilePath } from '../../src/tlog'
 import { answer, RATE_HEADERS, RECORDS_ERRORS, recordsErrors } from '../http/openapi-components'
 import { invalid, parameter, pathOf } from '../http/parameters'
@@ -37,7 +38,7 @@ const LEAF = parameter(
     if (!/^[0-9a-f]{64}$/.test(text))
       throw invalid(
         'leaf',
-        `expected 32 bytes in lower-case hex, such as log.leaf of an answer, got '${text.slice(0, 80)}'`,
+        `expected 32 bytes in lower-case hex, such as log.leaf of an answer, got '${cut(text, 80)}'`,
       )
     return fromHex('leaf', text)
   },
@@ -53,7 +54,7 @@ const TILE = parameter(
     if (!tile)
       throw invalid(
         'tile',
-        `expected a path of C2SP tlog-tiles, such as 0/000, entries/x001/067 or 0/000.p/17, got '${text.slice(0, 80)}'`,
+        `expected a path of C2SP tlog-tiles, such as 0/000, entries/x001/067 or 0/000.p/17, got '${cut(text, 80)}'`,
       )
     return tile
   },

@@ -1,4 +1,5 @@
 import { ACTIVE_SLUGS, CHAINS } from '../../src/chains'
+import { cut } from '../../src/cut'
 import { prefersHtml } from '../http/accept'
 import { DAY_MS, LAST_INSTANT, shiftedBy, startOfDay } from '../http/iso-8601'
 import { UID } from '../http/openapi-components'
@@ -148,7 +149,7 @@ const FORMAT = {
 const only = (id: string, what: string) =>
   parameter({ type: 'string' }, (text) => {
     if (text === id) return text
-    throw new RecordsError('not-found', `${what} not found: '${text.slice(0, 100)}'. The only one is ${id}.`)
+    throw new RecordsError('not-found', `${what} not found: '${cut(text, 100)}'. The only one is ${id}.`)
   })
 const collectionId = only(COLLECTION, 'Collection')
 

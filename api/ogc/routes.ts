@@ -1,6 +1,7 @@
 import { html } from '../http/html'
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { cut } from '../../src/cut'
 import { version } from '../../package.json'
 import { cursorText } from '../http/paging'
 import { type GivenQuery, readingScope } from '../http/parameters'
@@ -288,7 +289,7 @@ function itemRoute(
           throw new RecordsError(
             'record-not-found',
             (id && (await own.unreadable(id.uid, id.chain))) ??
-              `Feature not found: '${featureId.slice(0, 100)}'. The ID of a feature is <chain>-<uid>`,
+              `Feature not found: '${cut(featureId, 100)}'. The ID of a feature is <chain>-<uid>`,
           )
         return found
       }

@@ -1,4 +1,5 @@
 import { ACTIVE_SLUGS, chainNamed } from '../../src/chains'
+import { cut } from '../../src/cut'
 import { parseUid, parseAddress } from '../../src/eas'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
@@ -151,7 +152,7 @@ function readPlace(text: string, name: string): Place {
   } catch (error) {
     if (error instanceof GeometryError) throw invalid(name, error.message.replace(/^location: /, ''))
     if (error instanceof SyntaxError)
-      throw invalid(name, `Expected GeoJSON or WKT: ${error.message.slice(0, 200)}`)
+      throw invalid(name, `Expected GeoJSON or WKT: ${cut(error.message, 200)}`)
     if (error instanceof EffortError)
       throw invalid(name, 'The geometry is too complex for a search. Simplify it.')
     throw error

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { version } from '../../package.json'
+import { cut } from '../../src/cut'
 import { checksumAddress } from '../../src/eas'
 import { prefersHtml } from '../http/accept'
 import { COMPUTE_COMPONENTS, type Attester, type ComputeParts } from '../compute'
@@ -148,7 +149,7 @@ export async function aboutRoutes(app: FastifyInstance, parts: AboutParts): Prom
       if (!slug)
         throw new RecordsError(
           'not-found',
-          `Error page not found: '${request.params.slug.slice(0, 40)}'. Pages: ` +
+          `Error page not found: '${cut(request.params.slug, 40)}'. Pages: ` +
             `${Object.keys(ERROR_PAGES).join(', ')}`,
         )
       void reply.headers({ vary: 'accept', 'x-content-type-options': 'nosniff' })

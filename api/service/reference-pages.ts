@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Marked } from 'marked'
+import { cut } from '../../src/cut'
 import { html, joined, trusted, type Html } from '../http/html'
 import { anchor, page, searchForm, searchText, sendPage, type Page } from '../http/pages'
 import { RecordsError } from '../http/problems'
@@ -51,7 +52,7 @@ export function referencePageRoutes(app: FastifyInstance): void {
       const { document, entries } = reference()
       const entry = entries.find(({ operationId }) => operationId === id)
       if (!entry)
-        throw new RecordsError('not-found', `Operation not found: '${id.slice(0, 40)}'. GET /docs lists them`)
+        throw new RecordsError('not-found', `Operation not found: '${cut(id, 40)}'. GET /docs lists them`)
       const shown = pages.get(id) ?? operationPage(document, entry)
       pages.set(id, shown)
       return sendPage(reply.header('cache-control', CACHE), shown, { form: true })

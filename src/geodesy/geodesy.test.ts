@@ -837,6 +837,9 @@ describe('readGeometry', () => {
     expect(() => readGeometry(value, 'g')).toThrow(GeometryError)
     expect(() => readGeometry(value, 'g')).toThrow(sentence(field))
   })
+  test('replaces the half of an emoji that it quotes', () => {
+    expect(() => readGeometry({ type: `${'x'.repeat(38)}\u{1f600}` }, 'g')).toThrow('xxx\ufffd...')
+  })
   test.each([
     ...['CRS84', 'OGC:CRS84', 'urn:ogc:def:crs:OGC::CRS84', 'urn:ogc:def:crs:OGC:1.3:CRS84'],
     ...['http://www.opengis.net/def/crs/OGC/1.3/CRS84', 'urn:ogc:def:crs:EPSG::4326', 'EPSG:4326'],

@@ -305,5 +305,5 @@ export function describe(value: unknown): string {
   if (value === Infinity || value === -Infinity) return 'a number beyond 1.8e308'
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return `${value}`
   const text = typeof value === 'string' ? JSON.stringify(value) : `a ${typeof value}`
-  return text.length > 40 ? `${text.slice(0, 40)}...` : text
+  return text.length > 40 ? `${text.slice(0, 40).replace(/\p{Surrogate}/gu, '\ufffd')}...` : text
 }

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
+import { cut } from '../../../src/cut'
 import { inRange, longitudeProblem } from '../../../src/geodesy/degrees'
 import type { Files } from './context'
 import { UsageError } from './exit'
@@ -80,7 +81,7 @@ export function isUid(argument: string, file: string): boolean {
 }
 
 function noUid(text: string, otherwise = ''): UsageError {
-  return new UsageError(`'${text.slice(0, 80)}' is not a UID: expected 0x and 64 hex digits${otherwise}.`)
+  return new UsageError(`'${cut(text, 80)}' is not a UID: expected 0x and 64 hex digits${otherwise}.`)
 }
 
 /** Parses a position or a UID; undefined for other text. Throws a UsageError for an invalid one. */

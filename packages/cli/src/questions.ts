@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { createHash } from 'node:crypto'
 import { InvalidInputError, type Geo, type Question, type Submission } from '@geospatial-attestation/client'
+import { cut } from '../../../src/cut'
 import { withRoundableLengths } from '../../../src/operations/lengths'
 import { OPERATION_ROWS } from '../../../src/operations/table'
 import { UsageError } from './exit'
@@ -83,6 +84,6 @@ function place(name: string, text: string): unknown {
   const found = written(text.trim())
   if (found !== undefined) return found
   throw new UsageError(
-    `${name}: expected lng,lat, a UID (0x and 64 hex digits) or GeoJSON, got '${text.slice(0, 80)}'.`,
+    `${name}: expected lng,lat, a UID (0x and 64 hex digits) or GeoJSON, got '${cut(text, 80)}'.`,
   )
 }

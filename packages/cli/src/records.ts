@@ -9,6 +9,7 @@ import type {
   RecordFilters,
   RecordGroupFilters,
 } from '@geospatial-attestation/client'
+import { cut } from '../../../src/cut'
 import { UsageError } from './exit'
 import { fileOf, isBinary } from './framing'
 import { readText } from './inputs'
@@ -97,10 +98,10 @@ function printRecords(rows: readonly LocationRecord[], { printTable }: Session):
     [
       ['UID', 'CHAIN', 'TIME', 'TYPE', 'LNG', 'LAT', ...(byDistance ? ['METRES'] : []), 'MEMO'],
       ...rows.map(({ uid, chain, timestamp, location_type, longitude, latitude, memo, revoked, ...row }) => [
-        ...[uid, chain, time(timestamp), location_type.slice(0, 24)],
+        ...[uid, chain, time(timestamp), cut(location_type, 24)],
         ...[longitude, latitude].map((degrees) => (degrees === null ? '' : degrees.toFixed(4))),
         ...(byDistance ? [row.distance_meters!.toFixed(2)] : []),
-        `${revoked ? '(revoked) ' : ''}${(memo ?? '').slice(0, 60)}`,
+        `${revoked ? '(revoked) ' : ''}${cut(memo ?? '', 60)}`,
       ]),
     ],
     byDistance ? [4, 5, 6] : [4, 5],

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { cut } from '../../../src/cut'
 import { ApiError, ConnectionError, ServiceVersionError, SignerError, apiError, messageOf } from './errors'
 import { hexOf, walletOf, type Signer } from './signer'
 import { limitOf, pause } from './waiting'
@@ -132,7 +133,7 @@ export async function refusalOf(response: Response, url: string): Promise<ApiErr
   try {
     body = JSON.parse(text)
   } catch {
-    body = { detail: text.slice(0, 200).split('\n')[0] }
+    body = { detail: cut(text, 200).split('\n')[0] }
   }
   // Problem details have a title, errors of the Records API a message, and those of GraphQL a list.
   const { title, message, errors } = (body ?? {}) as Record<string, unknown>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Answer, QuorumAnswer } from '@geospatial-attestation/client'
 import { z } from 'zod'
+import { cut } from '../../../src/cut'
 import { ToolInputError } from './errors'
 
 /** Maximum number of answers that a server remembers, at 3.4 kB each. It forgets the oldest first. */
@@ -56,7 +57,7 @@ export function answerOf(value: unknown, kept: KeptAnswers | undefined): Answer 
       )
     throw new ToolInputError(
       kept
-        ? `No answer '${value.slice(0, 60)}' is stored in this connection. Call the operation again, ` +
+        ? `No answer '${cut(value, 60)}' is stored in this connection. Call the operation again, ` +
             'and use its answer_id.'
         : 'No answers are stored here. Call the operation again with include_signature, and use its signed_answer.',
     )

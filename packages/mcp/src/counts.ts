@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { RecordGroupFilters } from '@geospatial-attestation/client'
 import { z } from 'zod'
+import { cut } from '../../../src/cut'
 import { ToolInputError } from './errors'
 import { pageSize } from './inputs'
 import { FILTERS, filtersOf, LISTED, visible } from './records'
@@ -39,7 +40,7 @@ export function countTools(tools: Tools): void {
       ...{ sum, sort, top, signal },
     })
     const shown = data.map(({ location_type: type, ...group }) => ({
-      ...(type !== undefined && { location_type: type === null ? null : visible(type).slice(0, LISTED) }),
+      ...(type !== undefined && { location_type: type === null ? null : cut(visible(type), LISTED) }),
       ...group,
     }))
     const more = groups - data.length

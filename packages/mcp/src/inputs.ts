@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Geo, Input } from '@geospatial-attestation/client'
 import { z } from 'zod'
+import { cut } from '../../../src/cut'
 import { ToolInputError } from './errors'
 
 /** Input schemas: what a model has to write. Checks are left to the service if its messages are better. */
@@ -60,7 +61,7 @@ function fromText(text: string): unknown {
     // `trim` also removes a byte order mark.
     return JSON.parse(text.trim())
   } catch {
-    throw new ToolInputError(`'${text.slice(0, 60)}' is not valid JSON: expected a ${PLACE}.`)
+    throw new ToolInputError(`'${cut(text, 60)}' is not valid JSON: expected a ${PLACE}.`)
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { LocationRecord, PageOptions } from '@geospatial-attestation/client'
 import { z } from 'zod'
+import { cut } from '../../../src/cut'
 import { chain, metres, numbers, pageSize, position } from './inputs'
 import { addTool, pageText, READS, type Tools } from './tool'
 
@@ -136,11 +137,9 @@ function toldOf(all: LocationRecord, most: typeof SHORT): z.output<typeof record
   let shortened = false
   const shown = (text: string, characters: number) => {
     const clean = visible(text)
-    const cut = Array.from(clean.slice(0, 2 * characters))
-      .slice(0, characters)
-      .join('')
-    shortened ||= cut.length < clean.length
-    return cut
+    const start = cut(clean, characters)
+    shortened ||= start.length < clean.length
+    return start
   }
   const untrusted = {
     location_type: shown(all.location_type, most.name),

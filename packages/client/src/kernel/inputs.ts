@@ -2,6 +2,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Geometry } from 'geojson'
 import { getAddress, hexToBytes, keccak256, recoverAddress, stringToBytes, toHex } from 'viem'
+import { cut } from '../../../../src/cut'
 import {
   HALF_ORDER,
   MAX_BUMP,
@@ -163,7 +164,7 @@ class InputReader {
 
   private async readUid(text: string): Promise<ReadInput | WrongInput> {
     if (!/^0x[0-9a-f]{64}$/i.test(text))
-      throw invalid(this.place, `'${text.slice(0, 80)}' is not a UID; ${EXPECTED}`)
+      throw invalid(this.place, `'${cut(text, 80)}' is not a UID; ${EXPECTED}`)
     const uid = text.toLowerCase()
     if (uid !== this.expected) return this.wrong(`is ${uid}, not ${this.expected}.`, uid)
     if (!this.options.attestation)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { isAddress } from 'viem'
+import { cut } from '../../../../src/cut'
 import type { GeoOptions } from '../context'
 import { ApiError, GeoError, invalidInput, isOfRequest, messageOf, ServiceVersionError } from '../errors'
 import { requireJson, sender, type Send } from '../http'
@@ -249,8 +250,6 @@ const MAX_DETAIL = 500
 
 export function summaryOf(dissent: readonly Dissent[]): string {
   return dissent
-    .map(
-      ({ url, reason, detail }) => `${url}: ${reason} (${detail.slice(0, MAX_DETAIL).replace(/\.$/, '')}).`,
-    )
+    .map(({ url, reason, detail }) => `${url}: ${reason} (${cut(detail, MAX_DETAIL).replace(/\.$/, '')}).`)
     .join(' ')
 }
