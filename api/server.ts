@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import Fastify, {
   type FastifyBaseLogger,
-  type FastifyError,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
@@ -17,7 +16,7 @@ import { prefersHtml } from './http/accept'
 import { CACHES } from './http/cache'
 import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
-import { boundResponses, guardedOptions, guardRequests, isOfCompute, noteExchange } from './http/guard'
+import { boundResponses, guardedOptions, guardRequests } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
@@ -179,9 +178,7 @@ async function registerRecords(app: FastifyInstance, parts: ServerParts, live: L
 }
 
 function makeFastify(parts: ServerParts, timeouts: typeof TIMEOUTS): FastifyInstance {
-  const { publicBaseUrl, logger } = parts
-  const onComputeError = computeErrorHandler(publicBaseUrl)
-  const onRecordsError = recordsErrorHandler(publicBaseUrl)
+  const { logger } = parts
   return Fastify({
     ...guardedOptions(parts, timeouts),
     ...(logger && { loggerInstance: logger }),
@@ -190,12 +187,6 @@ function makeFastify(parts: ServerParts, timeouts: typeof TIMEOUTS): FastifyInst
     return503OnClosing: false,
     // For an invalid UID of up to this many characters, the route itself reports the problem.
     routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
-    // A URL that cannot be decoded fails before routing. Its error still has the form of its API.
-    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      noteExchange(request, reply)
-      if (isOfCompute(request.url)) onComputeError(error, request, reply)
-      else onRecordsError(error, request, reply)
-    },
   })
 }
 

@@ -14,6 +14,11 @@ const EXPOSED = [
     ['Limit', 'Remaining', 'Reset'].map((name) => `${prefix}-${name}`),
   ),
 ]
+/** Headers of all responses but the metrics, which the guard sets first, so that its own errors have them. */
+export const OPEN = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': EXPOSED.join(', '),
+} as const
 const PREFLIGHT_SECONDS = 86_400
 
 /** Only for the operator's scraper: pages in browsers of the operator's network must not read it. */
@@ -28,14 +33,12 @@ export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
     hook: 'onRequest',
     origin: '*',
     methods: ['GET', 'HEAD', 'POST'],
-    exposedHeaders: EXPOSED,
     maxAge: PREFLIGHT_SECONDS,
     strictPreflight: false,
   })
   app.addHook('onRequest', (request, reply, done) => {
     if (request.routeOptions.url === UNSHARED)
-      for (const name of ['access-control-allow-origin', 'access-control-expose-headers'])
-        void reply.removeHeader(name)
+      for (const name of Object.keys(OPEN)) void reply.removeHeader(name)
     done()
   })
 }

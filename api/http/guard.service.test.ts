@@ -11,7 +11,8 @@ import { boundResponses } from './guard'
 import { recordsErrorHandler } from './problems'
 
 /**
- * Tests HTTP over raw sockets: every error of /compute has the form of problem details, whatever the request.
+ * Tests HTTP over raw sockets: every error of /compute has the form of problem details, whatever the request,
+ * and scripts of any origin may read every response.
  */
 let api: TestApi
 beforeAll(async () => {
@@ -64,8 +65,11 @@ const silentEndpoint = async () => {
 }
 /** Milliseconds of silence that no test reaches: the service closes the connection earlier. */
 const NEVER_MS = 60_000
-const ask = async (bytes: string | Buffer, { url } = api, quietMs?: number) =>
-  answers(await exchange(url, bytes, quietMs))
+const ask = async (bytes: string | Buffer, { url } = api, quietMs?: number) => {
+  const found = answers(await exchange(url, bytes, quietMs))
+  for (const { headers } of found) expect(headers['access-control-allow-origin']).toBe('*')
+  return found
+}
 async function expectProblem(
   bytes: string | Buffer,
   detail: unknown,

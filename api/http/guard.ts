@@ -4,18 +4,22 @@ import { Readable } from 'node:stream'
 import {
   errorCodes,
   LogController,
+  type FastifyError,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
 import { parseBody } from './body'
+import { OPEN } from './cors'
 import { clientOf } from './limits'
 import { OWN_WORK, type Work } from './work'
 import {
+  computeErrorHandler,
   computeProblem,
   ownShareUsed,
   PROBLEM_TYPE,
   QueryStringError,
+  recordsErrorHandler,
   RequestError,
   SlowRequestError,
   UnavailableError,
@@ -75,9 +79,10 @@ class HeldBytes {
 /** Last request of each connection. */
 const exchanges = new WeakMap<Socket, { request: FastifyRequest; reply: FastifyReply }>()
 
-/** Notes a request that Fastify answers before `onRequest`, so that it gets no second response. */
-export function noteExchange(request: FastifyRequest, reply: FastifyReply): void {
+/** Notes a request, so that it gets no second response, and opens its response to scripts of any origin. */
+function beginExchange(request: FastifyRequest, reply: FastifyReply): void {
   exchanges.set(request.raw.socket, { request, reply })
+  reply.headers(OPEN)
 }
 
 /** Requests that had no response in time. Their handler may still send one, in addition to the error. */
@@ -120,6 +125,7 @@ export function guardedOptions(
     },
     forceCloseConnections: 'idle' as const,
     clientErrorHandler: clientErrorHandler(publicBaseUrl),
+    frameworkErrors: frameworkErrorHandler(publicBaseUrl),
     trustProxy: trustProxy.length ? [...trustProxy] : false,
   }
 }
@@ -165,7 +171,7 @@ export function guardRequests(
   app.decorateRequest('rawBody', undefined)
   app.decorateRequest('work', undefined)
   app.addHook('onRequest', (request, reply, done) => {
-    noteExchange(request, reply)
+    beginExchange(request, reply)
     // Fastify's handlerTimeout (5.12.8) does not cover the time after the body has been read.
     const timer = setTimeout(() => {
       // A response that has started, such as a stream, has its own time limits.
@@ -324,6 +330,17 @@ function clientErrorHandler(publicBaseUrl: string) {
   }
 }
 
+/** Handles a URL that cannot be decoded. It fails before routing; its error has the form of its API. */
+function frameworkErrorHandler(publicBaseUrl: string) {
+  const onComputeError = computeErrorHandler(publicBaseUrl)
+  const onRecordsError = recordsErrorHandler(publicBaseUrl)
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    beginExchange(request, reply)
+    if (isOfCompute(request.url)) onComputeError(error, request, reply)
+    else onRecordsError(error, request, reply)
+  }
+}
+
 function afterwards({ raw }: FastifyReply, then: () => void): void {
   if (raw.writableFinished) then()
   else raw.once('close', then)
@@ -336,11 +353,16 @@ function connectionFault(code: string | undefined): RequestError {
 
 function rawAnswer(publicBaseUrl: string, { message, statusCode: status }: RequestError): string {
   const body = JSON.stringify(computeProblem(publicBaseUrl, 'invalid-input', message, status))
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\ndate: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${body}`
+  const headers = {
+    ...{ 'content-type': PROBLEM_TYPE, 'content-length': Buffer.byteLength(body) },
+    ...{ date: new Date().toUTCString(), connection: 'close', ...OPEN },
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
 }
 
 /** True if a raw target, also in absolute form or undecodable after its first segment, lies in /compute. */
-export function isOfCompute(target: string): boolean {
+function isOfCompute(target: string): boolean {
   const segment = /^(?:https?:\/\/[^/]*)?\/([^/?#;]*)/i.exec(target)?.[1] ?? ''
   try {
     return ['compute', 'quorum'].includes(decodeURIComponent(segment))
