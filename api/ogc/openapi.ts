@@ -1,7 +1,7 @@
 import { version } from '../../package.json'
 import { ref, type Schema } from '../http/openapi-components'
 import { GEOJSON, HTML, JSON_TYPE, OPENAPI, SCHEMA, TITLE } from './documents'
-import { COLLECTION, FEATURE_PATH, ITEMS_QUERY, MATRIX_SET } from './parameters'
+import { COLLECTION, FEATURE_PATH, FEATURE_QUERY, ITEMS_QUERY, MATRIX_SET } from './parameters'
 import { SCHEMAS } from './schemas'
 
 /**
@@ -115,12 +115,12 @@ const OPERATIONS: readonly Operation[] = [
     'One location record',
     GEOJSON,
     ref('Feature'),
-    ['featureId', 'f'],
+    ['featureId', ...Object.keys(FEATURE_QUERY.properties)],
   ],
   ['/tileMatrixSets', 'getTileMatrixSets', 'Tile matrix sets (one)', JSON_TYPE],
   [`/tileMatrixSets/${MATRIX_SET}`, 'getTileMatrixSet', 'The tile matrix set of the vector tiles', JSON_TYPE],
   [`${RECORDS}/tiles`, 'getTileSets', 'Tilesets of the collection (one)', JSON_TYPE],
-  [`${RECORDS}/tiles/${MATRIX_SET}`, 'getTileSet', 'TileJSON of the vector tiles', JSON_TYPE],
+  [`${RECORDS}/tiles/${MATRIX_SET}`, 'getTileSet', 'The tileset of the vector tiles', JSON_TYPE],
 ]
 /** Paths that query the database. */
 const LIVE = /^\/collections(\/[\w-]+(\/items.*)?)?$/

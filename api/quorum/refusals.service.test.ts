@@ -1,9 +1,19 @@
 import { expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../../dev/chain'
 import { buildTestServer } from '../../test/api'
+import { openApiChecker } from '../../test/openapi'
 
+const OPERATOR = { rpcUrl: 'http://127.0.0.1:1', quorum: `0x${'a'.repeat(40)}` }
+
+test('GET / of an operator is documented', async () => {
+  const { app } = await buildTestServer(OPERATOR)
+  const response: { endpoints: object } = (await app.inject('/')).json()
+  expect(response.endpoints).toHaveProperty('quorum')
+  const checker = openApiChecker((await app.inject('/openapi.json')).json())
+  checker.check({ ...{ method: 'GET', path: '/', status: 200, type: 'application/json' }, response })
+})
 test('the metrics count the requests to sign that were refused, by kind', async () => {
-  const { app } = await buildTestServer({ rpcUrl: 'http://127.0.0.1:1', quorum: `0x${'a'.repeat(40)}` })
+  const { app } = await buildTestServer(OPERATOR)
   const point = { type: 'Point', coordinates: [2.2945, 48.8584] }
   const sign = (changed: object) =>
     app.inject({

@@ -32,6 +32,9 @@ const Information = named(
       endpoints: Type.Object(
         {
           compute: texts(ADDRESS, 'The Compute API.'),
+          quorum: Type.Optional(
+            texts(ADDRESS, 'Signatures for answers of quorums; absent if no chain has a quorum.'),
+          ),
           log: Type.Optional(texts(ADDRESS, 'The transparency log; absent if it is off.')),
           records: texts(ADDRESS, 'The Records API.'),
           ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
