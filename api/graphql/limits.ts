@@ -1,5 +1,6 @@
 import {
   GraphQLError,
+  Kind,
   Lexer,
   SchemaMetaFieldDef,
   Source,
@@ -89,6 +90,8 @@ export function checkQuery(
 ): CheckedQuery {
   checkText(text)
   const document = parse(text)
+  if (!document.definitions.some(({ kind }) => kind === Kind.OPERATION_DEFINITION))
+    throw new QueryError('The query has no operation. Add one, such as { __typename }.')
   const operation = getOperationAST(document, operationName)
   if (!operation)
     throw new QueryError(
