@@ -13,6 +13,7 @@ export function jsonRpcError<Id extends string | number | null = null>(
 }
 
 /** Error codes of JSON-RPC 2.0, 5.1. */
+export const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
 const INVALID_PARAMS = -32_602
 /** Parameters that requests must have, and the error without them: the SDK's would be validator output. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
+import { type JSONRPCMessage, parseJSONRPCMessage } from '@modelcontextprotocol/server'
 import { serveStdio as serve, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { lackingParams } from './params'
+import { INVALID_REQUEST, jsonRpcError, lackingParams, PARSE_ERROR } from './params'
 import { createMcpServer, type McpOptions } from './server'
 
 type Streams = ConstructorParameters<typeof StdioServerTransport>
@@ -21,6 +22,22 @@ export interface StdioConnection {
 /** Serves one connection over stdin and stdout. Nothing else may write to stdout: log to stderr. */
 export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioConnection {
   const transport = new StdioServerTransport(stdin, stdout)
+  // Sending fails if the client has disconnected.
+  const send = (message: object) =>
+    void transport.send(message as JSONRPCMessage).catch(options.onError ?? (() => {}))
+  const read = transport._ondata
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  let begun = ''
+  transport._ondata = (chunk) => {
+    const [first = '', ...others] = decoder.decode(chunk as Uint8Array, { stream: true }).split('\n')
+    const lines = [begun + first, ...others]
+    begun = lines.pop()!
+    for (const line of lines) {
+      const fault = faultOf(line)
+      if (fault) send(fault)
+    }
+    read(chunk)
+  }
   const connection = serve(() => createMcpServer({ ...options, keepAnswers: true }), {
     transport,
     ...(options.onError && { onerror: options.onError }),
@@ -28,9 +45,8 @@ export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioCo
   const serveMessage = transport.onmessage!.bind(transport)
   transport.onmessage = (message) => {
     const lacking = lackingParams(message)
-    if (!lacking) return serveMessage(message)
-    // Sending fails if the client has disconnected.
-    transport.send(lacking).catch(options.onError ?? (() => {}))
+    if (lacking) send(lacking)
+    else serveMessage(message)
   }
   const closed = new Promise<void>((resolve) => {
     const close = transport.onclose?.bind(transport)
@@ -40,4 +56,26 @@ export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioCo
     }
   })
   return { closed, close: () => connection.close() }
+}
+
+/** Returns the error for a line that the SDK would ignore; undefined for a message and an empty line. */
+function faultOf(line: string) {
+  if (line.trim() === '') return undefined
+  let message: unknown
+  try {
+    message = JSON.parse(line)
+  } catch {
+    return jsonRpcError(PARSE_ERROR, 'The line is not valid JSON. Send one message per line.')
+  }
+  if (Array.isArray(message))
+    return jsonRpcError(INVALID_REQUEST, 'Batches are not supported. Send one message per line.')
+  try {
+    parseJSONRPCMessage(message)
+    return undefined
+  } catch {
+    return jsonRpcError(
+      INVALID_REQUEST,
+      'The line is not a message of JSON-RPC 2.0. A request has jsonrpc, "2.0", an id, a string or an integer, and a method.',
+    )
+  }
 }

@@ -220,9 +220,10 @@ async function start(url: string, ...more: string[]) {
   let errors = ''
   child.stderr.on('data', (text) => (errors += text))
   const send = (line: string) => child.stdin.write(`${line}\n`)
-  const ask = async (id: number, method: string, params: object = {}) => {
+  const next = async () => JSON.parse((await lines.next()).value)
+  const ask = (id: number, method: string, params: object = {}) => {
     send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-    return JSON.parse((await lines.next()).value)
+    return next()
   }
   const clientInfo = { name: 'test', version: '1' }
   const begun = await ask(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
@@ -232,18 +233,20 @@ async function start(url: string, ...more: string[]) {
     expect(await lines.next()).toMatchObject({ done: true })
     return { code, errors }
   }
-  return { send, ask, begun, ended }
+  return { send, next, ask, begun, ended }
 }
 test(
-  'the MCP server writes only messages to stdout, ignores garbage, and exits with stdin',
+  'the MCP server writes only messages to stdout, also for garbage, and exits with stdin',
   { tags: ['slow'] },
   async () => {
-    const { send, ask, begun, ended } = await start(world.url, keyFile)
+    const { send, next, ask, begun, ended } = await start(world.url, keyFile)
     expect(begun).toMatchObject({ id: 1, result: { serverInfo: { name: 'geospatial-attestation' } } })
     send('no JSON')
     send('{"jsonrpc":"2.0"}')
     send(`[${JSON.stringify(begun)}]`)
     send('['.repeat(20_000))
+    for (const code of [-32_700, -32_600, -32_600, -32_700])
+      expect(await next()).toMatchObject({ id: null, error: { code } })
     expect(await ask(5, 'initialize')).toMatchObject({
       ...{ id: 5, error: { code: -32602, message: expect.stringContaining('initialize needs params') } },
     })

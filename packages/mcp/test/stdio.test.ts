@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+import { PassThrough } from 'node:stream'
+import { createInterface } from 'node:readline'
+import type { Geo } from '@geospatial-attestation/client'
+import { expect, test } from 'vitest'
+import { serveStdio } from '../src'
+
+test.each([
+  ['not json', -32_700],
+  ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32_600],
+  ['{"jsonrpc":"2.0","id":null,"method":"ping"}', -32_600],
+  ['{"id":1,"method":"ping"}', -32_600],
+])('stdio answers %s with the error %i, and then a request', async (line, code) => {
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const connection = serveStdio({ geo: {} as Geo, stdin, stdout })
+  const answers = createInterface(stdout)[Symbol.asyncIterator]()
+  const answer = async () => JSON.parse((await answers.next()).value as string) as unknown
+  stdin.write(`\n${line.slice(0, 5)}`)
+  stdin.write(`${line.slice(5)}\r\n`)
+  expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } })
+  stdin.write('{"jsonrpc":"2.0","id":"\u2028","method":"ping"}\n')
+  expect(await answer()).toEqual({ jsonrpc: '2.0', id: '\u2028', result: {} })
+  await connection.close()
+})
