@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import type { AttestOptions, Place, RevokeOptions } from '@geospatial-attestation/client'
+import {
+  ConnectionError,
+  messageOf,
+  type AttestOptions,
+  type LocationRecord,
+  type Place,
+  type RevokeOptions,
+} from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { isUid, parsed, readInput, readSource } from './inputs'
 import { jsonLine, time } from './output'
@@ -54,16 +61,31 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
   const wallet = await session.wallet(chain)
   const attested = await geo.attest(place, wallet, how)
   const { uid, transactionHash, blockNumber, attestation } = attested
-  const record = options.wait ? await attested.indexed({ signal }) : undefined
-  if (options.json) return session.printJson({ uid, chainId: chain.id, transactionHash, blockNumber, record })
-  session.print(paint.bold(uid))
-  session.printFields([
-    ['chain', `${chain.slug} (${chain.id})`],
-    ['attester', attestation.attester],
-    ['transaction', transactionHash],
-    ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
-    ['map', `${geo.url}/api/v0/location-records/${uid}?format=html`],
-  ])
+  let record: LocationRecord | undefined
+  let failure: Error | undefined
+  if (options.wait)
+    try {
+      record = await attested.indexed({ signal })
+    } catch (error) {
+      const problem = `its record could not be read: ${messageOf(error)}. Do not attest it again.`
+      failure = new ConnectionError(
+        `The place is attested as ${uid}, by the transaction ${transactionHash}, but ${problem}`,
+        { cause: error, transactionHash },
+      )
+    }
+  // The result is printed also after a failure: without it, a script would attest the place again.
+  if (options.json) session.printJson({ uid, chainId: chain.id, transactionHash, blockNumber, record })
+  else {
+    session.print(paint.bold(uid))
+    session.printFields([
+      ['chain', `${chain.slug} (${chain.id})`],
+      ['attester', attestation.attester],
+      ['transaction', transactionHash],
+      ['block', `${blockNumber}, ${time(Number(attestation.time))}`],
+      ['map', `${geo.url}/api/v0/location-records/${uid}?format=html`],
+    ])
+  }
+  if (failure) throw failure
 }
 
 async function geojsonOf(session: Session, given: string): Promise<unknown> {

@@ -23,14 +23,16 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
   1: 'negative result: verify finds an invalid answer, recompute differs, lines of a batch have no answer, zones are undecided, or log monitor raised an alarm',
   2: 'invalid usage or input, found by geo or by the service; or a file or the output cannot be read or written',
   3: 'error of the service: not found, verification failed, internal error, or another version',
-  4: 'the service, its database or an RPC endpoint is unreachable, or --timeout has elapsed',
+  4:
+    'the service, its database or an RPC endpoint is unreachable, or --timeout has elapsed, before a ' +
+    'transaction was sent',
   5:
     'problem with the key: permissions of the key file, passphrase, RPC endpoint of another ' +
     'chain, or too little balance',
   6:
-    'the answer is altered or by another attester; or it did not land, the place was not attested, or its ' +
-    'transaction may still be included',
-  7: 'rate limit: the message says when to retry',
+    'the answer is altered or by another attester; or it did not land, the place was not attested, or a ' +
+    'transaction was sent whose result is not known: do not repeat the command before you have checked it',
+  7: 'rate limit, before a transaction was sent: the message says when to retry',
   70: 'internal error of this program',
   130: 'ended by Ctrl-C',
 }

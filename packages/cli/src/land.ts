@@ -45,6 +45,7 @@ export async function landAnswer<A extends Answer | BatchAnswer | QuorumAnswer>(
     return onStep(step)
   }
   const landed = await (by as Geo).land(answer as Answer, wallet, { signal, onStep: steps })
+  sent(undefined)
   return landed as A extends BatchAnswer ? Landed[] : Landed
 }
 

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { encodeAbiParameters, zeroAddress } from 'viem'
 import { formatVerifierKey } from '../../../src/tlog'
 import { seededKey } from '../../../test/tlog'
 import { EXIT } from './exit'
@@ -122,4 +123,47 @@ test('an internal error is reported without URLs, which may include secrets', as
   const report = String(stderr.read())
   expect(report).toContain('https://... failed')
   expect(report).not.toContain('SECRET')
+})
+
+test('an endpoint that fails after a transaction was sent exits with the status of a landing', async () => {
+  const key = path.join(folder, 'key.txt')
+  writeFileSync(key, `0x${'1'.padStart(64, '0')}`, { mode: 0o600 })
+  const schema = encodeAbiParameters(
+    [{ type: 'tuple', components: ['bytes32', 'address', 'bool', 'string'].map((type) => ({ type })) }],
+    [[`0x${'1'.padStart(64, '0')}`, zeroAddress, true, '']],
+  )
+  const hash = `0x${'2'.padStart(64, '0')}`
+  let isSent = false
+  const results: Record<string, unknown> = {
+    eth_chainId: '0x1',
+    eth_getTransactionCount: '0x0',
+    eth_getBlockByNumber: { number: '0x1', timestamp: '0x1', baseFeePerGas: '0x1', transactions: [] },
+    eth_maxPriorityFeePerGas: '0x1',
+    eth_estimateGas: '0x5208',
+    eth_getTransactionReceipt: { status: '0x0', blockNumber: '0x1', logs: [] },
+  }
+  vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
+    const chain = { id: 1, slug: 'ethereum', eas: zeroAddress, schemaRegistry: zeroAddress, proxy: null }
+    if (given instanceof Request) return Response.json({ chains: [chain], defaultSchemas: {} })
+    const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
+    if (method === 'eth_call' && isSent) return new Response('closed', { status: 410 })
+    if (method === 'eth_sendRawTransaction') isSent = true
+    const result = { ...results, eth_call: schema, eth_sendRawTransaction: hash }[method]
+    return Response.json({ id, jsonrpc: '2.0', ...(result ? { result } : { error: { code: -32601 } }) })
+  })
+  const argv = [
+    'attest',
+    '1,2',
+    '--unchecked',
+    '--chain',
+    '1',
+    '--rpc',
+    'http://rpc',
+    '--key-file',
+    key,
+    '-q',
+  ]
+  const { code, error } = await resultOf(...argv)
+  expect(error).toContain(hash)
+  expect(code).toBe(EXIT.landing)
 })

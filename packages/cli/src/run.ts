@@ -27,12 +27,14 @@ export async function run(
   const own: Context = { ...context, signal: AbortSignal.any([context.signal, key.signal]) }
   const files = filesIn(context.cwd)
   let code: number = EXIT.done
+  let sent: string | undefined
   const runner: Runner = async (work, options, args) => {
     const { openSession } = await import('./session.ts')
     const session = openSession(options as never, own, files, () => key.abort(new Error('Ended by Ctrl-C.')))
     try {
       code = (await work(session, ...(args as never[]))) ?? EXIT.done
     } finally {
+      sent = session.pending()
       session.end()
     }
   }
@@ -64,7 +66,12 @@ export async function run(
         )
     } else {
       code = await exitCodeOf(error)
-      fail(error as Error, textOf(error as NodeJS.ErrnoException, code, files))
+      const text = textOf(error as NodeJS.ErrnoException, code, files)
+      // A script repeats the command after these codes, and would send another transaction.
+      if (sent !== undefined && (code === EXIT.unreachable || code === EXIT.limited)) code = EXIT.landing
+      const unnamed = sent === undefined || text.includes(sent) ? undefined : sent
+      const remedy = unnamed && ` The transaction ${unnamed} was sent: check it before you run this again.`
+      fail(error as Error, text + (remedy ?? ''))
       if (error instanceof TimeoutError) onAbandon()
     }
   }

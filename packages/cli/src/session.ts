@@ -50,8 +50,8 @@ export interface Session<O = object> {
   readonly chain: () => Promise<Chain>
   /** Returns a client of an RPC endpoint of this chain, after checking its chain id. */
   readonly node: (chain: Pick<Chain, 'id' | 'slug'>) => Promise<PublicClient<HttpTransport>>
-  /** Remembers a sent transaction, so that a timeout can report it. */
-  readonly sent: (transactionHash: string) => void
+  /** Remembers a sent transaction, so that an error can report it; undefined once its result is known. */
+  readonly sent: (transactionHash: string | undefined) => void
   /** Returns the account of --key-file, which can sign but not send. */
   readonly account: () => Promise<PrivateKeyAccount>
   /** Returns the account of --key-file, connected to an RPC endpoint of this chain. */
@@ -64,7 +64,7 @@ export function openSession<O extends object>(
   context: Context,
   { at }: Files,
   interrupt: () => void,
-): Session<O> & { end: () => void } {
+): Session<O> & { pending: Waiting['pending']; end: () => void } {
   const { env, stdin, stdout, stderr } = context
   const note = (line: string) => {
     if (!options.quiet) stderr.write(`${stderr.isTTY ? '\r\x1b[K' : ''}${visible(line)}\n`)
@@ -102,7 +102,7 @@ export function openSession<O extends object>(
   const paint = paintOf(stdout, env)
   const print = (line: string) => void stdout.write(`${paint.line(line)}\n`)
   return {
-    ...{ options, geo, signal, note, account, sent: waiting.sent },
+    ...{ options, geo, signal, note, account, sent: waiting.sent, pending: waiting.pending },
     ...{ context, at, paint, print },
     printFields: (rows) => fields(rows, paint).forEach(print),
     printTable: (rows, right) => {

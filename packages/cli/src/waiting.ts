@@ -3,7 +3,9 @@
 export interface Waiting {
   /** Returns a fetch that reports its requests under this name, such as "the node of celo". */
   readonly fetchOf: (name: string) => typeof fetch
-  readonly sent: (transactionHash: string) => void
+  /** Remembers a transaction; undefined once its result is known. */
+  readonly sent: (transactionHash: string | undefined) => void
+  readonly pending: () => string | undefined
   readonly overtime: (seconds: number) => TimeoutError
 }
 
@@ -44,6 +46,7 @@ export function startWaiting(tell: ((what: string | undefined) => void) | undefi
       }
     },
     sent: (transactionHash) => (transaction = transactionHash),
+    pending: () => transaction,
     overtime: (seconds) =>
       new TimeoutError(() =>
         transaction === undefined
