@@ -348,7 +348,7 @@ describe('geo, for a failure of the service or an RPC endpoint,', () => {
       code: 0,
       stdout: expect.stringContaining('submission  unknown: geo cannot land this answer'),
     })
-    expect(await refused([...LAND, '--url', before], 3)).toBe(
+    expect(await refused([...LAND, '--url', before, '-q'], 3)).toBe(
       'The answer has no attestByDelegation: it is from an older version of the service, and this package cannot land it.',
     )
     const other = await serve((request, response) => response.writeHead(404).end('<html>nginx</html>'))

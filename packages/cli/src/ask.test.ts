@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { UncertainError } from '@geospatial-attestation/client'
+import { afterAll, expect, test } from 'vitest'
+import { ask } from './ask'
+import { landFile } from './land'
+import type { Session } from './session'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-ask-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const signed = (nonce: number) => ({ chainId: 1, attestation: {}, delegatedAttestation: { nonce } })
+const unknown = new UncertainError('x')
+
+/** Asks for an answer whose landing fails after a new signature. Returns the lines of stdout. */
+async function failing(json: boolean): Promise<string[]> {
+  const printed: string[] = []
+  const geo = {
+    ask: async () => signed(1),
+    land: async (_: object, __: object, { onStep }: { onStep: (step: object) => void }) => {
+      onStep({ reason: '', answer: signed(2) })
+      throw unknown
+    },
+  }
+  const session = {
+    ...{ geo, options: { land: true, json }, at: (file: string) => path.join(folder, file) },
+    ...{ chain: async () => ({ id: 1, slug: 'ethereum' }), wallet: async () => ({}), note: () => {} },
+    printJson: (value: unknown) => printed.push(JSON.stringify(value)),
+  } as unknown as Session
+  await expect(ask(session, 'distance', ['1,1', '2,2'], [])).rejects.toBe(unknown)
+  return printed
+}
+
+test('prints an answer that did not land, in its last form, which geo land accepts', async () => {
+  const [line] = await failing(true)
+  const landed: object[] = []
+  const geo = {
+    chain: async () => ({ id: 1, slug: 'ethereum' }),
+    land: async (answer: object) => (landed.push(answer), {}),
+  }
+  const session = {
+    ...{ geo, options: { json: true }, context: {}, stdin: async () => line, printJson: () => {} },
+    ...{ wallet: async () => ({}), sent: () => {} },
+  } as unknown as Session
+  await landFile(session, '-')
+  expect(landed).toEqual([signed(2)])
+})
+
+test('writes an answer that did not land to a file that only its owner can read', async () => {
+  expect(await failing(false)).toEqual([])
+  const [file] = readdirSync(folder).map((name) => path.join(folder, name))
+  expect(JSON.parse(readFileSync(file!, 'utf8'))).toEqual(signed(2))
+  expect(statSync(file!).mode & 0o777).toBe(0o600)
+})
