@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import {
   ConnectionError,
   UncertainError,
@@ -65,4 +66,31 @@ test('geo batch --land lands the batch of the client, which it knows as new', as
   const answers: object[] = []
   await run((_, answer) => (answers.push(answer), landed()))
   expect(answers[0]).toBe(counts.given)
+})
+
+test('geo batch requests nothing after an error, and keeps the answers of the other request', async () => {
+  const output = path.join(folder, 'stopped.ndjson')
+  const line = '{"operation":"distance","from":"1,1","to":"2,2"}\n'
+  writeFileSync(`${output}.questions`, line.repeat(60))
+  let asked = 0
+  let fail = (_: Error) => {}
+  const failed = new Promise((_, reject) => (fail = reject))
+  const failure = new Error('connection lost')
+  const geo = {
+    chain: async () => ({ id: 1 }),
+    batch: async () => {
+      if (asked++ === 0) return failed
+      fail(failure)
+      await turn()
+      return { chainId: 1, deadline: 1, results: Array(20).fill({}) }
+    },
+  }
+  const session = {
+    ...{ geo, options: { output, quiet: true }, at: (file: string) => file },
+    ...{ context: {}, chain: geo.chain, note: () => {} },
+  } as unknown as Session<BatchFlags>
+  await expect(batch(session, `${output}.questions`)).rejects.toBe(failure)
+  expect(asked).toBe(2)
+  const [, entry = '{}'] = readFileSync(`${output}.journal`, 'utf8').split('\n')
+  expect((JSON.parse(entry) as { keys: string[] }).keys).toHaveLength(20)
 })

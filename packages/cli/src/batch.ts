@@ -83,16 +83,22 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     await write()
     // With --land, requests run one after the other: concurrent direct answers would have the same nonces.
     const workers = Array.from({ length: land ? 1 : AT_ONCE }, async () => {
-      for (let chunk; (chunk = unanswered.splice(0, BATCH)).length;) {
-        for (const chainId of new Set(chunk.map(({ asked }) => asked.chainId)))
-          await answer(
-            run,
-            chunk.filter(({ asked }) => asked.chainId === chainId),
-          )
-        await write()
+      try {
+        for (let chunk; (chunk = unanswered.splice(0, BATCH)).length;) {
+          for (const chainId of new Set(chunk.map(({ asked }) => asked.chainId)))
+            await answer(
+              run,
+              chunk.filter(({ asked }) => asked.chainId === chainId),
+            )
+          await write()
+        }
+      } finally {
+        // After an error, the other worker stops too, once its answers are in the journal.
+        unanswered.length = 0
       }
     })
-    await Promise.all(workers)
+    const ended = await Promise.allSettled(workers)
+    for (const each of ended) if (each.status === 'rejected') throw each.reason
   } catch (error) {
     progress?.end()
     const onward =
