@@ -62,19 +62,42 @@ test('geo log monitor requires the cosignatures of the policy that the service p
   await log.append(Buffer.from('an entry')).sign()
   const witness = formatVerifierKey(await seededKey('w.example', 'cosignature', 2))
   const policy = `log ${formatVerifierKey(log.key)}\nwitness w ${witness}\nquorum w\n`
-  vi.stubGlobal('fetch', async (input: Request | string) => {
-    const { pathname } = new URL(input instanceof Request ? input.url : input)
-    if (pathname === '/log/v0/') return Response.json({ policy })
-    if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
-    const content = log.read(pathname.replace('/log/v0/', ''))
-    return content ? new Response(new Uint8Array(content)) : new Response('', { status: 404 })
-  })
-  // Too few cosignatures raise an alarm after a minute.
-  const state = { version: 3, raised: [], weakSince: 1 }
-  writeFileSync(path.join(folder, 'state.json'), JSON.stringify(state))
-  const monitor = ['log', 'monitor', '--once', '--json', '--state', 'state.json', '--url', 'http://own']
-  const { code, stdout } = await geo(...monitor)
-  expect([code, JSON.parse(stdout)]).toEqual([EXIT.no, expect.objectContaining({ kind: 'quorum' })])
+  const start = Date.now()
+  const clock = vi.spyOn(Date, 'now')
+  /** Kinds of the alarms of a monitor that starts with a state, and reads the log at these seconds. */
+  const alarms = async (state: object, ...reads: (number | 'outage')[]) => {
+    const times = reads.values()
+    clock.mockReturnValue(start)
+    vi.stubGlobal('fetch', async (input: Request | string) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input)
+      if (pathname === '/log/v0/') return Response.json({ policy })
+      if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+      if (pathname === '/log/v0/checkpoint') {
+        const { value: time, done } = times.next()
+        if (done) stop.abort()
+        if (typeof time !== 'number') throw new TypeError('fetch failed')
+        clock.mockReturnValue(start + time * 1000)
+      }
+      return new Response(new Uint8Array(log.read(pathname.replace('/log/v0/', ''))!))
+    })
+    writeFileSync(path.join(folder, 'state.json'), JSON.stringify({ version: 3, raised: [], ...state }))
+    const { stdout } = await geo(
+      ...['log', 'monitor', '--every', '0', '--json', '--state', 'state.json', '--url', 'http://own'],
+    )
+    return stdout.split('\n').flatMap((line) => (line ? (JSON.parse(line) as { kind: string }).kind : []))
+  }
+  const now = Math.floor(start / 1000)
+  try {
+    expect(await alarms({}, 0, 60, 61)).toEqual(['quorum'])
+    expect(await alarms({}, 0, 600)).toEqual(['quorum'])
+    expect(await alarms({}, 0, 'outage', 50, 'outage', 100)).toEqual(['quorum'])
+    expect(await alarms({}, 0, 'outage', 600)).toEqual([])
+    expect(await alarms({}, 0, 'outage', 600, 661)).toEqual(['quorum'])
+    expect(await alarms({ weakSince: now - 600, faultyAt: now - 30 }, 0)).toEqual(['quorum'])
+    expect(await alarms({ weakSince: now - 600, faultyAt: now - 600 }, 0)).toEqual([])
+  } finally {
+    clock.mockRestore()
+  }
 })
 
 test('geo log monitor follows the log of the service if a policy has several', async () => {
@@ -133,7 +156,10 @@ test('geo log monitor raises an alarm for an older checkpoint only if it is serv
   await log.append(Buffer.from('an entry')).sign()
   const newest = log.note
   writeFileSync(path.join(folder, 'log.policy'), `log ${formatVerifierKey(log.key)}\nquorum none\n`)
-  const state = { version: 3, raised: [], checkpoint: formatNote(newest), behindSince: undefined as unknown }
+  const state = {
+    ...{ version: 3, raised: [], checkpoint: formatNote(newest) },
+    ...{ behindSince: undefined as unknown, faultyAt: undefined as unknown },
+  }
   let reads = 0
   vi.stubGlobal('fetch', async (input: Request | string) => {
     const { pathname } = new URL(input instanceof Request ? input.url : input)
@@ -151,6 +177,7 @@ test('geo log monitor raises an alarm for an older checkpoint only if it is serv
   }
   expect([...(await monitor()), reads]).toEqual([EXIT.done, '', 2])
   state.behindSince = 1
+  state.faultyAt = Math.floor(Date.now() / 1000)
   expect(await monitor()).toEqual([EXIT.no, 'rollback'])
 })
 

@@ -107,6 +107,8 @@ class Monitor {
   private readonly connect = (chainId: number) => this.chains.connect(chainId)
   /** True once the follower is at the checkpoint of the state. */
   private isResumed = false
+  /** True if the log was not read since its last fault: it did not respond, or the monitor was started. */
+  private isUnread = true
 
   get size(): number {
     return this.follower.last?.checkpoint.size ?? 0
@@ -173,20 +175,34 @@ class Monitor {
       await work()
       return true
     } catch (error) {
-      if (!(error instanceof LogFault)) throw error
+      if (!(error instanceof LogFault)) {
+        this.isUnread = true
+        throw error
+      }
       // While the monitor stays at a checkpoint, the same fault may name a larger tree at each read.
       const [, size = '0'] = this.state.checkpoint?.split('\n') ?? []
       let episode = `after ${size} entries`
       // A log publishes checkpoints without a witness that is slow, and adds its cosignature later. A cache
       // may serve an older checkpoint for a while.
       if (error.kind === 'quorum' || error.kind === 'rollback') {
-        const since = (this.state[error.kind === 'quorum' ? 'weakSince' : 'behindSince'] ??= unixSeconds())
-        if (unixSeconds() <= since + INCLUSION_SECONDS) return false
+        const now = unixSeconds()
+        // The log may have been without the fault while it could not be read, or the monitor did not run.
+        if (this.isUnread && now > (this.state.faultyAt ?? 0) + INCLUSION_SECONDS) this.endFaults()
+        this.isUnread = false
+        this.state.faultyAt = now
+        const since = (this.state[error.kind === 'quorum' ? 'weakSince' : 'behindSince'] ??= now)
+        if (now <= since + INCLUSION_SECONDS) return false
         episode = `since ${since}`
       }
       this.alarms.raise(error.kind, error.message, episode, error.evidence)
       return false
     }
+  }
+
+  private endFaults(): void {
+    delete this.state.weakSince
+    delete this.state.behindSince
+    delete this.state.faultyAt
   }
 
   private async readLog(): Promise<void> {
@@ -204,8 +220,7 @@ class Monitor {
       const { last } = follower
       if (last && last !== before.last) {
         state.checkpoint = formatNote(last.checkpoint.note)
-        delete state.weakSince
-        delete state.behindSince
+        this.endFaults()
         metrics.set('size', last.checkpoint.size)
       }
       state.checked = follower.checked

@@ -50,6 +50,8 @@ export interface State extends AlarmState {
   weakSince?: number
   /** Unix seconds since which the log serves a smaller tree than before; undefined if it does not */
   behindSince?: number
+  /** Unix seconds of the last read with one of these two faults; undefined if there is none */
+  faultyAt?: number
 }
 
 /** An entry, by its index in the log. */
