@@ -68,6 +68,12 @@ async function askedIn(
         '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}.',
     )
   const { id, chain: slug, chainId = slug, ...fields } = value as Record<string, unknown>
+  JSON.stringify(id, (_, part: unknown) => {
+    // A double does not hold each number: results would have the id of another line.
+    if (typeof part === 'number' && !Number.isSafeInteger(part) && !content.includes(String(part)))
+      throw new UsageError('id: expected text, or a number that a double holds exactly. Write it in quotes.')
+    return part
+  })
   const named = chainId === undefined ? await chain() : await geo.chain(chainId as string | number)
   const question: Record<string, unknown> = {
     ...(schema && { schema }),
