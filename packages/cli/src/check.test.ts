@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { beforeEach, describe, expect, test } from 'vitest'
-import { verify, type CheckFlags } from './check'
+import { recompute, verify, type CheckFlags } from './check'
 import { NoEndpointError, UsageError } from './exit'
 import type { Session } from './session'
 
@@ -113,4 +113,16 @@ test('geo verify computes the verdict whatever the response contains', async () 
   }
   expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
   expect(printed).toEqual([{ ...seen, valid: false, problems: reasons, log: undefined }])
+})
+
+test('geo recompute rejects an answer that is reduced to its signed parts', async () => {
+  for (const reduced of [{ attestation: {} }, { ...answer, inputRefs: undefined }]) {
+    const session = {
+      ...{ geo: { chain: async () => CELO }, options: {}, context: { env: {} } },
+      stdin: async () => JSON.stringify({ ...reduced, chainId: CELO.id }),
+    }
+    await expect(recompute(session as unknown as Session, '-', ['1,1', '2,2'])).rejects.toBeInstanceOf(
+      UsageError,
+    )
+  }
 })

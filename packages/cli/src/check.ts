@@ -182,6 +182,12 @@ export async function recompute(
   const answer = isUid(target, 'an answer') ? target : await readAnswer(session, target)
   if (typeof answer !== 'string' && 'results' in answer)
     throw new UsageError('Only one answer can be recomputed at a time: use one of the results of the batch.')
+  // An answer may be reduced to its signed parts, which are enough for `geo verify`.
+  const isWhole = typeof answer === 'string' || Array.isArray(answer.inputRefs)
+  if (!isWhole)
+    throw new UsageError(
+      `inputRefs: expected the references of the inputs. Use the answer as it was returned.`,
+    )
   const chain =
     typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
   // Attestations are read from the chain, whether they are named or omitted.
