@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { BatchAnswer } from '@geospatial-attestation/client'
@@ -103,6 +111,20 @@ test('the lock of a process that is about to write its id stays', async () => {
   const output = fresh()
   writeFileSync(`${output}.journal.lock`, '')
   const opening = openJournal(output, at)
-  setTimeout(() => writeFileSync(`${output}.journal.lock`, String(process.pid)), 20)
-  await expect(opening).rejects.toThrow(`process ${process.pid}`)
+  setTimeout(() => writeFileSync(`${output}.journal.lock`, String(process.ppid)), 20)
+  await expect(opening).rejects.toThrow(`process ${process.ppid}`)
+})
+
+test('the lock of another process with the same id is taken over, and that process stops', async () => {
+  const output = fresh()
+  const [lock, other] = [`${output}.journal.lock`, `${process.pid} another`]
+  writeFileSync(lock, String(process.pid))
+  const journal = await openJournal(output, at)
+  await journal.sign(['a'], answer(1))
+  // The other process takes over in turn, as in a second container.
+  writeFileSync(lock, other)
+  const size = statSync(`${output}.journal`).size
+  await expect(journal.sign(['b'], answer(2))).rejects.toThrow(UsageError)
+  await journal.close()
+  expect([statSync(`${output}.journal`).size, readFileSync(lock, 'utf8')]).toEqual([size, other])
 })

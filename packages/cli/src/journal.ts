@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { randomUUID } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { open, readFile, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -44,6 +45,14 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
   const file = `${output}.journal`
   const lock = `${file}.lock`
   await takeLock(lock, file, at)
+  const isOwn = async () => (await ownerOf(at(lock))) === CLAIM
+  const release = async () => {
+    if (await isOwn()) await rm(at(lock), { force: true })
+  }
+  const requireOwn = async () => {
+    if (!(await isOwn()))
+      throw new UsageError(`Another geo batch has taken over '${file}'. Run one of the two at a time.`)
+  }
   try {
     const { signed, last, whole } = await read(file, at)
     if (whole === 0 && existsSync(at(output)))
@@ -55,8 +64,11 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
     // A process that was killed may have left an incomplete last line, which is removed.
     await handle.truncate(whole)
     const write = async (entry: Entry) => {
+      await requireOwn()
       await handle.appendFile(`${JSON.stringify(entry)}\n`)
       await handle.datasync()
+      // A run that takes over after this check reads the entry.
+      await requireOwn()
     }
     if (whole === 0) await write({ journal: 'geo batch', version: 1 })
     let next = last + 1
@@ -72,11 +84,11 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
       drop: (dropped) => write({ dropped }),
       close: async () => {
         await handle.close()
-        await rm(at(lock), { force: true })
+        await release()
       },
     }
   } catch (error) {
-    await rm(at(lock), { force: true })
+    await release()
     throw error
   }
 }
@@ -122,8 +134,10 @@ function entryOf(text: string, file: string, line: number): Entry {
 /** Number of times, and interval in milliseconds, at which a lock without a process id is read again. */
 const LOCK_LOOKS = 10
 const LOCK_LOOK_MS = 100
+/** Content of the locks of this process. In a container, an earlier process may have had the same id. */
+const CLAIM = `${process.pid} ${randomUUID()}`
 
-/** Creates a lock file with the process id. Of several runs, one takes over the lock of an ended process. */
+/** Creates a lock file with the claim. Of several runs, one takes over the lock of an ended process. */
 async function takeLock(lock: string, file: string, at: Files['at']): Promise<void> {
   if (await create(at(lock))) return
   const owner = await ownerOf(at(lock))
@@ -144,7 +158,7 @@ async function takeLock(lock: string, file: string, at: Files['at']): Promise<vo
 
 async function create(lock: string): Promise<boolean> {
   try {
-    await writeFile(lock, String(process.pid), { flag: 'wx' })
+    await writeFile(lock, CLAIM, { flag: 'wx' })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -152,26 +166,28 @@ async function create(lock: string): Promise<boolean> {
   }
 }
 
-/** Process id in a lock, 0 if it has none yet after a while; undefined without a lock. */
-async function ownerOf(lock: string): Promise<number | undefined> {
+/** Claim in a lock, empty if it has none yet after a while; undefined without a lock. */
+async function ownerOf(lock: string): Promise<string | undefined> {
   for (let looks = 0; ; looks++) {
     const text = await readFile(lock, 'utf8').catch(() => undefined)
-    if (text === undefined) return undefined
-    if (text !== '' || looks === LOCK_LOOKS) return Number(text) || 0
+    if (text !== '' || looks === LOCK_LOOKS) return text
     await pause(LOCK_LOOK_MS)
   }
 }
 
-function inUse(owner: number | undefined, file: string, lock: string): UsageError {
+function inUse(owner: string | undefined, file: string, lock: string): UsageError {
   return new UsageError(
-    `Another geo batch (process ${owner ?? 'unknown'}) is using '${file}'. Wait until it ends, or remove ` +
-      `'${lock}' if there is no such process.`,
+    `Another geo batch (process ${parseInt(owner ?? '') || 'unknown'}) is using '${file}'. Wait until it ends, or ` +
+      `remove '${lock}' if there is no such process.`,
   )
 }
 
-function runs(pid: number | undefined): boolean {
+/** True if the process of a claim runs. One in another container with the same id stops at its next entry. */
+function runs(owner: string | undefined): boolean {
+  const pid = parseInt(owner ?? '')
+  if (pid === parseInt(CLAIM)) return owner === CLAIM
   try {
-    return pid !== undefined && pid > 0 && process.kill(pid, 0)
+    return pid > 0 && process.kill(pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }

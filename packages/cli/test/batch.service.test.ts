@@ -163,10 +163,10 @@ describe('the answers of geo batch', () => {
       code: 2,
       stderr: expect.stringContaining('not a journal of this version'),
     })
-    shell.write('locked.out.journal.lock', String(process.pid))
+    shell.write('locked.out.journal.lock', String(process.ppid))
     expect(await shell.geo(args('locked.out'))).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`process ${process.pid}`),
+      stderr: expect.stringContaining(`process ${process.ppid}`),
     })
     // The id of a process that does not exist.
     shell.write('locked.out.journal.lock', '999999999')
