@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest'
+import { ZeroAddress, ZeroHash } from 'ethers/constants'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { DelegatedRequest } from '../../src/eas'
-import { multiAttestRequests } from './answers'
+import { multiAttestRequests, sign, signBatch, type Landing, type UnsignedResult } from './answers'
+import { validityCheck } from './compute'
+
+afterEach(() => void vi.useRealTimers())
 
 test('adjacent answers of one schema, attester and deadline form a request of a batch', () => {
   const first = { schema: '0x1', attester: '0xa', deadline: 1, data: 'data', signature: 'signature' }
@@ -25,3 +29,51 @@ test('adjacent answers of one schema, attester and deadline form a request of a 
     ['0x1', '0xa', 1, 1],
   ])
 })
+
+test('inputs are checked again a second after the start of a check by a slow endpoint', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  let isRevoked = false
+  const checkValid = async () => {
+    const found = isRevoked
+    vi.advanceTimersByTime(3_000)
+    isRevoked = true
+    if (found) throw new Error('revoked')
+  }
+  const [parts, chain, unsigned] = [
+    { resolver: { checkValid } },
+    {},
+    { claims: { inputRefs: ['0x1'] }, sources: ['onchain'] },
+  ] as unknown as Parameters<typeof validityCheck>
+  const stillValid = validityCheck(parts, chain, unsigned, -Infinity)
+  await stillValid()
+  // The log would otherwise never write an answer whose check takes longer.
+  await stillValid()
+  vi.advanceTimersByTime(200)
+  await expect(stillValid()).rejects.toThrow('revoked')
+})
+
+test.each(['answer', 'batch'])(
+  'inputs are checked after the transaction of the %s is encoded',
+  async (kind) => {
+    const steps: string[] = []
+    const landing = {
+      attester: {
+        ...{ address: ZeroAddress, seal: () => '' },
+        sign: async () => ({ signature: `0x${'11'.repeat(64)}1b` }),
+      },
+      contract: {
+        submission: 'direct',
+        address: ZeroAddress,
+        known: async () => (steps.push('probe'), { layout: 'v1' }),
+      },
+      ...{ nonce: 1, deadline: 1, transaction: true, resignUrl: '', kind: 'answer' },
+    } as unknown as Landing
+    const result = {
+      statement: { schema: ZeroHash, recipient: ZeroAddress, revocable: true, data: '0x' },
+      ...{ claims: {}, sources: [] },
+      stillValid: async () => void steps.push('check'),
+    } as unknown as UnsignedResult
+    await (kind === 'batch' ? signBatch(landing, [result]) : sign(landing, result))
+    expect(steps.at(-1)).toBe('check')
+  },
+)

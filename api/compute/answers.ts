@@ -74,7 +74,11 @@ export async function sign(
     attestByDelegation,
   }
   if (log) answer.log = log
-  if (transaction) answer.transaction = await transactionOf(contract, attestByDelegation)
+  if (transaction) {
+    answer.transaction = await transactionOf(contract, attestByDelegation)
+    // While the contract was probed, inputs may have been revoked.
+    await stillValid()
+  }
   return answer
 }
 
@@ -102,13 +106,12 @@ export async function signBatch(landing: Landing, unsigned: readonly UnsignedRes
       sign({ ...landing, kind, nonce: nonce === undefined ? undefined : nonce + i }, each),
     ),
   )
-  // While the last signature was made, inputs of the others may have been revoked.
-  await checkAll()
   const multiAttestByDelegation = multiAttestRequests(results.map((result) => result.attestByDelegation))
-  return {
-    ...{ results, deadline, multiAttestByDelegation },
-    ...(transaction && { transaction: await transactionOf(contract, multiAttestByDelegation) }),
-  }
+  const batch: BatchResult = { results, deadline, multiAttestByDelegation }
+  if (transaction) batch.transaction = await transactionOf(contract, multiAttestByDelegation)
+  // While the last signature was made or the contract was probed, inputs may have been revoked.
+  await checkAll()
+  return batch
 }
 
 /** Returns the argument of `attestByDelegation` of EAS and of its proxy. */

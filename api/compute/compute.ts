@@ -55,10 +55,15 @@ export interface ComputeParts {
 /** Time limit in milliseconds for measuring all operations of a batch. */
 export const BATCH_BUDGET_MS = 20_000
 /**
- * Age of a validity check, in milliseconds, after which it is repeated: before a signature is made, before
- * the log publishes it, and before it leaves the process.
+ * Milliseconds since the start of a validity check after which it is repeated: before a signature is made,
+ * before the log publishes it, and before it leaves the process.
  */
 const VALID_FOR_MS = 1_000
+/**
+ * Milliseconds since the end of a check in which it is not repeated, however long it took: the log could
+ * otherwise never write an answer whose checks take more than a second.
+ */
+const JUST_CHECKED_MS = 100
 
 /** Computes one operation, and signs it at the contract's nonce. */
 export async function compute(
@@ -180,7 +185,8 @@ export async function reference(
 }
 
 /**
- * Returns the check that the attestations among the inputs of a result are valid.
+ * Returns the check that the attestations among the inputs of a result are valid. A check counts from its
+ * start, because an input may be revoked while a slow endpoint responds.
  * @param checkedAt value of performance.now() before the last check; -Infinity if there was none
  */
 export function validityCheck(
@@ -189,9 +195,10 @@ export function validityCheck(
   { claims, sources }: Pick<UnsignedResult, 'claims' | 'sources'>,
   checkedAt: number,
 ): ValidityCheck {
-  const inputs = sources.map((source, i) => ({ source, i, checkedAt }))
+  const inputs = sources.map((source, i) => ({ source, i, until: checkedAt + VALID_FOR_MS }))
   return async () => {
-    const due = inputs.filter((input) => performance.now() - input.checkedAt > VALID_FOR_MS)
+    const at = performance.now()
+    const due = inputs.filter(({ until }) => at > until)
     if (due.length === 0) return
     await Promise.all(
       due.map(async (input) => {
@@ -199,7 +206,7 @@ export function validityCheck(
         const [uid, path, offchain] = [claims.inputRefs[i]!, `input ${i + 1}`, validityOf(source)]
         if (offchain) await resolver.offchain.checkValid(uid, offchain, path, reader)
         else if (source === 'onchain') await resolver.checkValid(uid, path, reader)
-        input.checkedAt = performance.now()
+        input.until = Math.max(at + VALID_FOR_MS, performance.now() + JUST_CHECKED_MS)
       }),
     )
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer } from './account'
+import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer, refusalBy } from './account'
+import type { ChainNode } from './chain-node'
 
 test('ACCOUNT_CHECK is the compiled code of account.sol', { tags: ['slow'] }, async () => {
   // solc takes a second to load, which `npm test` saves.
@@ -43,3 +44,21 @@ test.each([
 ])('readAccountAnswer ignores the response %j of an RPC endpoint', (answer) =>
   expect(readAccountAnswer(answer)).toBeUndefined(),
 )
+
+test('refusalBy reads the verdict at the head after that at a slow final block', async () => {
+  const [accepted, refused] = ['1', '2'].map((verdict) => `0x${verdict.padStart(64, '0')}`)
+  let verdict = accepted
+  const node = {
+    connected: { chain: { slug: 'base' } },
+    isLocal: async () => false,
+    finalBlocks: async () => [1],
+    callAtHead: async () => verdict,
+    request: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      // The account removes the key while the endpoint responds.
+      verdict = refused
+      return accepted
+    },
+  } as unknown as ChainNode
+  expect(await refusalBy(node, { ...claim, signature: '0x51' }, 60)).toMatchObject({ isContract: true })
+})

@@ -99,10 +99,9 @@ export async function refusalBy(
   const call = accountCall(claim)
   if (!call)
     return { isContract: true, problem: 'has the suffix of ERC-6492 but is not encoded as ERC-6492 requires' }
-  const [last, final] = await Promise.all([
-    node.callAtHead(call, maxAgeSeconds).then((answer) => answerOf(node, answer)),
-    node.isLocal().then((isLocal) => (isLocal ? undefined : askAtFinalBlock(node, call))),
-  ])
+  const final = (await node.isLocal()) ? undefined : await askAtFinalBlock(node, call)
+  // The head is called last, because its verdict may change while an endpoint reads the older block.
+  const last = answerOf(node, await node.callAtHead(call, maxAgeSeconds))
   const contract = `the contract ${claim.account} of ${slug}`
   if (last === 'no contract')
     return {

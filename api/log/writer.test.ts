@@ -63,6 +63,15 @@ test('the writer commits no entry whose answer became invalid while the log acce
   expect(committed).toEqual([1])
 })
 
+test('the writer commits no entry whose answer is no longer valid when it is appended', async () => {
+  const append = vi.fn(() => Promise.resolve('log.example'))
+  const parts = { store: { append }, clock: () => 0, refusal: () => undefined, reason: () => '' }
+  const writer = new LogWriter(parts as unknown as WriterParts)
+  const revoked = new Error('revoked')
+  await expect(writer.append(ENTRY, () => Promise.reject(revoked))).rejects.toBe(revoked)
+  expect(append).not.toHaveBeenCalled()
+})
+
 test.each([
   ['too few witnesses have confirmed its size.', true, 5],
   [
