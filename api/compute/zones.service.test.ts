@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AbiCoder } from 'ethers'
+import { AbiCoder, ZeroAddress } from 'ethers'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, request, revoke, testAccount } from '../../dev/chain'
+import { attest, locationRequest, mined, request, revoke, testAccount } from '../../dev/chain'
+import { schemaUid } from '../../src/eas'
 import { contains, distanceCentimeters, orNull, type PreparedGeometry } from '../../src/geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
 import { MEASURE_WORKER, startApi } from '../../test/api'
@@ -72,6 +73,30 @@ describe('POST /compute/v0/zones', () => {
   test('selects zones by schema, and reports the set as complete', async () => {
     const answer = await ask({ geometry: point(11.5, 50.5), zones: { schema: LOCATION_SCHEMA.uid } })
     expect([containing(answer), answer.body.complete, answer.body.undecided]).toEqual([[row[1]], true, []])
+  })
+  test('selects zones by a schema that the indexer has found and reads, and refuses any other schema', async () => {
+    const { chain, databaseUrl } = world
+    const fields = 'string srs,string location_type,string location'
+    const schema = schemaUid(fields, ZeroAddress, true)
+    await mined(
+      chain,
+      (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash,
+    )
+    const location = JSON.stringify(polygon(square(70, 50)))
+    const payload = AbiCoder.defaultAbiCoder().encode(
+      ['string', 'string', 'string'],
+      ['EPSG:4326', 'lp.geojson-polygon.v1', location],
+    )
+    const uid = await attest(chain, request(schema, payload))
+    await world.caughtUp()
+    const zones = { geometry: point(70.5, 50.5), zones: { schema } }
+    expect(containing(await ask(zones))).toEqual([uid])
+    await rows(databaseUrl, 'UPDATE location_schema SET watched = false WHERE uid = $1', [schema])
+    // An input of this schema does not make its records complete.
+    const input = { chainId: LOCAL_CHAIN.id, geometry: uid }
+    expect((await world.post('/compute/v0/area', input)).status).toBe(200)
+    const refused = await ask(zones)
+    expect([refused.status, refused.body.detail]).toEqual([400, sentence('zones.schema', schema)])
   })
   test('names the zones whose boundary the geometry is on, and signs no answer about them', async () => {
     const { body } = await ask({ geometry: point(11, 50.5), zones: { uids: row } })

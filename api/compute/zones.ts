@@ -1,5 +1,4 @@
 import { GeometryError, reachOf } from '../../src/geodesy'
-import { isLocationSchema } from '../../src/location'
 import { rowOf } from '../../src/operations'
 import { ComputeError, invalidInput, noGeometry } from '../http/problems'
 import type { Work } from '../http/work'
@@ -48,7 +47,14 @@ export async function computeZones(
   const zones = zoneSet(request.zones)
   // Refuses an unsuitable result schema even if there is no candidate.
   await chosenSchema(parts, rowOf('contains'), reader, request.schema)
-  if (!('uids' in zones)) await parts.resolver.requireFresh(reader, zones.schema)
+  if (!('uids' in zones)) {
+    const { schema } = zones
+    await parts.resolver.requireFresh(reader, schema)
+    if (schema !== undefined && !(await parts.store.followsSchema(attester.chain.slug, schema)))
+      throw invalidInput(
+        `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones.`,
+      )
+  }
   const geometry = await parts.resolver.resolve(request.geometry, 'geometry', reader)
   // Refuses a geometry that cannot be measured even if there is no candidate.
   const { refs } = await parts.measurer.measure(
@@ -157,10 +163,6 @@ function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
   if ((uids === undefined) === (prover === undefined && schema === undefined))
     throw invalidInput(`zones: ${EXPECTED_ZONES}`)
   if (uids) return { uids: [...new Set(uids.map((uid) => uid.toLowerCase()))].sort() }
-  if (schema !== undefined && !isLocationSchema(schema.toLowerCase()))
-    throw invalidInput(
-      `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones.`,
-    )
   return {
     ...(prover !== undefined && { prover: prover.toLowerCase() }),
     ...(schema !== undefined && { schema: schema.toLowerCase() }),

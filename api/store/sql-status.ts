@@ -71,6 +71,15 @@ export function indexStateQuery(chain: string): Statement {
   return { text: `SELECT ${INDEX_STATE} FROM chain_status WHERE chain = $1`, values: [chain] }
 }
 
+/** Finds the chain if its indexer reads a schema. */
+export function followedSchemaQuery(chain: string, schema: string): Statement {
+  return {
+    text: `SELECT FROM chain_status WHERE chain = $1 AND $2 = ANY(schemas)
+           AND NOT EXISTS (SELECT FROM location_schema WHERE chain = $1 AND uid = $2 AND NOT watched)`,
+    values: [chain, schema],
+  }
+}
+
 /** Finds a schema of a chain, or this one, whose history the indexer has not read completely. */
 export function unreadHistoryQuery(chain: string, schema?: string): Statement {
   return {

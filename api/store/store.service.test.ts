@@ -390,6 +390,7 @@ test('the store finds no input whose later revocations may be unknown', async ()
     return [
       (await store.inputByUid(chain, uid, false)) !== undefined,
       await store.readsHistory(chain, schema),
+      await store.followsSchema(chain, schema),
     ]
   }
   const found = (isWatched: boolean, readFrom: number) =>
@@ -400,16 +401,16 @@ test('the store finds no input whose later revocations may be unknown', async ()
       ...[isWatched, readFrom],
     )
   try {
-    expect(await found(true, 5)).toEqual([true, false])
-    expect(await found(true, 6)).toEqual([false, true])
-    expect(await found(false, 5)).toEqual([false, false])
+    expect(await found(true, 5)).toEqual([true, false, true])
+    expect(await found(true, 6)).toEqual([false, true, true])
+    expect(await found(false, 5)).toEqual([false, false, false])
   } finally {
     await rows(database.url, 'DELETE FROM location_schema')
   }
   const noted = (change: string) =>
     finds(`UPDATE chain_status SET schemas = ${change}(schemas, $2) WHERE chain = $1`)
-  expect(await noted('array_remove')).toEqual([false, false])
-  expect(await noted('array_append')).toEqual([true, false])
+  expect(await noted('array_remove')).toEqual([false, false, false])
+  expect(await noted('array_append')).toEqual([true, false, true])
 })
 
 // This test is the last one because it changes the records.

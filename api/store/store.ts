@@ -47,6 +47,7 @@ import {
   statsOf,
   type Stats,
   indexStateQuery,
+  followedSchemaQuery,
   unreadHistoryQuery,
   type ChainCounts,
   CHAIN_STATUSES,
@@ -317,6 +318,12 @@ export class Store {
   /** True while the indexer reads the history of a schema of this chain, or of the given one. */
   async readsHistory(chain: string, schema?: string): Promise<boolean> {
     const { text, values } = unreadHistoryQuery(chain, schema)
+    return (await this.query(text, values)).length > 0
+  }
+
+  /** True if the indexer reads a schema on this chain. */
+  async followsSchema(chain: string, schema: string): Promise<boolean> {
+    const { text, values } = followedSchemaQuery(chain, schema)
     return (await this.query(text, values)).length > 0
   }
 
