@@ -230,13 +230,30 @@ test('a later check of the same attestation finds that it has expired or was rev
     )
   await expect(ask(1_767_311_999)).resolves.toBeUndefined()
   await expect(ask(1_767_312_000)).rejects.toMatchObject({
-    slug: 'verification-failed',
+    ...{ slug: 'verification-failed', refusal: 'expired' },
     message: sentence('from'),
   })
   await expect(ask(1_767_311_999, offchain.signer)).rejects.toMatchObject({
-    slug: 'verification-failed',
+    ...{ slug: 'verification-failed', refusal: 'revoked' },
     message: sentence('from'),
   })
+})
+
+test('an operator of a quorum reports that a document has expired, or that its account is not final', async () => {
+  const expired = vectors.find(({ id }) => id === 'public-bad-expired')!
+  await expect(resolve(expired, { attestation: expired.document })).rejects.toMatchObject({
+    refusal: 'expired',
+  })
+  const verdict = async (refusal: object) => {
+    const reader = {
+      ...readerOf(base),
+      accountRefusal: async () => ({ isContract: true, problem: '', ...refusal }),
+    } as unknown as ChainReader
+    const offchain = { signer: '0x2', expirationTime: 0n, claim: { digest: '0x1', signature: '0x51' } }
+    return resolverWith().offchain.checkValid(UID, offchain, 'from', reader)
+  }
+  await expect(verdict({ isPending: true })).rejects.toMatchObject({ refusal: 'not-indexed-yet' })
+  await expect(verdict({})).rejects.toMatchObject({ refusal: undefined })
 })
 
 test('the resolver reads no revocation for a client without remaining account checks', async () => {

@@ -8,6 +8,7 @@ import {
   verifyOffchain,
   type OffchainAttestation,
 } from '../../src/eas'
+import type { QuorumRefusal } from '../../src/errors'
 import { readGeometry } from '../../src/geodesy'
 import { decodeLocation, isLocationSchema, promisedType, type SchemaPolicy } from '../../src/location'
 import { parseStrictJson } from '../../src/strict-json'
@@ -98,11 +99,13 @@ export class OffchainResolver {
     const refusal = claim && (await reader.accountRefusal({ account: signer, ...claim }, maxLagSeconds))
     const revocationTime = await reader.offchainRevocationTime(signer, uid, maxLagSeconds)
     if (refusal) {
-      const problem = refusal.isContract ? undefined : claim?.problem
-      throw refused(path, 'verification-failed', problem ?? `its signature ${refusal.problem}`)
+      const problem = (refusal.isContract ? undefined : claim?.problem) ?? `its signature ${refusal.problem}`
+      throw refused(path, 'verification-failed', problem, refusal.isPending && 'not-indexed-yet')
     }
-    if (revocationTime !== 0n)
-      throw refused(path, 'verification-failed', `its signer revoked it at ${revocationTime} (Unix seconds)`)
+    if (revocationTime !== 0n) {
+      const problem = `its signer revoked it at ${revocationTime} (Unix seconds)`
+      throw refused(path, 'verification-failed', problem, 'revoked')
+    }
   }
 
   private geometry(attestation: OffchainAttestation, path: string, { slug }: Chain): MeasureInput {
@@ -203,13 +206,19 @@ function readLocation({ schema, data }: OffchainAttestation, path: string): unkn
   }
 }
 
-function refused(path: string, slug: 'invalid-input' | 'verification-failed', problem: string): ComputeError {
-  return new ComputeError(slug, `${path}: offchain attestation refused: ${problem}`)
+function refused(
+  path: string,
+  slug: 'invalid-input' | 'verification-failed',
+  problem: string,
+  refusal?: QuorumRefusal,
+): ComputeError {
+  return new ComputeError(slug, `${path}: offchain attestation refused: ${problem}`, undefined, refusal)
 }
 
 /** Throws an OffchainError as a ComputeError, any other error unchanged. */
 function refuse(path: string): (error: unknown) => never {
   return (error) => {
-    throw error instanceof OffchainError ? refused(path, error.slug, error.message) : error
+    if (!(error instanceof OffchainError)) throw error
+    throw refused(path, error.slug, error.message, error.isExpired ? 'expired' : undefined)
   }
 }

@@ -151,7 +151,7 @@ describe('an account on a chain that is not local', () => {
     const [owner, next] = [newKey(), newKey()]
     const account = await deploy(Account, owner.address)
     expect(await refusal(account, signed(owner), remote())).toMatchObject({
-      isContract: true,
+      ...{ isContract: true, isPending: true },
       problem: sentence('', /(?<=block )\d+/),
     })
     await mine(100)

@@ -19,6 +19,8 @@ export interface AccountSignature {
 export interface AccountRefusal {
   /** False if there is no contract at the address, even after the call of the signature's factory. */
   isContract: boolean
+  /** True if the account accepts the signature at the head, but not at a final block yet. */
+  isPending?: true
   /** Text for the client, to be appended to the name of the signature. */
   problem: string
 }
@@ -111,7 +113,7 @@ export async function refusalBy(
   if (last === 'refused') return { isContract: true, problem: `is not accepted by ${contract}` }
   if (final && final.answer !== 'accepted')
     return {
-      isContract: true,
+      ...{ isContract: true, isPending: true },
       problem: `is not accepted by ${contract} at block ${final.block}, the newest final block. Retry later.`,
     }
   return undefined

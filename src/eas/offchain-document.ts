@@ -13,6 +13,8 @@ export class OffchainError extends Error {
   constructor(
     readonly slug: 'invalid-input' | 'verification-failed',
     message: string,
+    /** True if the attestation has expired. */
+    readonly isExpired = false,
   ) {
     super(message)
   }

@@ -1,6 +1,6 @@
 import { expandSignature } from './compact'
 import { hasher } from './keccak'
-import { failed, readDocument, type Document } from './offchain-document'
+import { failed, OffchainError, readDocument, type Document } from './offchain-document'
 import { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'
 import { recoverSigner } from './signature'
 import { uint } from './words'
@@ -101,7 +101,7 @@ export async function verifyOffchain(
 /** Throws an OffchainError if an attestation has expired. Times are Unix seconds, and 0 means never. */
 export function checkExpiry(expirationTime: bigint, now: bigint): void {
   if (expirationTime !== 0n && expirationTime <= now)
-    throw failed(`it expired at ${expirationTime} (Unix seconds)`)
+    throw new OffchainError('verification-failed', `it expired at ${expirationTime} (Unix seconds)`, true)
 }
 
 function checkDomain(domain: Document['domain'], { chainId, contract }: OffchainExpectation): void {
