@@ -10,8 +10,11 @@ export interface Token {
   key: string
   pin: string
 }
-/** The first message: the public key (x and y, 64 bytes), or the problem of the settings. */
-export type Opened = { publicKey: Uint8Array } | { problem: string }
+/**
+ * The first message: the public key (x and y, 64 bytes), or a problem of the settings or the token. It is
+ * final if the token refused the PIN.
+ */
+export type Opened = { publicKey: Uint8Array } | { problem: string; isFinal: boolean }
 /** Response for each digest: r and s, 64 bytes. */
 export type Signed = { id: number } & ({ signature: Uint8Array } | { problem: string })
 
@@ -151,7 +154,7 @@ function main(port: NonNullable<typeof parentPort>): void {
       error instanceof TokenError
         ? error.message
         : `SIGNER_URL: module-path: ${file} failed with ${(error as Error).message}`
-    return port.postMessage({ problem } satisfies Opened)
+    return port.postMessage({ problem, isFinal: pinRefused } satisfies Opened)
   }
   port.on('message', ({ id, digest }: { id: number; digest: Uint8Array }) => {
     const signed = ((): Signed => {

@@ -21,7 +21,9 @@ const { parentPort, workerData } = require('node:worker_threads')
 const { SigningKey } = require(${JSON.stringify(require.resolve('ethers/crypto'))})
 const key = new SigningKey('${KEY.privateKey}')
 const gate = new Int32Array(workerData.pin)
-parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'hex') })
+const isSecond = Atomics.add(gate, 1, 1) === 1
+if (isSecond && gate[2]) parentPort.postMessage({ problem: 'refused', isFinal: gate[2] === 2 })
+else parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'hex') })
 parentPort.on('message', ({ id, digest }) => {
   if (digest[0] === 1) Atomics.wait(gate, 0, 0)
   if (digest[0] === 2) process.exit(0)
@@ -40,9 +42,14 @@ afterEach(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
+/** Problem of the token when its thread starts for the second time. */
+const ABSENT = 1
+const PIN_REFUSED = 2
 /** @returns the signer, and the gate that releases hanging calls */
-async function tokenSigner(timeoutMs: number) {
-  const gate = new Int32Array(new SharedArrayBuffer(4))
+async function tokenSigner(timeoutMs: number, problem = 0) {
+  // True if hanging calls are released, number of starts, problem
+  const gate = new Int32Array(new SharedArrayBuffer(12))
+  gate[2] = problem
   const settings = {
     kind: 'pkcs11',
     module: '',
@@ -77,6 +84,15 @@ test('the PKCS#11 signer restarts its thread after the thread has ended', async 
   const { sign } = await tokenSigner(600_000)
   await expect(sign(DIES)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+})
+test('the PKCS#11 signer opens a token again that was absent when its thread restarted', async () => {
+  const { sign } = await tokenSigner(600_000, ABSENT)
+  for (const digest of [DIES, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
+  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+})
+test('the PKCS#11 signer does not open a token again that refused the PIN', async () => {
+  const { sign } = await tokenSigner(600_000, PIN_REFUSED)
+  for (const digest of [DIES, DIGEST, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
 })
 test('the PKCS#11 signer does not return a signature of another digest', async () => {
   const { signer, sign } = await tokenSigner(600_000)

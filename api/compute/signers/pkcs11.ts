@@ -30,7 +30,7 @@ class TokenDevice implements Device {
   private readonly waiting = new Map<number, (signed: Signed) => void>()
   private asked = 0
   private opening: Promise<Uint8Array> | undefined
-  /** Reason why the token could not be opened. A refused PIN is not tried again, as that locks a token. */
+  /** Set if the token refused the PIN, which is not tried again, as that locks a token. */
   private refused: SettingsError | undefined
   /** Ids of signatures that timed out. The worker gets no requests while it is busy with one. */
   private readonly late = new Set<number>()
@@ -49,7 +49,9 @@ class TokenDevice implements Device {
     })
     if ('problem' in opened) {
       await worker.terminate()
-      throw (this.refused = new SettingsError(opened.problem))
+      const error = new SettingsError(opened.problem)
+      if (opened.isFinal) this.refused = error
+      throw error
     }
     worker.on('message', (signed: Signed) => {
       this.late.delete(signed.id)
