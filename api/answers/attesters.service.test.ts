@@ -1,3 +1,4 @@
+import { Wallet } from 'ethers'
 import pino from 'pino'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, testAccount, type LocalChain } from '../../dev/chain'
@@ -75,7 +76,12 @@ test('the list of attesters omits a proxy with another owner', async () => {
   expect(found.refusals[0]).toMatch(/^the owner of the proxy, 0x\w+, is not an attester of this service$/)
 })
 
-test('the list of attesters of a public chain omits a test account, whose key is public', async () => {
+test('the list of attesters of a public chain omits test accounts, whose keys are public', async () => {
   const found = await noted(await served(UNUSED.privateKey, { host: '0.0.0.0' }), 0, 1)
   expect(found.refusals[0]).toMatch(/publicly known test account/)
+  const key = Wallet.createRandom()
+  const others = [DIRECT.address.toLowerCase()]
+  const own = await noted(await served(key.privateKey, { host: '0.0.0.0', others }), 1, 1)
+  expect(own.rows.map(({ address }) => address)).toEqual([key.address.toLowerCase()])
+  expect(own.refusals[0]).toMatch(/publicly known test account/)
 })

@@ -50,13 +50,15 @@ export async function noteAttesters(
       const firstOfSigner = async (signer: string) => {
         const refusal = await attester.direct.refusal()
         if (refusal !== undefined) throw new Error(refusal)
+        if ((await attester.ours(signer)) === undefined)
+          throw new Error('it is a publicly known test account, which counts on local chains only')
         return (await reader.unusedUntil(signer)) ?? 0
       }
       const firstOfProxy = async (contract: NonNullable<typeof proxy>) => {
         // Checks that the contract is the configured one: it accepts the signatures of its owner alone.
         await contract.known()
         const owner = await reader.proxyOwner(contract.address, true)
-        if (attester.ours(owner) === undefined)
+        if ((await attester.ours(owner)) === undefined)
           throw new Error(`the owner of the proxy, ${owner}, is not an attester of this service`)
         return 0
       }

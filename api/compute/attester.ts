@@ -104,7 +104,7 @@ export class Attester {
   readonly chain: Chain
   /** Checksummed address of the signer. */
   readonly address: string
-  /** Further addresses whose signatures count as this service's, checksummed. */
+  /** Further addresses of the settings, checksummed. `addresses()` are those that count on this chain. */
   readonly others: readonly string[]
   /** The chain's EAS. */
   readonly direct: VerifyingContract
@@ -142,7 +142,7 @@ export class Attester {
       chain.eas,
       async () => {
         const verdict = await lookAtEas(chain, reader)
-        return 'reason' in verdict || !TEST_ADDRESSES.has(signer.address) || (await this.reader.isLocal())
+        return 'reason' in verdict || !(await this.hasPublicKey(signer.address))
           ? verdict
           : { reason: 'the signer is a publicly known test account, which may sign on local chains only' }
       },
@@ -198,10 +198,21 @@ export class Attester {
     return nonce
   }
 
-  /** Returns the checksummed address if it is the signer's or one of `others`; undefined otherwise. */
-  ours(address: string): string | undefined {
+  /** Returns the addresses whose signatures count as this service's, checksummed; the signer's first. */
+  async addresses(): Promise<string[]> {
+    const isPublic = await Promise.all(this.others.map((each) => this.hasPublicKey(each)))
+    return [this.address, ...this.others.filter((_, i) => !isPublic[i])]
+  }
+
+  /** Returns the checksummed address if it is one of `addresses()`; undefined otherwise. */
+  async ours(address: string): Promise<string | undefined> {
     const lower = address.toLowerCase()
-    return [this.address, ...this.others].find((ours) => ours.toLowerCase() === lower)
+    return (await this.addresses()).find((ours) => ours.toLowerCase() === lower)
+  }
+
+  /** True if anyone can sign as this address on this chain. */
+  private async hasPublicKey(address: string): Promise<boolean> {
+    return TEST_ADDRESSES.has(address.toLowerCase()) && !(await this.reader.isLocal())
   }
 
   private get signer(): Signer {

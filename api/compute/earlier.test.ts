@@ -97,3 +97,9 @@ test('an answer is also searched by the other keys of the service, which may hav
   expect(searched.map((each) => each.toLowerCase()).at(-1)).toBe(other)
   expect(searched).toHaveLength(2)
 })
+
+test('an answer is not searched by a test account on a public chain, because anyone can sign as it', async () => {
+  searched.length = 0
+  await verified('direct', 5, false, ['0x70997970c51812dc3a010c7d01b50e0d17dc79c8'])
+  expect(searched).toHaveLength(1)
+})

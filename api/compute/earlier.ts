@@ -80,7 +80,7 @@ async function signerOf(
   contract: VerifyingContract,
   { attester: named, statement, terms, signature }: ReadAnswer,
 ): Promise<string | undefined> {
-  const ours = attester.ours(named)
+  const ours = await attester.ours(named)
   return ours && (await attester.signed(contract, ours, statement, terms, signature)) ? ours : undefined
 }
 
@@ -296,7 +296,7 @@ async function atEas(
         !late.isLate || layout === 'legacy' || time > terms.deadline || (await chain.reader.isLocal())
   let landed: Landed | null = null
   // While keys are replaced, an instance with another key may have re-signed the answer.
-  for (const signer of claims ? new Set([by, chain.attester.address, ...chain.attester.others]) : []) {
+  for (const signer of claims ? new Set([by, ...(await chain.attester.addresses())]) : []) {
     const found = await findLanded(
       ...[chain, { ...statement, ...terms }, signer, claims!.timestamp, isDecisive],
     )

@@ -190,11 +190,12 @@ async function informationOf(app: FastifyInstance, parts: AboutParts) {
       [...attesters.values()].map(async ({ attester }) => {
         const { direct, proxy } = attester
         const { id, slug, schemaRegistry } = attester.chain
+        const [address, ...otherAttesters] = await attester.addresses()
         return {
           ...{ id, slug, eas: direct.address },
           schemaRegistry: checksumAddress(schemaRegistry),
-          attester: attester.address,
-          ...(attester.others.length > 0 && { otherAttesters: attester.others }),
+          attester: address,
+          ...(otherAttesters.length > 0 && { otherAttesters }),
           ...(await described(attester, direct)),
           proxy: proxy ? { address: proxy.address, ...(await described(attester, proxy)) } : null,
         }
