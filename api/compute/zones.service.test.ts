@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AbiCoder, ZeroAddress } from 'ethers'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { attest, locationRequest, mined, request, revoke, testAccount } from '../../dev/chain'
 import { schemaUid } from '../../src/eas'
 import { contains, distanceCentimeters, orNull, type PreparedGeometry } from '../../src/geodesy'
@@ -411,6 +411,42 @@ describe('refusals of POST /compute/v0/zones', () => {
     )
     const more = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
     expect([...slugOf(more), more.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
+  })
+  test.each([
+    ['measured', 2],
+    ['signed', 1],
+  ])('ask for a retry if a zone of a set vanishes before it is %s', async (_, count) => {
+    const prover = testAccount(7).address.toLowerCase()
+    const given = { chain: LOCAL_CHAIN.slug, prover, geometry: polygon(square(90, 30)) }
+    await insertRecords(
+      world.databaseUrl,
+      Array.from({ length: count }, () => given),
+      40_000,
+    )
+    const now = performance.now.bind(performance)
+    let ahead = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead)
+    class ReorgMeasurer extends Measurer {
+      override async measure(...measured: Parameters<Measurer['measure']>) {
+        if (measured[0].operation === 'contains') {
+          await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [prover])
+          ahead = 1_050
+        }
+        return super.measure(...measured)
+      }
+    }
+    const api = await startApi({
+      ...{ databaseUrl: world.databaseUrl, rpcUrl: world.chain.url },
+      measurer: new ReorgMeasurer(20_000, MEASURE_WORKER),
+    })
+    const response = await fetch(`${api.url}/compute/v0/zones`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ chainId: LOCAL_CHAIN.id, geometry: point(90.5, 30.5), zones: { prover } }),
+    })
+    clock.mockRestore()
+    expect([response.status, response.headers.get('retry-after')]).toEqual([500, '5'])
+    expect(((await response.json()) as { detail: string }).detail).toEqual(sentence())
   })
   test('apply to the set of an attester while the index may lack attestations, but not to listed UIDs', async () => {
     // The indexer writes the state at each poll.

@@ -1,10 +1,11 @@
 import { GeometryError, reachOf } from '../../src/geodesy'
 import { rowOf } from '../../src/operations'
-import { ComputeError, invalidInput, noGeometry } from '../http/problems'
+import { ComputeError, UnavailableError, invalidInput, noGeometry } from '../http/problems'
 import type { Work } from '../http/work'
 import { BOUNDARY, TimeLimitError } from './measure'
 import { zoneCandidates, type Store, type ZoneSet } from '../store'
 import { signBatch, type UnsignedResult } from './answers'
+import type { ChainReader } from '../contracts'
 import type { RequestedChain } from './attester'
 import {
   BATCH_BUDGET_MS,
@@ -47,14 +48,7 @@ export async function computeZones(
   const zones = zoneSet(request.zones)
   // Refuses an unsuitable result schema even if there is no candidate.
   await chosenSchema(parts, rowOf('contains'), reader, request.schema)
-  if (!('uids' in zones)) {
-    const { schema } = zones
-    await parts.resolver.requireFresh(reader, schema)
-    if (schema !== undefined && !(await parts.store.followsSchema(attester.chain.slug, schema)))
-      throw invalidInput(
-        `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones.`,
-      )
-  }
+  await requireIndexed(parts, reader, zones)
   const geometry = await parts.resolver.resolve(request.geometry, 'geometry', reader)
   // Refuses a geometry that cannot be measured even if there is no candidate.
   const { refs } = await parts.measurer.measure(
@@ -97,7 +91,7 @@ export async function computeZones(
       if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
       const reason = reasonOf(error)
-      if (reason === undefined) throw error
+      if (reason === undefined) throw ofSet(zones, error)
       found.undecided.push({ uid, reason })
     }
   }
@@ -107,7 +101,10 @@ export async function computeZones(
     )
   const results = found.results.sort(byUid).map(({ result }) => result)
   const include = results.length === 0 ? [] : request.include
-  const batch = await signBatch(await landingOf(parts, chain, contract, include), results)
+  const landing = await landingOf(parts, chain, contract, include)
+  const batch = await signBatch(landing, results).catch((error: unknown) => {
+    throw ofSet(zones, error)
+  })
   const undecided = found.undecided.sort(byUid)
   return {
     ...batch,
@@ -169,6 +166,21 @@ function zoneSet({ uids, prover, schema }: ZonesRequest['zones']): ZoneSet {
   }
 }
 
+/** Throws unless the index has all zones of a set by attester or schema. */
+async function requireIndexed(
+  { resolver, store }: ComputeParts & { store: Store },
+  reader: ChainReader,
+  zones: ZoneSet,
+): Promise<void> {
+  if ('uids' in zones) return
+  const { schema } = zones
+  await resolver.requireFresh(reader, schema)
+  if (schema !== undefined && !(await store.followsSchema(reader.connected.chain.slug, schema)))
+    throw invalidInput(
+      `zones.schema: ${schema} is not an indexed location schema. GET /api/v0/schemas lists the indexed ones.`,
+    )
+}
+
 /** Reason why a zone is undecided; undefined for errors that concern the request or the service. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof TimeLimitError)
@@ -180,6 +192,18 @@ function reasonOf(error: unknown): string | undefined {
         error.slug === 'invalid-input' &&
         /^(zones|container|attestation)\b/.test(error.message)
   return ofZone ? (error as Error).message.replace(/^(zones|container): /, '') : undefined
+}
+
+/**
+ * Returns the error for a set. If the chain lacks a zone of a set by attester or schema, or the zone is no
+ * longer valid, it is an UnavailableError: the client did not name it, and a retry reads the set again.
+ */
+function ofSet(zones: ZoneSet, error: unknown): unknown {
+  if ('uids' in zones || !(error instanceof ComputeError)) return error
+  const [, problem] = /^(?:zones|input 1): (.*\battestation\b.*)/.exec(error.message) ?? []
+  return problem
+    ? new UnavailableError(`The index disagrees with the chain about a zone: ${problem}.`)
+    : error
 }
 
 const otherThanPolygon = (type: string) => `expected a Polygon or a MultiPolygon, got a ${type}`
