@@ -111,8 +111,12 @@ export class LogWriter {
 /** Returns the entries that may be published. Rejects the others, and those whose check takes too long. */
 async function checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
   const refused = new Set<Waiting>()
-  const late = tooLong()
-  late.catch(() => {}) // no entry may be waiting
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new UnavailableError('The inputs could not be checked again in time.'))
+    }, CHECK_MS).unref()
+  })
   const check = async (each: Waiting) => {
     try {
       await Promise.race([each.stillValid(), late])
@@ -122,10 +126,6 @@ async function checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]>
     }
   }
   await Promise.all(waiting.map(check))
+  clearTimeout(timer)
   return waiting.filter((each) => !refused.has(each))
-}
-
-async function tooLong(): Promise<never> {
-  await pause(CHECK_MS, undefined, { ref: false })
-  throw new UnavailableError('The inputs could not be checked again in time.')
 }
