@@ -12,6 +12,7 @@ import {
   type Store,
   pageOf,
   type RecordPage,
+  WHOLE_PAGE,
 } from '../store'
 import type { Position } from '../http/paging'
 import { nearest, type Measured } from './nearest'
@@ -35,13 +36,11 @@ type Decided = Pick<SearchQuery, 'place'> & RecordFilter
 const MAX_EXPORT_CANDIDATES = 200_000
 /** Characters of a page, whatever its limit: it stays in memory for as long as its client reads it. */
 const PAGE_CHARACTERS = 4_000_000
-/** Rows that a page reads at once. */
-const PAGE_CHUNK = 200
 /**
  * Rows that an export reads first, and then at once. A columnar file of the first rows alone counts as small
  * (api/formats/exports.ts). No transaction stays open while a slow client reads.
  */
-const EXPORT_CHUNK_FIRST = 200
+const EXPORT_CHUNK_FIRST = WHOLE_PAGE
 const EXPORT_CHUNK = 2_000
 const COUNT_CAP = 10_000
 
@@ -97,7 +96,7 @@ export class Search {
     let { from, offset } = this.paging
     const rows: RecordResult[] = []
     for (;;) {
-      const part = await this.part(filter, sort, Math.min(limit - rows.length, PAGE_CHUNK), offset, from)
+      const part = await this.part(filter, sort, Math.min(limit - rows.length, WHOLE_PAGE), offset, from)
       rows.push(...part.rows)
       const fitting = countWithin(rows, PAGE_CHARACTERS)
       if (fitting < rows.length) return pageOf(rows, fitting, sort)
@@ -143,8 +142,8 @@ export class Search {
     })
     const page = found.slice(offset, offset + limit)
     const rows: RecordResult[] = []
-    for (let i = 0; i < page.length; i += PAGE_CHUNK) {
-      rows.push(...(await this.measuredRecords(page.slice(i, i + PAGE_CHUNK), near)))
+    for (let i = 0; i < page.length; i += WHOLE_PAGE) {
+      rows.push(...(await this.measuredRecords(page.slice(i, i + WHOLE_PAGE), near)))
       const fitting = countWithin(rows, PAGE_CHARACTERS)
       if (fitting < rows.length) return pageOf(rows, fitting, sort)
     }

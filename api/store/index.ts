@@ -66,6 +66,6 @@ export {
   SUMS,
   type SumName,
 } from './sql-groups'
-export { boxesOf, conditions, isAny, pageOf, statement, TYPE_INDEXED } from './sql'
+export { boxesOf, conditions, isAny, pageOf, statement, TYPE_INDEXED, WHOLE_PAGE } from './sql'
 export { DEEP_OFFSET, Store, translated } from './store'
 export { zoneCandidates, type ZoneSet } from './zones'

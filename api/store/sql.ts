@@ -24,12 +24,12 @@ import { PROVENANCE_TEXT, PROVENANCE_COLUMNS } from './provenance'
 /** SQL of records: lists, counts and exports share one filter. */
 
 /** Maximum bytes of the texts that one bounded read returns, apart from the last row. */
-const READ_BYTES = 4_000_000
+export const READ_BYTES = 4_000_000
 /**
- * Number of rows up to which a list is read whole: the sum of their sizes would take a sixth longer. Larger
- * reads are bounded, because anyone may attest records of 100 kB.
+ * Limit up to which a page is read whole: the sum of the sizes would take a sixth longer. Larger reads are
+ * bounded, because anyone may attest records of 100 kB and more.
  */
-const WHOLE_ROWS = 201
+export const WHOLE_PAGE = 200
 /**
  * SQL of an aggregate over the leading rows of a sorted subquery whose texts together have READ_BYTES, and of
  * the number of all its rows as `found`.
@@ -124,8 +124,9 @@ export function listQuery(query: RecordQuery, window?: TimeWindow): Statement {
     const lines = `string_agg(${lineOf(LINE, query)}, E'\\n')`
     const list = `${rows}
       ${page(limit, offset)}`
-    return limit > WHOLE_ROWS
-      ? bounded(lines, ['line', ...(withGeometry ? ['geometry'] : [])], list)
+    // A page is read with one more row, which indicates a next page.
+    return limit > WHOLE_PAGE + 1
+      ? bounded(lines, ['coalesce(line, location_fields(id))', ...(withGeometry ? ['geometry'] : [])], list)
       : `SELECT ${lines} AS lines FROM (${list}) AS page`
   })
 }

@@ -1,4 +1,5 @@
 import type { RecordFilter, RecordQuery, RecordResult, TimeWindow } from './model'
+import { READ_BYTES } from './sql'
 
 /**
  * Reads the newest records of a place backwards in time, window by window. Without windows, Postgres reads
@@ -27,7 +28,7 @@ export interface Extent {
   last: Date
 }
 
-/** Rows of a list. `isCut`: the following ones were not read, because the rows are large. */
+/** Rows of a list. `isCut`: following ones, if there are any, were not read, because the rows are large. */
 export interface ReadRecords {
   rows: RecordResult[]
   isCut: boolean
@@ -68,7 +69,8 @@ export async function listByWindows(
       const part = await list({ ...query, limit, offset }, window)
       rows.push(...part.rows)
       limit -= part.rows.length
-      if (part.isCut) return { rows, isCut: true }
+      const bytes = rows.reduce((sum, { text, geometry }) => sum + text.length + (geometry?.length ?? 0), 0)
+      if (part.isCut || (bytes >= READ_BYTES && !isLast)) return { rows, isCut: true }
     }
     offset -= skipped
     if (isLast || limit <= 0) return { rows, isCut: false }
