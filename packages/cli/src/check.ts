@@ -63,7 +63,7 @@ async function verifyQuorumAnswer(session: Session<CheckFlags>, answer: QuorumAn
   const given = { signal, ...(await policyOf(session)), ...(provider && { provider }) }
   const { valid, unknown, problems, operators } = await geo.verifyQuorum(answer, given)
   const { deadline } = answer.answer
-  const isLate = deadline < Date.now() / 1000
+  const isLate = deadline < Math.floor(Date.now() / 1000)
   if (options.json)
     session.printJson({ valid, unknown, problems, chainId: chain.id, quorum: answer.quorum, operators })
   else {

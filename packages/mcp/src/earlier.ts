@@ -128,7 +128,7 @@ async function verifyOfQuorum(
     ? quorum.verify(answer, options)
     : geo.verifyQuorum(answer, options))
   const { deadline } = answer.answer
-  const late = deadline < Date.now() / 1000 ? ['Its deadline has passed.'] : []
+  const late = deadline < Math.floor(Date.now() / 1000) ? ['Its deadline has passed.'] : []
   const sentence = operators.length > 0 ? sentenceOf(answer) : null
   const verdict = valid
     ? `Genuine: ${operators.length} operators of the quorum signed it.`

@@ -5,7 +5,7 @@ import { call } from './call'
 afterEach(() => void vi.useRealTimers())
 
 test.each([
-  [1_000, true],
+  [1_000.999, true],
   [1_001, false],
 ])('an answer of a quorum with the deadline 1000 can land at %i s: %s', async (now, submittable) => {
   vi.useFakeTimers({ toFake: ['Date'], now: now * 1000 })

@@ -58,7 +58,7 @@ export async function landQuorum(
   const { wallet, reader, chain } = await connected(context, chainId, signer, 'The answer is', signal)
   const before = () => landedBefore(reader, chain, quorumAnswer, signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
-  if (answer.deadline < Date.now() / 1000) {
+  if (answer.deadline < Math.floor(Date.now() / 1000)) {
     const found = await before()
     if (!found) throw tooLate(quorumAnswer)
     return found
