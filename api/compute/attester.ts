@@ -170,8 +170,8 @@ export class Attester {
   }
 
   /**
-   * Nonce of the attester in EAS at the last read; undefined before the first read. If no read started within
-   * a minute, another one starts: the nonce may grow although nobody requests answers.
+   * Nonce of the attester in EAS at the last read; undefined before the first read. At most once a minute, a
+   * call starts a read: the nonce may grow although nobody requests answers.
    */
   get lastNonce(): number | undefined {
     this.nonceRead.get().catch(() => {}) // failures of the endpoints have metrics of their own

@@ -134,8 +134,8 @@ export class SignatureLog {
       // The cached tiles belong to another database, for example to the one before a restore.
       this.tiles.clear()
       proof = await read()
+      if (!isValid()) throw new Error(`The stored tiles are not those of the published tree of size ${size}.`)
     }
-    if (!isValid()) throw new Error(`The stored tiles are not those of the published tree of size ${size}.`)
     return formatProof({ index, hashes: proof }, checkpoint.note)
   }
 

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Type, type TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { CHANGES_KEPT_DAYS } from '../../src/config'
+import { cut } from '../../src/cut'
 import type { SafeSender } from '../outgoing'
 import { instantOf } from '../http/iso-8601'
 import { recordsError, recordsErrors } from '../http/openapi-components'
@@ -309,7 +310,7 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
     ),
     async ({ params: { id, message } }, reply) => {
       if (!(await webhooks.want((await known(webhooks, id)).id, message)))
-        throw new RecordsError('not-found', `Dead letter not found: '${message.slice(0, 64)}'`)
+        throw new RecordsError('not-found', `Dead letter not found: '${cut(message, 64)}'`)
       return reply.status(202).send()
     },
   )
@@ -318,7 +319,7 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
 /** Returns the subscription with this id. Throws a RecordsError if it does not exist. */
 async function known(webhooks: WebhookStore, id: string): Promise<SubscriptionRow> {
   const row = await webhooks.get(id)
-  if (!row) throw new RecordsError('not-found', `Subscription not found: '${id.slice(0, 64)}'`)
+  if (!row) throw new RecordsError('not-found', `Subscription not found: '${cut(id, 64)}'`)
   return row
 }
 
