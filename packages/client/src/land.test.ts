@@ -204,6 +204,18 @@ hunt('answers of batches land once, in any order and grouping', 20, async ({ ran
   expect(landings).toBeGreaterThan(cases)
 })
 
+test('direct answers that land in parallel are re-signed at most once each', async () => {
+  const world = new World()
+  const answers: Answer[] = []
+  for (let i = 0; i < 25; i++)
+    answers.push((await world.batch([resultOf(toHex(i, { size: 32 }))])).results[0] as unknown as Answer)
+  const onStep = vi.fn()
+  await Promise.all(answers.map((each) => landAnswer(world.context, each, world.wallet, { onStep })))
+  expect(world.landed.map(({ data }) => data).sort()).toEqual(answers.map(dataOf).sort())
+  // 24 new signatures, and 25 transactions.
+  expect(onStep).toHaveBeenCalledTimes(49)
+})
+
 test('an answer that landed is found although its contract denies the attester since then', async () => {
   const world = new World()
   const { results } = await world.batch(['0x01', '0x02'].map(resultOf))

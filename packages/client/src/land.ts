@@ -13,11 +13,13 @@ import { untilAborted } from './waiting'
 
 interface Landing extends Search {
   wallet: Wallet
-  signer: Signer
   options: LandOptions
   /** number of times that the answer was re-signed */
   resigned: number
 }
+
+/** Runs work when no other transaction of the signer is pending, until it calls `release`. */
+type Turn = <T>(work: (release: () => void) => Promise<T>) => Promise<T>
 
 const RESIGNS = 20
 const USED = 'its signature was used'
@@ -48,36 +50,43 @@ export async function landAnswer(
     'The answer is',
     signal,
   )
-  let current: Answer | BatchAnswer = answer
-  for (let resigned = 0; ; resigned++) {
-    const submission: Submission = await untilAborted(submissionOf(context, chain, current), signal)
-    const landing: Landing = { context, wallet, reader, signer, options, signal, submission, resigned }
-    const sent = await submit(landing)
-    const found: Landed[] | Answer | BatchAnswer =
-      'refused' in sent ? await mend(landing, current, sent) : sent
-    if (Array.isArray(found)) return 'results' in answer ? found : found[0]!
-    current = found
+  const first: Submission = await untilAborted(submissionOf(context, chain, answer), signal)
+  const attempts = async (turn: Turn) => {
+    let current: Answer | BatchAnswer = answer
+    let submission = first
+    for (let resigned = 0; ; resigned++) {
+      const landing: Landing = { context, wallet, reader, options, signal, submission, resigned }
+      const sent = await turn((release) => submit(landing, release))
+      const found: Landed[] | Answer | BatchAnswer =
+        'refused' in sent ? await mend(landing, current, sent) : sent
+      if (Array.isArray(found)) return 'results' in answer ? found : found[0]!
+      current = found
+      submission = await untilAborted(submissionOf(context, chain, current), signal)
+    }
   }
+  // A direct answer is re-signed in its turn. Outside it, each landing would invalidate the new signatures of
+  // all answers that are queued.
+  return first.direct
+    ? inTurn(signer, signal, (release) => attempts((work) => work(release)))
+    : attempts((work) => inTurn(signer, signal, work))
 }
 
 /** Returns the attestations of a submission, or the error with which the contract rejects it. */
-async function submit(landing: Landing): Promise<Landed[] | Refused> {
-  const { wallet, signer, submission, options, signal } = landing
-  // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
-  // would revert and cost gas.
-  const outcome = await inTurn(signer, signal, async (release) => {
-    const found = landing.resigned > 0 ? [] : await landedOutOfTurn(landing)
-    if (found.length > 0) return { found }
-    return transact(wallet, submission.chain, submission.call, {
-      signal,
-      onSent: (transactionHash) => {
-        if (!submission.direct) release()
-        return options.onStep?.({ step: 'sent', transactionHash })
-      },
-    })
+async function submit(landing: Landing, release: () => void): Promise<Landed[] | Refused> {
+  const { wallet, submission, options, signal } = landing
+  const found = landing.resigned > 0 ? [] : await landedOutOfTurn(landing)
+  if (found.length > 0) return allLanded(found, submission)
+  const outcome = await transact(wallet, submission.chain, submission.call, {
+    signal,
+    onSent: (transactionHash) => {
+      // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
+      // would revert and cost gas.
+      if (!submission.direct) release()
+      return options.onStep?.({ step: 'sent', transactionHash })
+    },
   })
   if ('refused' in outcome) return outcome
-  if ('found' in outcome) return allLanded(outcome.found, submission)
+  release()
   return landedIn(landing, outcome.receipt)
 }
 

@@ -157,7 +157,7 @@ describe('concurrent answers', () => {
       const steps: string[] = []
       const landed = await Promise.all(
         answers.map((answer, i) =>
-          geo.land(answer, i % 2 ? one : two, { resigns: 100, onStep: ({ step }) => steps.push(step) }),
+          geo.land(answer, i % 2 ? one : two, { onStep: ({ step }) => steps.push(step) }),
         ),
       )
       expect(new Set(landed.map(({ uid }) => uid)).size).toBe(6)
