@@ -547,6 +547,36 @@ describe.each(testedSlugs(0))('on %s, the oldest or newest version,', (slug) => 
     expect([landed.attester, decode(NUMERIC_RESULT_FIELDS, landed.data)[0]]).toEqual([chain.proxy, 88132994n])
   })
 
+  test.each(['eth_estimateGas', 'eth_sendRawTransaction'])(
+    'the documented agent finds its answer that another account landed before %s',
+    async (method) => {
+      const chain = local(slug)
+      const key = Wallet.createRandom()
+      await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
+      const uids: string[] = []
+      let call: Json
+      const proxy = await startRpcProxy(chain.url, (received) => ({
+        ask: async (ask) => {
+          if (received.method === 'eth_estimateGas') call = received.params[0]
+          if (received.method === method && uids.length === 0) {
+            const { to, data } = call
+            const transaction = { from: testAccount(3).address, to, data }
+            uids.push(
+              uidOf(await mined(chain, await chain.provider.send('eth_sendTransaction', [transaction]))),
+            )
+          }
+          return ask(received.method, received.params)
+        },
+      }))
+      const question = { chainId: chain.chain.id, submission: 'direct', ...distance, ...newcomer() }
+      const before = await nonceOf(chain)
+      const args = [world.url, proxy.url, key.privateKey, 'distance', JSON.stringify(question)]
+      expect((await agent(...args)).output).toBe(`${uids[0]} 881329.94\n`)
+      await proxy.close()
+      expect(await nonceOf(chain)).toBe(before + 1)
+    },
+  )
+
   test('an answer is not re-signed if an input was revoked, or if the answer is foreign or changed', async () => {
     const chain = local(slug)
     const { id } = chain.chain

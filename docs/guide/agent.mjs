@@ -13,7 +13,7 @@ async function post(path, body) {
   const response = await fetch(`${service}/compute/v0/${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ chainId, include: ['transaction'], ...body }),
+    body: JSON.stringify({ chainId, ...body }),
   })
   const answer = await response.json()
   if (!response.ok) throw new Error(`${answer.title}: ${answer.detail}`)
@@ -28,7 +28,8 @@ if (!chain?.ready)
 question.submission ??= chain.proxy?.ready ? 'proxy' : 'direct'
 const MENDED = ['InvalidSignature()', 'DeadlineExpired()'].map((error) => id(error).slice(0, 10))
 const ATTESTED = id('Attested(address,address,bytes32,bytes32)')
-let answer = await post(operation, question)
+const include = ['transaction']
+let answer = await post(operation, { include, ...question })
 for (let tries = 1; ; tries++) {
   try {
     const sent = await wallet.sendTransaction(answer.transaction)
@@ -42,9 +43,19 @@ for (let tries = 1; ; tries++) {
     console.log(log.data, answer.result)
     break
   } catch (error) {
-    // The deadline has passed, or another answer took the nonce: the call or the transaction reverted.
-    const refused = error.data ? MENDED.includes(error.data) : error.code === 'CALL_EXCEPTION'
-    if (!refused || question.submission === 'proxy' || tries === 100) throw error
-    answer = await post('resign', answer)
+    if (question.submission === 'proxy' || tries === 100) throw error
+    // The deadline has passed, or another answer took the nonce. A transaction that reverted has no reason: a
+    // call finds it.
+    const refused = error.data ? error : await wallet.call(answer.transaction).catch((reason) => reason)
+    if (!MENDED.includes(refused.data)) throw error
+    // Another account may have sent this answer. Signed again, it would land twice.
+    const { landed } = await post('verify', answer)
+    if (landed.status === 'landed') {
+      console.log(landed.uid, answer.result)
+      break
+    }
+    if (landed.status !== 'not landed')
+      throw new Error('It is unknown if the answer has landed. Retry later.')
+    answer = await post('resign', { include, ...answer })
   }
 }
