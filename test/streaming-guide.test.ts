@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
+import { request, type RequestListener } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { runInNewContext } from 'node:vm'
+import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
+import { serve } from './http-server'
 
-const [, PROGRAM] = /## In a browser[^]*?```js\n([^]*?)```/.exec(
-  readFileSync('docs/guide/streaming.md', 'utf8'),
-)!
+const PAGE = readFileSync('docs/guide/streaming.md', 'utf8')
+const [, PROGRAM] = /## In a browser[^]*?```js\n([^]*?)```/.exec(PAGE)!
+const [, RECEIVER] = /## With webhooks[^]*?```js\n([^]*?)```/.exec(PAGE)!
 
 interface Held {
   uid: string
@@ -82,4 +85,46 @@ test('the browser copy repeats a request that fails', async () => {
   send('open')
   change('b', false, 'new')
   await settled()
+})
+
+/** Runs the receiver of the page. Returns its URL, what it prints, and the results of its handler. */
+async function receiver(secret: string) {
+  const printed: unknown[][] = []
+  const handled: Promise<void>[] = []
+  let listener: RequestListener
+  const createServer = (given: RequestListener) => {
+    listener = given
+    return { listen: () => {} }
+  }
+  runInNewContext(RECEIVER!.replace(/^import .*$/gm, ''), {
+    ...{ createServer, Webhook, process: { env: { WEBHOOK_SECRET: secret } }, Error },
+    console: { log: (...texts: unknown[]) => printed.push(texts) },
+  })
+  const url = await serve((...exchange) => handled.push(listener(...exchange) as unknown as Promise<void>))
+  return { url, printed, handled }
+}
+
+test('the receiver of the guide accepts a message after a request that was cut and one that is too large', async () => {
+  const secret = `whsec_${Buffer.from('x'.repeat(32)).toString('base64')}`
+  const { url, printed, handled } = await receiver(secret)
+  const unfinished = () => request(url, { method: 'POST' }).on('error', () => {})
+  const [cut, large] = [unfinished(), unfinished()]
+  cut.write('{')
+  await expect.poll(() => handled).toHaveLength(1)
+  cut.destroy()
+  large.write('x'.repeat(11_000_000))
+  await expect.poll(() => handled).toHaveLength(2)
+  await Promise.all(handled)
+  large.destroy()
+
+  const message = JSON.stringify({ type: 'record.new', data: { uid: '0x1' } })
+  const now = new Date()
+  const headers = {
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign('msg_1', now, message),
+  }
+  for (const body of [message, message, '{}'])
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(body === '{}' ? 401 : 204)
+  expect(printed).toEqual([['record.new', { uid: '0x1' }]])
 })
