@@ -22,7 +22,13 @@ function copy() {
   const handlers = new Map<string, (event: object) => void>()
   /** milliseconds of the next requests, undefined for a request that fails */
   const requests: (number | undefined)[] = []
+  const streams: EventSource[] = []
   class EventSource {
+    static readonly CLOSED = 2
+    readyState = 1
+    constructor() {
+      streams.push(this)
+    }
     addEventListener(kind: string, handler: (event: object) => void) {
       handlers.set(kind, handler)
     }
@@ -34,12 +40,16 @@ function copy() {
     if (delay === undefined) throw new TypeError('fetch failed')
     await pause(delay)
     const next = at + 2 < all.length ? `${at + 2}` : null
-    return { json: async () => ({ data: all.slice(at, at + 2), next_cursor: next }) }
+    return { ok: true, json: async () => ({ data: all.slice(at, at + 2), next_cursor: next }) }
   }
   const soon = (handler: () => void) => setTimeout(handler, 1)
   const known: Map<string, Held> = runInNewContext(`${PROGRAM}\nknown`, {
-    ...{ EventSource, fetch, JSON, Map, setTimeout: soon },
+    ...{ EventSource, Error, fetch, JSON, Map, setTimeout: soon },
   })
+  function fail(readyState: number) {
+    streams.at(-1)!.readyState = readyState
+    send('error')
+  }
   const send = (kind: string, data: object = {}) => handlers.get(kind)!({ data: JSON.stringify(data) })
   function change(uid: string, revoked: boolean, kind?: string) {
     const record = { uid, chain: 'celo', revoked }
@@ -48,7 +58,7 @@ function copy() {
   }
   const sorted = (of: Map<string, Held>) => [...of.values()].sort((a, b) => (a.uid < b.uid ? -1 : 1))
   const settled = () => expect.poll(() => sorted(known), { timeout: 2_000 }).toEqual(sorted(records))
-  return { requests, send, change, settled }
+  return { requests, send, fail, change, settled, streams }
 }
 
 test('the browser copy of the guide reads all pages of the list', async () => {
@@ -84,6 +94,20 @@ test('the browser copy repeats a request that fails', async () => {
   requests.push(undefined, undefined)
   send('open')
   change('b', false, 'new')
+  await settled()
+})
+
+test('the browser copy opens another stream and loads the list after a response that closes it', async () => {
+  const { change, fail, send, settled, streams } = copy()
+  send('open')
+  await settled()
+  fail(0)
+  await pause(20)
+  expect(streams).toHaveLength(1)
+  fail(2)
+  change('a', false)
+  await expect.poll(() => streams).toHaveLength(2)
+  send('open')
   await settled()
 })
 
