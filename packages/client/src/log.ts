@@ -48,8 +48,8 @@ export interface Logged {
   /**
    * `pending` until the time of `by`; `missing` if the log does not prove it after that time, or at once if
    * `by` is more than three minutes ahead or is too late for the signed times, or if the answer names no
-   * entry although the service has a log or a policy is set. The time is that of the service's response, if
-   * it differs by at most ten minutes from the clock of this computer.
+   * entry although the service has a log or a policy is set. The time is that of the service's response, but
+   * at most ten minutes before or after the clock of this computer.
    */
   state: 'included' | 'pending' | 'missing'
   /** reason, for `pending` and `missing` */
@@ -226,8 +226,8 @@ async function fromLog(
 }
 
 /**
- * Maximum difference in seconds between the clocks of the service and of this computer for which that of the
- * service counts. A service that lies about the time can delay `missing` by it.
+ * Maximum difference in seconds between the time of the service that counts and the clock of this computer. A
+ * service that lies about the time can delay `missing` by it.
  */
 const CLOCK_SECONDS = 600
 
