@@ -289,6 +289,30 @@ describe('rings that cross by half a centimetre or more', () => {
       }
     },
   )
+  /** The ring from each of its positions, in both directions. */
+  const notations = (ring: Ring): Ring[] =>
+    [ring.slice(1), ring.slice(1).toReversed()].flatMap((open) =>
+      open.map((_, k) => closed([...open.slice(k), ...open.slice(0, k)])),
+    )
+  test('are rejected as a spike 5 micrometres wide through a wall, from any start', () => {
+    const ring = closed(
+      positions(`
+        10.001953125 30, 10.00390625 30, 10 30.00390625, 10.001953125 30.001953125, 10.005859375 30.005859375,
+        10 30.005859375
+      `),
+    )
+    for (const each of notations(ring)) expect(() => prepare(polygon(each))).toThrow(GeometryError)
+  })
+  test('are rejected for area as a part without width through another part, from any start', () => {
+    const [house, sliver] = [
+      positions('10 45.0001220703125, 10 45.0003662109375, 10.000244140625 45.0003662109375'),
+      positions('10 45.000244140625, 10.0001220703125 45.000244140625, 10.000244140625 45.000244140625'),
+    ].map(closed)
+    for (const one of notations(house!))
+      for (const other of notations(sliver!))
+        for (const both of [parts(one, other), parts(other, one)])
+          expect(() => areaSquareMeters(prepare(both)), JSON.stringify(both)).toThrow(GeometryError)
+  })
 })
 
 testSentences()

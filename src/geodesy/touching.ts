@@ -125,11 +125,24 @@ export interface Regular {
   excess: number
 }
 
-/** Point set of a polygon whose rings cross by less than half a centimetre. Undefined for other polygons. */
-export function regularise(given: Shape, polygon: Polygon): Regular | undefined {
+/**
+ * Point set of a polygon whose rings cross by less than half a centimetre. Undefined for other polygons.
+ * @param refuse throws a CrossingError for edges that cross by more, whichever crossing was found first
+ */
+export function regularise(
+  given: Shape,
+  polygon: Polygon,
+  refuse: (shape: Shape, e: number, f: number) => never,
+): Regular | undefined {
   const { shape, rings: sides } = joinPolygons(given.chains[polygon.firstChain]!.path, [
     chainsOf(given, polygon),
   ])
+  const refuseWide = (cut: Shape, e: number, f: number): void => {
+    const { isOnEdge, distance } = nearestEnd(cut, e, f)
+    // The reach of an edge that is cut may be shorter than that of the whole edge.
+    if (cut === shape ? !isOnEdge : distance >= NEAR) refuse(cut, e, f)
+  }
+  const nodes = meetings(shape, refuseWide)
   const bent = bend(shape)
   if (!bent) return undefined
   const sums = settle(bent, sides, meetings(bent), () => {})
@@ -143,14 +156,14 @@ export function regularise(given: Shape, polygon: Polygon): Regular | undefined 
     }
     if (turns[c] === 0) return undefined
   }
-  const exact = settle(shape, sides, meetings(shape), () => {}, turns)
+  const exact = settle(shape, sides, nodes, refuseWide, turns)
   const rings = ringsOf(loopsOf(exact))
   return rings && { rings, excess: excessOf(exact) }
 }
 
 /** Nodes of all rings, which cut edges at their crossings. */
-function meetings(shape: Shape): Nodes {
-  const nodes = nodesBetween(shape, () => {})
+function meetings(shape: Shape, crossing: (shape: Shape, e: number, f: number) => void = () => {}): Nodes {
+  const nodes = nodesBetween(shape, crossing)
   for (const { start, end } of shape.chains) nodes.followTurns(start, end)
   // If the search by boxes exceeds this limit, the sweep finds the remaining nodes.
   attempt(1_000 + shape.ringsEnd, () => selfPairs(shape, 0, shape.ringsEnd, nodes.meet))
@@ -162,7 +175,7 @@ export class CrossingError extends GeometryError {}
 
 /**
  * Returns the result of `exact`. If that throws a GeometryError other than a CrossingError, returns or throws
- * that of `touching`, or throws the first error if it is undefined or takes too long.
+ * that of `touching`, or throws the first error if it is undefined, uncertain or takes too long.
  */
 export function exactlyOr<T>(
   shape: Shape,
@@ -177,7 +190,7 @@ export function exactlyOr<T>(
     try {
       attempt(10_000 + shape.from.length * TOUCHING_PER_ELEMENT, () => void (found = touching(error)))
     } catch (uncertain) {
-      if (!(uncertain instanceof GeometryError)) throw uncertain
+      if (!(uncertain instanceof GeometryError) || uncertain instanceof CrossingError) throw uncertain
     }
     if (found === undefined) throw error
     if (found instanceof GeometryError) throw found

@@ -116,7 +116,7 @@ export function overlapOf(outline: Outline, note: (refusal: GeometryError) => vo
         const inside = firstInside(shape, rings)
         return inside && refusal(shape, inside.at, remedy(shape, inside))
       }
-      const arranged = arrange(outline, () => {}, directions)
+      const arranged = arrange(outline, refuseWide, directions)
       return arranged && excessOf(arranged)
     },
   )

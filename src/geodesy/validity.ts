@@ -51,7 +51,7 @@ export function checkPolygons(
     const found = exactlyOr<Regular | 'exact'>(
       given,
       () => (exactly(), 'exact'),
-      (refusal) => (looking(path, refusal), regularise(given, polygon)),
+      (refusal) => (looking(path, refusal), regularise(given, polygon, refuseCrossing)),
     )
     if (found === 'exact') return
     met.delete(i)
