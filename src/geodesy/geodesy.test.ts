@@ -515,6 +515,13 @@ describe('area and length', () => {
     expect(() => areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 2, 2)], [box(0, 0, 2, 2)]]))).toThrow(
       sentence(),
     )
+    // One polygon has a part of the other's western edge.
+    const [inner, outer] = ['0 2, 0 3, 3 2, 0 2', '0 4, 0 1, 3 2, 0 4'].map(positions)
+    for (const both of [
+      [[inner], [outer]],
+      [[outer], [inner]],
+    ])
+      expect(() => areaSquareMeters(geometry('MultiPolygon', both))).toThrow(GeometryError)
     // The polygons cross at vertices only.
     expect(() =>
       areaSquareMeters(
@@ -555,6 +562,33 @@ hunt('a wide sector of a hemisphere contains its middle, whatever its first meri
     ]
     expect([ring, found]).toEqual([ring, [true, false, false]])
   }
+})
+
+describe.each([1, -1])('a ring that passes a pole several times (%d)', (side) => {
+  const on = (lon: number, lat: number): [number, number] => [((lon + 540) % 360) - 180, side * lat]
+  test.each([88, -20])(
+    'contains its five sectors, passed in the order of a pentagram, to latitude %d',
+    (far) => {
+      const sectors = [0, 144, 288, 72, 216].flatMap((west) => [
+        on(west, far),
+        on(west + 18, far),
+        on(west + 36, far),
+        on(0, 90),
+      ])
+      const star = geometry('Polygon', [[...sectors, sectors[0]]])
+      const middles = Array.from({ length: 10 }, (_, i) => point(...on(i * 36 + 18, 89)))
+      expect(middles.map((middle) => contains(star, middle))).toEqual(middles.map((_, i) => i % 2 === 0))
+    },
+  )
+  test('has the same area at each longitude, in both directions', () => {
+    for (let turn = 0; turn < 360; turn += 45) {
+      const ring = positions('-90 87, -45 88, 135 88, 0 90, 90 87, -90 87').map(([lon, lat]) =>
+        on(lon + turn, lat),
+      )
+      for (const each of [ring, ring.toReversed()])
+        expect(areaSquareMeters(geometry('Polygon', [each]))).toBeCloseTo(26_464_456_150.4911, 3)
+    }
+  })
 })
 
 describe('prepareGeometry, which requires an unambiguous inside,', () => {

@@ -53,11 +53,14 @@ function findSide(shape: Shape, chain: Chain): Ring {
   const cap = boundingCap(shape, chain)
   const turns = turnsOf(shape, chain)
   // If a cap contains the ring, it contains the smaller side too, and the farther pole is outside.
-  if (cap) return { cap, holdsNorthPole: cap.z >= 0 && turns !== 0 }
+  if (cap) return { cap, holdsNorthPole: cap.z >= 0 && turns % 2 !== 0 }
   return { holdsNorthPole: widePoleSide(shape, chain, turns) }
 }
 
-/** Number of eastward turns of a ring around the poles: 1, 0 or -1, because a ring does not cross itself. */
+/**
+ * Number of eastward turns of a ring around the poles: 1, 0 or -1, because a ring does not cross itself. It
+ * may be more if the ring passes a pole several times, because each turn there runs the shorter way.
+ */
 export function turnsOf({ lon, from, to }: Shape, { start, end }: Chain): number {
   let turns = 0
   for (let e = start; e < end; e++) {
@@ -88,14 +91,16 @@ function widePoleSide(shape: Shape, chain: Chain, turns: number): boolean {
     below += areaBelow(lon[a]!, lat[a]!, lon[b]!, lat[b]!)
     length += edgeBound(shape, e)
   }
-  // The north pole's side of a ring around the poles, or the side of another ring that has neither.
-  const side = turns !== 0 ? TOTAL_AREA / 2 - below * Math.sign(turns) : Math.abs(below)
-  if (Math.abs(side - TOTAL_AREA / 2) < length * BOUNDARY_WIDTH + 1)
+  // Integral of the number of times that the ring runs around a position, 0 below the south pole and `turns`
+  // above the north pole. It is one number on the greater side and, on the smaller side, one more or less.
+  const around = (turns * TOTAL_AREA) / 2 - below
+  const onGreater = Math.round(around / TOTAL_AREA)
+  if (TOTAL_AREA / 2 - Math.abs(around - onGreater * TOTAL_AREA) < length * BOUNDARY_WIDTH + 1)
     throw new GeometryError(
       chain.path,
       'this ring divides the ellipsoid into halves, so its smaller side is ambiguous',
     )
-  return turns !== 0 ? side < TOTAL_AREA / 2 : side > TOTAL_AREA / 2
+  return (turns - onGreater) % 2 !== 0
 }
 
 function boundingCap(shape: Shape, { start, end }: Chain): Cap | undefined {

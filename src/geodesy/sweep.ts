@@ -10,7 +10,7 @@ import { SweepOrder } from './sweep-order'
  * intersection problems", 1976), in n log n. The sweep line is a meridian that moves from 180 W to 180 E. The
  * longitude along a geodesic never turns back, so it meets an edge once, and edges that cross are neighbours
  * on it before they cross. Longitude and latitude form a cylinder, on which a pole is a line, along which
- * edges turn there. The sides of the rings determine the sum below the south pole (`holdsSouth`). From there
+ * edges turn there. The sides of the rings determine the sum at the south pole (`holdsSouth`). From there
  * northward, each edge adds 1 if the inside of its ring begins there and subtracts 1 if it ends. Edges with
  * the same two ends are passed together. Sides are determined on the ellipsoid (orientation.ts).
  */
@@ -159,6 +159,11 @@ class Elements {
     return Math.abs(lon[this.vertex(this.left[i]!)]! - lon[this.vertex(this.right[i]!)]!) > 180
   }
 
+  /** True for an upright element that does not start at the south pole, where lids lie below it. */
+  rises(i: number): boolean {
+    return this.course[i] === Course.Upright && this.shape.lat[this.vertex(this.left[i]!)] !== -90
+  }
+
   coincide(i: number, j: number): boolean {
     const { rank, left, right } = this
     return rank[left[i]!] === rank[left[j]!] && rank[right[i]!] === rank[right[j]!]
@@ -200,12 +205,12 @@ class Sweep {
   /** Sums below and above each element; for an upright one, east and west of it. */
   private readonly under: Int32Array
   private readonly over: Int32Array
-  /** Sum below the lowest edge on the moving meridian. */
-  private base: number
-  /** By ring: 0 while unknown. Its first edge decides by the side that contains the area below the pole. */
+  /** By ring: its part of the sum, without its weight, above the lids on the moving meridian. */
+  private readonly low: Int32Array
+  /** Sum above the lids and below the lowest other edge on the moving meridian. */
+  private base = 0
+  /** By ring: 0 while unknown. Its first edge other than a lid decides by the side that is inside. */
   private readonly turn: Int8Array
-  /** By ring: number of lids on the moving meridian that run east minus the number that run west. */
-  private readonly lids: Int32Array
   private readonly raw = new Map<number, number>()
 
   constructor(
@@ -217,9 +222,8 @@ class Sweep {
     this.order = new SweepOrder(elements.count, (i, j) => elements.above(i, j))
     this.under = new Int32Array(elements.count)
     this.over = new Int32Array(elements.count)
-    this.base = rings.reduce((sum, { weight, holdsSouth }) => sum + (holdsSouth ? weight : 0), 0)
+    this.low = new Int32Array(rings.length)
     this.turn = known?.slice() ?? new Int8Array(rings.length)
-    this.lids = new Int32Array(rings.length)
   }
 
   run(): Labels {
@@ -237,15 +241,14 @@ class Sweep {
 
   /** Inserts and labels the elements that cross the antimeridian, where the sweep begins. */
   private begin(): void {
-    const { places, previous, left, course } = this.elements
-    const acrossLids: number[] = []
+    const { places, previous, left, course, ringOf } = this.elements
+    for (const [r, { holdsSouth }] of this.rings.entries()) if (holdsSouth) this.setLow(r, 1)
     for (const i of places)
       for (const edge of [i, previous[i]!]) {
         if (left[edge] !== i || !this.elements.crossesSeam(edge)) continue
-        if (course[edge] === Course.Lid) acrossLids.push(edge)
+        if (course[edge] === Course.Lid) this.setLow(ringOf[edge]!, 1 - this.low[ringOf[edge]!]!)
         else this.insert(edge)
       }
-    this.passLids(acrossLids, () => 1)
     for (let i = this.order.lowest(); i >= 0;) i = this.mark(i)
   }
 
@@ -254,18 +257,16 @@ class Sweep {
     const { rank, left, course, previous } = this.elements
     const { order } = this
     const begun: number[] = []
-    const turns: number[] = []
     for (const i of here)
       for (const edge of [i, previous[i]!]) {
         if (course[edge] === Course.Roof) continue
-        if (course[edge] === Course.Lid) turns.push(edge)
+        if (course[edge] === Course.Lid) this.passLid(edge, left[edge] === i ? 1 : -1)
         else if (left[edge] === i) begun.push(edge)
         else {
           const [below, above] = order.remove(edge)
           this.look(below, above)
         }
       }
-    this.passLids(turns, (edge) => (rank[left[edge]!] === first ? 1 : -1))
     for (const edge of begun) this.insert(edge)
     if (begun.length === 0) return
     // The elements that begin here are neighbours. They are labelled from the lowest upwards.
@@ -298,18 +299,18 @@ class Sweep {
   private mark(lowest: number): number {
     const { order, raw, under, over, elements } = this
     const { ringOf, sense } = elements
-    const upright = elements.course[lowest] === Course.Upright
+    const rises = elements.rises(lowest)
     const before = this.beneath(lowest)
     let after = order.over(lowest)
     let sum = before
     if (after < 0 || !elements.coincide(lowest, after))
-      sum += this.adds(ringOf[lowest]!, sense[lowest]!, upright)
+      sum += this.adds(ringOf[lowest]!, sense[lowest]!, rises)
     else {
       raw.clear()
       raw.set(ringOf[lowest]!, sense[lowest]!)
       for (; after >= 0 && elements.coincide(lowest, after); after = order.over(after))
         raw.set(ringOf[after]!, (raw.get(ringOf[after]!) ?? 0) + sense[after]!)
-      for (const [r, passed] of raw) sum += this.adds(r, passed, upright)
+      for (const [r, passed] of raw) sum += this.adds(r, passed, rises)
     }
     for (let i = lowest; i !== after; i = order.over(i)) {
       under[i] = before
@@ -319,27 +320,25 @@ class Sweep {
   }
 
   /** Change of the sum at `passed` more edges of a ring that run with the sweep than against it. */
-  private adds(r: number, passed: number, upright: boolean): number {
-    const { weight, holdsSouth } = this.rings[r]!
-    if (passed !== 0) this.turn[r] ||= passed > 0 === (holdsSouth === upright) ? 1 : -1
-    return weight * this.turn[r]! * passed
+  private adds(r: number, passed: number, rises: boolean): number {
+    // `low` is the ring's part of the sum west of its first edge if that rises, otherwise below it.
+    if (passed !== 0) this.turn[r] ||= passed > 0 === ((this.low[r] === 1) === rises) ? 1 : -1
+    return this.rings[r]!.weight * this.turn[r]! * passed
   }
 
-  /** Counts lids that begin (1) or end (-1) at one position. Only all of them together determine the side. */
-  private passLids(edges: readonly number[], by: (edge: number) => number): void {
-    if (edges.length === 0) return
-    const { rings, turn, lids } = this
-    const { ringOf, sense } = this.elements
-    for (const edge of edges) {
-      const r = ringOf[edge]!
-      this.base -= rings[r]!.weight * turn[r]! * lids[r]!
-      lids[r]! += by(edge) * sense[edge]!
-      this.base += rings[r]!.weight * turn[r]! * lids[r]!
-    }
-    for (const r of new Set(edges.map((edge) => ringOf[edge]!))) {
-      if (turn[r] !== 0 || lids[r] === 0) continue
-      turn[r] = lids[r]! > 0 === rings[r]!.holdsSouth ? -1 : 1
-      this.base += rings[r]!.weight * turn[r] * lids[r]!
-    }
+  /**
+   * Passes the west end (1) or the east end (-1) of a lid. Above a ring's lids, its part of the sum is 0 or
+   * 1. Below them, only the parity is known, because lids may run around the pole several times.
+   */
+  private passLid(edge: number, by: number): void {
+    const r = this.elements.ringOf[edge]!
+    const turn = this.turn[r]!
+    const low = this.low[r]!
+    this.setLow(r, turn === 0 ? 1 - low : low + turn * by * this.elements.sense[edge]!)
+  }
+
+  private setLow(r: number, low: number): void {
+    this.base += this.rings[r]!.weight * (low - this.low[r]!)
+    this.low[r] = low
   }
 }
