@@ -239,7 +239,7 @@ const OFFSET = NEAR + 2e-6
 /** Longest edge, metres, whose parallel line bulges by less than 0.2 micrometres. */
 const LONGEST_STRAIGHT = 100_000
 
-/** True if the interiors of a region and of the container that covers it meet. */
+/** True if the interiors of a region and of the container that covers it meet, in 0.1 micrometres or more. */
 function sharesInside(container: Region, region: Region): boolean {
   const { shape, end } = region
   // A region without a boundary is the whole ellipsoid.
@@ -248,7 +248,7 @@ function sharesInside(container: Region, region: Region): boolean {
     const walk = walkEdge(shape, shape.from[e]!, shape.to[e]!)
     if (walk.length === 0) continue
     const { lon, lat, azimuth } = walk.at(walk.length / 2)
-    for (const width of [Math.min(walk.length / 8, 1000), 0.1, 0.01, 0.001, 1e-4])
+    for (const width of [Math.min(walk.length / 8, 1000), 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7])
       for (const side of [90, -90]) {
         const spot = place(offset(lon, lat, azimuth + side, width))
         if (insideLoops(spot, 0, region) && insideLoops(spot, 0, container)) return true

@@ -203,6 +203,16 @@ describe('contains follows the OGC rules', () => {
     ['the shell without its hole', false, holed, square],
     ['a polygon and itself', true, holed, holed],
     [
+      'a polygon 36 micrometres wide and itself from another position',
+      true,
+      geometry('Polygon', [
+        positions('0.00016 44.99976, 0.00008 44.99984, -0.00024 45.00016, 0.00016 44.99976'),
+      ]),
+      geometry('Polygon', [
+        positions('0.00008 44.99984, -0.00024 45.00016, 0.00016 44.99976, 0.00008 44.99984'),
+      ]),
+    ],
+    [
       'a line that touches the boundary from inside',
       true,
       square,
