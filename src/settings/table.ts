@@ -236,7 +236,7 @@ export const SETTINGS = {
     attesters: setting(
       'ATTESTER_ADDRESS',
       types.ADDRESSES,
-      "The published address of the key. A key with another address is refused at the start. After a comma: further addresses whose answers count as this service's own, which are those of the next and the previous key while [the key changes](../operations/keys.md#changing-the-key)",
+      "The published address of the key. A key with another address is refused at the start. After a comma: further addresses whose answers count as this service's own, which are those of the next and the previous key while [the key changes](../operations/keys.md#changing-the-key). Test accounts whose keys are public count on local chains only",
       { default: [] },
     ),
     readSealSecrets: sealed(
