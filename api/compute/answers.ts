@@ -111,6 +111,8 @@ export async function signBatch(landing: Landing, unsigned: readonly UnsignedRes
   if (transaction) batch.transaction = await transactionOf(contract, multiAttestByDelegation)
   // While the last signature was made or the contract was probed, inputs may have been revoked.
   await checkAll()
+  // Repeats the checks that became due during a slow one of another answer.
+  await checkAll()
   return batch
 }
 

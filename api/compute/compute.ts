@@ -186,7 +186,8 @@ export async function reference(
 
 /**
  * Returns the check that the attestations among the inputs of a result are valid. A check counts from its
- * start, because an input may be revoked while a slow endpoint responds.
+ * start, because an input may be revoked while a slow endpoint responds. A second round repeats the checks
+ * that became due during a slow one.
  * @param checkedAt value of performance.now() before the last check; -Infinity if there was none
  */
 export function validityCheck(
@@ -197,18 +198,20 @@ export function validityCheck(
 ): ValidityCheck {
   const inputs = sources.map((source, i) => ({ source, i, until: checkedAt + VALID_FOR_MS }))
   return async () => {
-    const at = performance.now()
-    const due = inputs.filter(({ until }) => at > until)
-    if (due.length === 0) return
-    await Promise.all(
-      due.map(async (input) => {
-        const { source, i } = input
-        const [uid, path, offchain] = [claims.inputRefs[i]!, `input ${i + 1}`, validityOf(source)]
-        if (offchain) await resolver.offchain.checkValid(uid, offchain, path, reader)
-        else if (source === 'onchain') await resolver.checkValid(uid, path, reader)
-        input.until = Math.max(at + VALID_FOR_MS, performance.now() + JUST_CHECKED_MS)
-      }),
-    )
+    for (let round = 0; round < 2; round++) {
+      const at = performance.now()
+      const due = inputs.filter(({ until }) => at > until)
+      if (due.length === 0) return
+      await Promise.all(
+        due.map(async (input) => {
+          const { source, i } = input
+          const [uid, path, offchain] = [claims.inputRefs[i]!, `input ${i + 1}`, validityOf(source)]
+          if (offchain) await resolver.offchain.checkValid(uid, offchain, path, reader)
+          else if (source === 'onchain') await resolver.checkValid(uid, path, reader)
+          input.until = Math.max(at + VALID_FOR_MS, performance.now() + JUST_CHECKED_MS)
+        }),
+      )
+    }
   }
 }
 
