@@ -53,8 +53,8 @@ export interface Signed {
 }
 
 /**
- * Throws a ComputeError or an UnavailableError unless a check that started at most a second ago, or just
- * ended, found the attestations among the inputs of a result valid.
+ * Throws a ComputeError or an UnavailableError unless a check that started at most a second ago, or
+ * ended at most half a second ago, found the attestations among the inputs of a result valid.
  */
 export type ValidityCheck = () => Promise<void>
 

@@ -63,7 +63,7 @@ const VALID_FOR_MS = 1_000
  * Milliseconds since the end of a check in which it is not repeated, however long it took: the log could
  * otherwise never write an answer whose checks take more than a second.
  */
-const JUST_CHECKED_MS = 100
+const JUST_CHECKED_MS = 500
 
 /** Computes one operation, and signs it at the contract's nonce. */
 export async function compute(

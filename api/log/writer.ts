@@ -10,8 +10,8 @@ const AT_ONCE = { entries: 1_000, bytes: 1_000_000 }
 /** Milliseconds that an entry waits for the log to open, at the start or after a failover. */
 const OPEN_PATIENCE_MS = 4_000
 const LOOK_EVERY_MS = 100
-/** Maximum time in milliseconds of the checks before a statement, for which all its entries wait. */
-const CHECK_MS = 1_000
+/** Milliseconds that a statement waits for the checks of its entries. Later ones join the next statement. */
+const CHECK_MS = 250
 
 export interface WriterParts {
   store: LogStore
@@ -28,7 +28,9 @@ interface Waiting {
   leaf: Uint8Array
   /** Rejects if the answer must not be published any more. */
   stillValid: () => Promise<void>
-  /** `performance.now()` until which the entry waits for a log that accepts entries */
+  /** Check that runs; a slow one continues while other entries are committed. */
+  check?: Promise<void> | undefined
+  /** `performance.now()` until which the entry waits for its check, and for a log that accepts entries */
   until: number
   resolve: (origin: string) => void
   reject: (error: Error) => void
@@ -70,7 +72,7 @@ export class LogWriter {
       try {
         await this.commit(group)
       } catch (error) {
-        for (const { reject } of group) reject(error as Error)
+        for (const each of group) if (!this.queue.includes(each)) each.reject(error as Error)
       }
     }
     this.isWriting = false
@@ -87,7 +89,7 @@ export class LogWriter {
   /** Commits a group. Rejects each entry whose `until` has passed while the log accepts no entries. */
   private async commit(group: readonly Waiting[]): Promise<void> {
     const { store, refusal, reason } = this.parts
-    for (let waiting = await checked(group); waiting.length > 0; waiting = await checked(waiting)) {
+    for (let waiting = await this.checked(group); waiting.length > 0; waiting = await this.checked(waiting)) {
       const entries = waiting.map(({ entry }) => entry)
       const leaves = waiting.map(({ leaf }) => leaf)
       const origin = refusal() === undefined ? await store.append(entries, leaves) : undefined
@@ -106,26 +108,27 @@ export class LogWriter {
       if (waiting.length > 0) await pause(LOOK_EVERY_MS)
     }
   }
-}
 
-/** Returns the entries that may be published. Rejects the others, and those whose check takes too long. */
-async function checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
-  const refused = new Set<Waiting>()
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new UnavailableError('The inputs could not be checked again in time.'))
-    }, CHECK_MS).unref()
-  })
-  const check = async (each: Waiting) => {
-    try {
-      await Promise.race([each.stillValid(), late])
-    } catch (error) {
-      each.reject(error as Error)
-      refused.add(each)
+  /** Returns the entries that may be published. Rejects invalid ones, and queues the slow ones again. */
+  private async checked(waiting: readonly Waiting[]): Promise<readonly Waiting[]> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, CHECK_MS, 'late').unref()
+    })
+    const check = async (each: Waiting) => {
+      try {
+        each.check ??= each.stillValid().finally(() => (each.check = undefined))
+        if ((await Promise.race([each.check, late])) !== 'late') return [each]
+        if (performance.now() > each.until)
+          throw new UnavailableError('The inputs could not be checked again in time.')
+        this.queue.push(each)
+      } catch (error) {
+        each.reject(error as Error)
+      }
+      return []
     }
+    const passed = await Promise.all(waiting.map(check))
+    clearTimeout(timer)
+    return passed.flat()
   }
-  await Promise.all(waiting.map(check))
-  clearTimeout(timer)
-  return waiting.filter((each) => !refused.has(each))
 }
