@@ -412,10 +412,15 @@ describe('refusals of POST /compute/v0/zones', () => {
     const more = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
     expect([...slugOf(more), more.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
   })
+  const vanish = 'DELETE FROM location_record WHERE prover = $1'
+  const revokeLast =
+    'UPDATE location_record SET revoked = true WHERE uid = (SELECT max(uid) FROM location_record WHERE prover = $1)'
   test.each([
-    ['measured', 2],
-    ['signed', 1],
-  ])('ask for a retry if a zone of a set vanishes before it is %s', async (_, count) => {
+    ['vanishes', 'measured', 2, vanish],
+    ['vanishes', 'signed', 1, vanish],
+    ['is revoked', 'measured', 2, revokeLast],
+    ['is revoked', 'signed', 1, revokeLast],
+  ])('ask for a retry if a zone of a set %s before it is %s', async (_, __, count, statement) => {
     const prover = testAccount(7).address.toLowerCase()
     const given = { chain: LOCAL_CHAIN.slug, prover, geometry: polygon(square(90, 30)) }
     await insertRecords(
@@ -429,7 +434,7 @@ describe('refusals of POST /compute/v0/zones', () => {
     class ReorgMeasurer extends Measurer {
       override async measure(...measured: Parameters<Measurer['measure']>) {
         if (measured[0].operation === 'contains') {
-          await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [prover])
+          await rows(world.databaseUrl, statement, [prover])
           ahead = 1_050
         }
         return super.measure(...measured)
@@ -445,6 +450,7 @@ describe('refusals of POST /compute/v0/zones', () => {
       body: JSON.stringify({ chainId: LOCAL_CHAIN.id, geometry: point(90.5, 30.5), zones: { prover } }),
     })
     clock.mockRestore()
+    await rows(world.databaseUrl, vanish, [prover])
     expect([response.status, response.headers.get('retry-after')]).toEqual([500, '5'])
     expect(((await response.json()) as { detail: string }).detail).toEqual(sentence())
   })

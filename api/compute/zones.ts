@@ -90,8 +90,9 @@ export async function computeZones(
       if (isOnBoundary) found.onBoundary.push(uid)
       if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
-      const reason = reasonOf(error)
-      if (reason === undefined) throw ofSet(zones, error)
+      const failure = ofSet(zones, error)
+      const reason = failure === error ? reasonOf(error) : undefined
+      if (reason === undefined) throw failure
       found.undecided.push({ uid, reason })
     }
   }
@@ -200,8 +201,10 @@ function reasonOf(error: unknown): string | undefined {
  */
 function ofSet(zones: ZoneSet, error: unknown): unknown {
   if ('uids' in zones || !(error instanceof ComputeError)) return error
-  const [, problem] = /^(?:zones|input 1): (.*\battestation\b.*)/.exec(error.message) ?? []
-  return problem
+  const { slug, refusal, message } = error
+  const isGone = slug === 'attestation-not-found' || refusal === 'revoked' || refusal === 'expired'
+  const problem = message.replace(/^(zones|input 1): /, '')
+  return isGone && problem !== message
     ? new UnavailableError(`The index disagrees with the chain about a zone: ${problem}.`)
     : error
 }
