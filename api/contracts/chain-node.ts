@@ -33,7 +33,7 @@ export class NoContractError extends UnavailableError {}
 export class NoAnswerError extends UnavailableError {}
 
 /** Time limit of a call to an RPC endpoint, in milliseconds. */
-export const CALL_TIMEOUT_MS = 5_000
+const CALL_TIMEOUT_MS = 5_000
 /** Maximum numbers of concurrent and waiting calls, in all and per client. Own calls may use all slots. */
 const CALLS = {
   all: 64,
