@@ -15,7 +15,7 @@ const signed = (nonce: number) => ({ chainId: 1, attestation: {}, delegatedAttes
 const unknown = new UncertainError('x')
 
 /** Asks for an answer whose landing fails after a new signature. Returns the lines of stdout. */
-async function failing(json: boolean): Promise<string[]> {
+async function failing(flags: object): Promise<string[]> {
   const printed: string[] = []
   const geo = {
     ask: async () => signed(1),
@@ -25,7 +25,7 @@ async function failing(json: boolean): Promise<string[]> {
     },
   }
   const session = {
-    ...{ geo, options: { land: true, json }, at: (file: string) => path.join(folder, file) },
+    ...{ geo, options: { land: true, ...flags }, at: (file: string) => path.join(folder, file) },
     ...{ chain: async () => ({ id: 1, slug: 'ethereum' }), wallet: async () => ({}), note: () => {} },
     printJson: (value: unknown) => printed.push(JSON.stringify(value)),
   } as unknown as Session
@@ -33,23 +33,26 @@ async function failing(json: boolean): Promise<string[]> {
   return printed
 }
 
-test('prints an answer that did not land, in its last form, which geo land accepts', async () => {
-  const [line] = await failing(true)
-  const landed: object[] = []
-  const geo = {
-    chain: async () => ({ id: 1, slug: 'ethereum' }),
-    land: async (answer: object) => (landed.push(answer), {}),
-  }
-  const session = {
-    ...{ geo, options: { json: true }, context: {}, stdin: async () => line, printJson: () => {} },
-    ...{ wallet: async () => ({}), sent: () => {} },
-  } as unknown as Session
-  await landFile(session, '-')
-  expect(landed).toEqual([signed(2)])
-})
+test.each([{ json: true }, { quiet: true }])(
+  'prints an answer that did not land, in its last form, which geo land accepts: %j',
+  async (flags) => {
+    const [line] = await failing(flags)
+    const landed: object[] = []
+    const geo = {
+      chain: async () => ({ id: 1, slug: 'ethereum' }),
+      land: async (answer: object) => (landed.push(answer), {}),
+    }
+    const session = {
+      ...{ geo, options: { json: true }, context: {}, stdin: async () => line, printJson: () => {} },
+      ...{ wallet: async () => ({}), sent: () => {} },
+    } as unknown as Session
+    await landFile(session, '-')
+    expect(landed).toEqual([signed(2)])
+  },
+)
 
 test('writes an answer that did not land to a file that only its owner can read', async () => {
-  expect(await failing(false)).toEqual([])
+  expect(await failing({})).toEqual([])
   const [file] = readdirSync(folder).map((name) => path.join(folder, name))
   expect(JSON.parse(readFileSync(file!, 'utf8'))).toEqual(signed(2))
   expect(statSync(file!).mode & 0o777).toBe(0o600)

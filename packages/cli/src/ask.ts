@@ -75,8 +75,8 @@ export async function ask(
 }
 
 /**
- * Lands an answer. If that fails, prints the answer with its last signature, or writes it to a file for
- * `geo land`, which finds out if it has landed: another answer to the question could land as well.
+ * Lands an answer. If that fails, prints the answer with its last signature, or writes it to a file whose
+ * name it notes, for `geo land`, which finds out if it has landed: another answer could land as well.
  */
 async function landOrKeep(
   session: Session,
@@ -95,6 +95,7 @@ async function landOrKeep(
     const write = () => writeFile(session.at(file), `${jsonLine(last)}\n`, { flag: 'wx', mode: 0o600 })
     const isWritten =
       !session.options.json &&
+      !session.options.quiet &&
       (await write().then(
         () => true,
         () => false,
