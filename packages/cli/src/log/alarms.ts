@@ -71,16 +71,19 @@ export class Alarms {
   /** Raises an alarm once for each kind and episode, which has no value that differs between two reads. */
   raise(kind: string, message: string, episode: string, evidence: readonly string[] = []): void {
     const { session, state } = this
-    const key = `${kind}: ${episode}`
     this.count++
-    if (state.raised.includes(key)) return
-    state.raised = [...state.raised, key].slice(-MAX_RAISED)
+    if (this.isRaised(kind, episode)) return
+    state.raised = [...state.raised, keyOf(kind, episode)].slice(-MAX_RAISED)
     this.metrics.count('alarms', kind)
     const alarm = this.alarmOf(kind, message, evidence)
     if (state.unsent.length < MAX_UNSENT) state.unsent.push(alarm)
     else state.omitted++
     if (session.options.json) session.printJson(alarm)
     else session.print(`${session.paint.bad(kind.padEnd(10))} ${message}`)
+  }
+
+  isRaised(kind: string, episode: string): boolean {
+    return this.state.raised.includes(keyOf(kind, episode))
   }
 
   private alarmOf(kind: string, message: string, evidence: readonly string[] = []): Alarm {
@@ -106,6 +109,10 @@ export class Alarms {
       if (state.unsent.shift() === undefined) state.omitted = 0
     }
   }
+}
+
+function keyOf(kind: string, episode: string): string {
+  return `${kind}: ${episode}`
 }
 
 /** Unix seconds of the system clock, which are compared with the times of entries and blocks. */

@@ -95,6 +95,9 @@ test('geo log monitor requires the cosignatures of the policy that the service p
     expect(await alarms({}, 0, 'outage', 600, 661)).toEqual(['quorum'])
     expect(await alarms({ weakSince: now - 600, faultyAt: now - 30 }, 0)).toEqual(['quorum'])
     expect(await alarms({ weakSince: now - 600, faultyAt: now - 600 }, 0)).toEqual([])
+    expect(await alarms({}, 0, 61)).toEqual(['quorum'])
+    const state = JSON.parse(readFileSync(path.join(folder, 'state.json'), 'utf8')) as object
+    expect(await alarms(state, 600, 661)).toEqual([])
   } finally {
     clock.mockRestore()
   }
@@ -167,8 +170,8 @@ test('geo log monitor raises an alarm for an older checkpoint only if it is serv
     if (pathname === '/log/v0/checkpoint') log.note = reads++ === 0 || state.behindSince ? older : newest
     return new Response(new Uint8Array(log.read(pathname.replace('/log/v0/', ''))!))
   })
-  const monitor = async () => {
-    writeFileSync(path.join(folder, 'older.json'), JSON.stringify(state))
+  const monitor = async (earlier = {}) => {
+    writeFileSync(path.join(folder, 'older.json'), JSON.stringify({ ...state, ...earlier }))
     const { code, stdout } = await geo(
       ...['log', 'monitor', '--once', '--json', '--every', '0', '--log-policy', 'log.policy'],
       ...['--state', 'older.json', '--url', 'http://own'],
@@ -179,6 +182,9 @@ test('geo log monitor raises an alarm for an older checkpoint only if it is serv
   state.behindSince = 1
   state.faultyAt = Math.floor(Date.now() / 1000)
   expect(await monitor()).toEqual([EXIT.no, 'rollback'])
+  state.faultyAt = 1
+  const raised = ['rollback: since 1']
+  expect(await monitor({ raised })).toEqual([EXIT.no, ''])
 })
 
 test('geo log monitor reports a witness that has cosigned the tree and serves no checkpoint', async () => {

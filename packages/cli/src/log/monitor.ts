@@ -35,6 +35,8 @@ export interface MonitorFlags {
 
 /** Seconds between two reads of the log. */
 const EVERY_SECONDS = 10
+/** Faults that must last, and the fields of the state with the time since which they do. */
+const LASTING = { quorum: 'weakSince', rollback: 'behindSince' } as const
 /** Number of entries that are checked at once: each reads a chain. */
 const AT_ONCE = 8
 
@@ -187,10 +189,12 @@ class Monitor {
       if (error.kind === 'quorum' || error.kind === 'rollback') {
         const now = unixSeconds()
         // The log may have been without the fault while it could not be read, or the monitor did not run.
-        if (this.isUnread && now > (this.state.faultyAt ?? 0) + INCLUSION_SECONDS) this.endFaults()
+        // With an alarm, the fault counts as the same one, so that runs by cron do not each raise an alarm.
+        if (this.isUnread && now > (this.state.faultyAt ?? 0) + INCLUSION_SECONDS)
+          this.endFaults((kind, since) => !this.alarms.isRaised(kind, `since ${since}`))
         this.isUnread = false
         this.state.faultyAt = now
-        const since = (this.state[error.kind === 'quorum' ? 'weakSince' : 'behindSince'] ??= now)
+        const since = (this.state[LASTING[error.kind]] ??= now)
         if (now <= since + INCLUSION_SECONDS) return false
         episode = `since ${since}`
       }
@@ -199,10 +203,11 @@ class Monitor {
     }
   }
 
-  private endFaults(): void {
-    delete this.state.weakSince
-    delete this.state.behindSince
-    delete this.state.faultyAt
+  /** Ends lasting faults: all, or those for which `isOver` returns true. */
+  private endFaults(isOver = (_kind: string, _since?: number) => true): void {
+    const { state } = this
+    for (const [kind, field] of Object.entries(LASTING)) if (isOver(kind, state[field])) delete state[field]
+    delete state.faultyAt
   }
 
   private async readLog(): Promise<void> {
