@@ -182,7 +182,7 @@ function inUse(owner: string | undefined, file: string, lock: string): UsageErro
   )
 }
 
-/** True if the process of a claim runs. One in another container with the same id stops at its next entry. */
+/** True if the process of a claim runs here. One in another container stops at its next entry. */
 function runs(owner: string | undefined): boolean {
   const pid = parseInt(owner ?? '')
   if (pid === parseInt(CLAIM)) return owner === CLAIM
