@@ -67,10 +67,10 @@ async function askedIn(
       'The line is not a question: expected a JSON object such as ' +
         '{"operation":"distance","from":"2.2945,48.8584","to":"13.3777,52.5163"}.',
     )
-  const { id, chain: slug, chainId = slug, ...fields } = value as Record<string, unknown>
-  JSON.stringify(id, (_, part: unknown) => {
-    // A double does not hold each number: results would have the id of another line.
-    if (typeof part === 'number' && !Number.isSafeInteger(part) && !content.includes(String(part)))
+  const { id: _, chain: slug, chainId = slug, ...fields } = value as Record<string, unknown>
+  const { id } = parsed(withoutRoundedNumbers(content)) as { id?: unknown }
+  JSON.stringify(id, (_key, part: unknown) => {
+    if (typeof part === 'number' && !Number.isFinite(part))
       throw new UsageError('id: expected text, or a number that a double holds exactly. Write it in quotes.')
     return part
   })
@@ -83,6 +83,18 @@ async function askedIn(
   for (const name of GEOMETRIES)
     if (typeof question[name] === 'string') question[name] = place(name, question[name])
   return { chainId: named.id, question: question as unknown as Question, ...(id !== undefined && { id }) }
+}
+
+/** Maximum number of significant digits of a decimal that each double holds. */
+const DIGITS_OF_A_DOUBLE = 15
+
+/** Replaces numbers of a JSON text by Infinity if a double rounds them: two ids could become equal. */
+function withoutRoundedNumbers(json: string): string {
+  return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*(?:[eE][+-]?\d+)?/g, (token) => {
+    const digits = token.replace(/e.*/i, '').replace(/\D/g, '').replace(/^0+/, '')
+    const isKept = token.startsWith('"') || digits.length <= DIGITS_OF_A_DOUBLE
+    return isKept || token === String(Number(token)) ? token : '1e999'
+  })
 }
 
 /** Parses a position or a UID. File names are rejected: a file of questions must not read other files. */
