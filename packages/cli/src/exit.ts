@@ -31,7 +31,8 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
     'chain, or too little balance',
   6:
     'the answer is altered or by another attester; or it did not land, the place was not attested, or a ' +
-    'transaction was sent whose result is not known: do not repeat the command before you have checked it',
+    'transaction was sent whose result is not known: do not repeat the command before you have checked it ' +
+    '(geo batch -o: run it again, it resumes)',
   7: 'rate limit, before a transaction was sent: the message says when to retry',
   70: 'internal error of this program',
   130: 'ended by Ctrl-C',
