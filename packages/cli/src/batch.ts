@@ -64,7 +64,8 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
   }
   const walletOf = async (chainId: number) =>
     session.wallet(await geo.chain(chainId, { signal: session.signal }))
-  const run = { session, journal, results, walletOf: land ? walletOf : undefined }
+  const stop = new AbortController()
+  const run = { session, journal, results, stopped: stop.signal, walletOf: land ? walletOf : undefined }
 
   try {
     for (const { asked, key } of lines)
@@ -84,21 +85,22 @@ export async function batch(session: Session<BatchFlags>, file: string): Promise
     // With --land, requests run one after the other: concurrent direct answers would have the same nonces.
     const workers = Array.from({ length: land ? 1 : AT_ONCE }, async () => {
       try {
-        for (let chunk; (chunk = unanswered.splice(0, BATCH)).length;) {
-          for (const chainId of new Set(chunk.map(({ asked }) => asked.chainId)))
-            await answer(
-              run,
-              chunk.filter(({ asked }) => asked.chainId === chainId),
-            )
-          await write()
-        }
-      } finally {
-        // After an error, the other worker stops too, once its answers are in the journal.
-        unanswered.length = 0
+        for (let chunk; (chunk = unanswered.splice(0, BATCH)).length;)
+          try {
+            for (const chainId of new Set(chunk.map(({ asked }) => asked.chainId)))
+              await answer(
+                run,
+                chunk.filter(({ asked }) => asked.chainId === chainId),
+              )
+          } finally {
+            await write()
+          }
+      } catch (error) {
+        stop.abort(error)
       }
     })
-    const ended = await Promise.allSettled(workers)
-    for (const each of ended) if (each.status === 'rejected') throw each.reason
+    await Promise.all(workers)
+    stop.signal.throwIfAborted()
   } catch (error) {
     progress?.end()
     const onward =
@@ -122,13 +124,16 @@ interface Run {
   session: Session<BatchFlags>
   journal?: Journal
   results: Map<string, Result>
+  /** aborts after the first error; requests under way continue, because their answers are signed */
+  stopped: AbortSignal
   /** set with --land */
   walletOf?: (chainId: number) => Promise<Signer>
 }
 
 /** Asks the questions of lines on one chain. Splits the lines if the service or a contract rejects some. */
 async function answer(run: Run, lines: readonly AskedLine[]): Promise<void> {
-  const { session, journal, results } = run
+  const { session, journal, results, stopped } = run
+  stopped.throwIfAborted()
   const { submission } = session.options
   const refuse = ({ key }: Line, { name, message }: Error) => results.set(key, { error: { name, message } })
   const halves = async () => {
