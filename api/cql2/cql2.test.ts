@@ -179,6 +179,9 @@ describe('the CQL2 parser reports an invalid filter with its position', () => {
   ])('%s', (given, field) => {
     expect(refusal(() => readJson(given))).toEqual(sentence(field))
   })
+  test('quotes whole characters of a filter', () => {
+    expect(refusal(() => readText(`TRUE b${'😀'.repeat(30)}`))).toMatch(/b😀{23}$/u)
+  })
 })
 
 describe('the CQL2 parser, for hostile filters,', () => {

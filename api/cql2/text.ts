@@ -256,7 +256,7 @@ class TextReader {
   }
 
   private fail(expected: string, at = this.start()): never {
-    const rest = cut(this.text.slice(at, at + 40), 24).trim()
+    const rest = cut(this.text.slice(at), 24).trim()
     throw new Cql2Error(here(at), `expected ${expected}, got ${rest === '' ? 'the end' : rest}`)
   }
 }
