@@ -23,6 +23,19 @@ test('the client caches the description of the service for a minute by its own c
   expect(await infos()).toBe(2)
 })
 
+test('the client sends bodies in browsers without Request.body, such as Firefox', async () => {
+  const body = vi.spyOn(Request.prototype, 'body', 'get').mockReturnValue(undefined as never)
+  try {
+    const geo = createGeo({
+      url: 'https://geo.example',
+      fetch: async (request) => Response.json({ data: await (request as Request).text() }),
+    })
+    expect(JSON.parse(await geo.graphql<string>('{a}'))).toMatchObject({ query: '{a}' })
+  } finally {
+    body.mockRestore()
+  }
+})
+
 test.each([
   ['chain', { verifyingContract: `0x${'ee'.repeat(20)}` }],
   ['chain', { chainId: 1 }],

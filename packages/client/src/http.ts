@@ -49,7 +49,9 @@ export function sender(options: HttpOptions): Send {
   const send = options.fetch ?? ((request: Request, init: RequestInit) => globalThis.fetch(request, init))
   const { host } = new URL(options.url)
   return async (request, { signal, timed = true, accepted = () => false } = {}) => {
-    const body = request.body ? new Uint8Array(await request.clone().arrayBuffer()) : undefined
+    // Firefox has no Request.body.
+    const bytes = new Uint8Array(await request.clone().arrayBuffer())
+    const body = bytes.length > 0 ? bytes : undefined
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted()
       const headers = new Headers(request.headers)
