@@ -62,6 +62,13 @@ test.each([
   expect(shownIn([{ properties: cluster }, place, place], look)).toEqual(expected)
 })
 
+test('counts the places of chains that the legend does not list while another chain is hidden', async () => {
+  const { shownIn } = await layers()
+  const properties = { point_count: 12, revoked_count: 0, 'far-chain': 12 }
+  const shown = shownIn([{ properties }], { by: 'chain', hidden: ['celo'] })
+  expect(shown).toEqual({ places: 12, revoked: 0 })
+})
+
 test('counts records with the same UID on two chains as two places', async () => {
   const { shownIn } = await layers()
   const features = ['celo', 'sepolia', 'celo'].map((chain) => ({ properties: { uid: '0x1', chain } }))

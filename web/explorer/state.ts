@@ -87,7 +87,7 @@ const byText = parameter('by')
 export const colouring = computed((): Colouring => (byText.value === 'type' ? 'type' : 'chain'))
 const hideText = parameter('hide')
 /** Names of legend entries that are hidden on the map. */
-export const hidden = computed(() => (hideText.value ? hideText.value.split(',') : []))
+export const hidden = computed(() => (hideText.value ? [...new Set(hideText.value.split(','))] : []))
 /** Legend entry of a record, by its chain or the kind of its location type. */
 export const entryOf = ({ chain, location_type: type }: Pick<LocationRecord, 'chain' | 'location_type'>) =>
   colouring.value === 'chain' ? { name: chain, colour: chainColour(chain) } : kindOf(type)

@@ -60,15 +60,15 @@ function colourOf(look: RecordsLook): ExpressionSpecification {
 /** Number of the shown records of a cluster, without those of hidden chains. */
 function countOf({ by, hidden }: RecordsLook): ExpressionSpecification {
   if (by === 'type' || hidden.length === 0) return ['get', 'point_count']
-  const shown = SLUGS.filter((slug) => !hidden.includes(slug)).map((slug) => ['coalesce', ['get', slug], 0])
-  return ['+', 0, ...shown] as unknown as ExpressionSpecification
+  const left = ['+', 0, ...hidden.map((slug) => ['coalesce', ['get', slug], 0])]
+  return ['-', ['get', 'point_count'], left] as unknown as ExpressionSpecification
 }
 /** The result of `countOf` for a cluster with these properties. */
 export function shownCount(cluster: Properties, { by, hidden }: RecordsLook): number {
-  if (by === 'type' || hidden.length === 0) return cluster.point_count as number
-  return SLUGS.filter((slug) => !hidden.includes(slug)).reduce(
-    (sum, slug) => sum + ((cluster[slug] as number | undefined) ?? 0),
-    0,
+  const left = by === 'type' ? [] : hidden
+  return left.reduce(
+    (count, slug) => count - ((cluster[slug] as number | undefined) ?? 0),
+    cluster.point_count as number,
   )
 }
 
