@@ -464,6 +464,21 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     }
   })
 
+  test('loads the places of the map again after a failure, and after refused filters', async () => {
+    const { page } = mapped
+    const tiles = '**/tiles/location-records/**'
+    await page.route(tiles, (route) => route.fulfill({ status: 503 }))
+    await page.goto(world.url)
+    await page.locator('.map-failure').getByText('Part of the map is missing').waitFor()
+    await page.unroute(tiles)
+    await mapShows(page, 5)
+    await page.goto(`${world.url}/?memo=???`)
+    await page.locator('.map-failure').getByText('the service refuses these filters').waitFor()
+    await page.getByRole('button', { name: 'Clear all filters' }).click()
+    await mapShows(page, 5)
+    await page.locator('body:not(:has(.notice))').waitFor()
+  })
+
   test('states the time of the retry after refused requests', async () => {
     const { page } = plain
     let isLimited = true

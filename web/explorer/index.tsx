@@ -270,7 +270,12 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
         onSelect: pick,
         onFailure: (status) => {
           isFailing = true
-          setFailure((before) => before ?? mapFailureOf(status, failedTries.current++))
+          setFailure((before) => {
+            if (before?.retryIn !== undefined) return before
+            const next = mapFailureOf(status, failedTries.current)
+            if (next.retryIn !== undefined) failedTries.current++
+            return next
+          })
         },
         onShown: (next) => {
           if (!isFailing) failedTries.current = 0
@@ -289,7 +294,11 @@ function useRecordsMap(map: { current: Made | undefined }, onRemove: () => void)
     let [isFirstQuery, isFirstLook] = [true, true]
     const leaveQuery = effect(() => {
       const next = mapQuery.value
-      if (!isFirstQuery) records.setQuery(next)
+      if (!isFirstQuery) {
+        setFailure(undefined)
+        failedTries.current = 0
+        records.setQuery(next)
+      }
       isFirstQuery = false
     })
     const leaveLook = effect(() => {

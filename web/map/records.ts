@@ -75,8 +75,15 @@ export function addRecords(
       })
     }),
     map.on('error', (event) => {
-      const { sourceId, error } = event as unknown as { sourceId?: string; error?: { status?: number } }
-      if (sourceId === SOURCE) onFailure(error?.status)
+      const { sourceId, error, tile } = event as unknown as {
+        sourceId?: string
+        error?: { status?: number }
+        tile?: { actor?: unknown }
+      }
+      if (sourceId !== SOURCE) return
+      // MapLibre 6.17 sends no request for a failed tile that has a worker, but waits for the failed one.
+      if (tile) delete tile.actor
+      onFailure(error?.status)
     }),
   ]
 
