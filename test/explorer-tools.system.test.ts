@@ -86,6 +86,14 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await page.getByLabel('First day').fill(new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10))
     await page.getByLabel('Last day').fill(new Date().toISOString().slice(0, 10))
     await lists(page, 4)
+    // Each key that is typed makes another date, up to one in the year 2.
+    const first = await page.getByLabel('First day').inputValue()
+    const [year, month, day] = first.split('-')
+    await page.getByLabel('Last day').pressSequentially(`${month}${day}${year}`)
+    expect(await page.getByLabel('First day').inputValue()).toBe(first)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.getByLabel('Last day').inputValue()).toBe(first)
+    expect(await page.getByLabel('First day').inputValue()).toBe(first)
     await page.getByRole('button', { name: 'All times' }).click()
     await lists(page, 6)
     // In a narrow window the times are folded, and stay open once the user has opened them.

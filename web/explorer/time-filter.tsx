@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import type { FilterName } from '../location'
 import { say } from '../messages'
@@ -159,16 +159,30 @@ function Slider({ label, value, whole, range, at }: SliderProps) {
   )
 }
 
+/** A date that is typed applies on Enter, or when the field loses focus: each key makes another date. */
 function Day({ label, day, onDay }: { label: string; day: number; onDay: (day: number) => void }) {
+  const value = new Date(day * DAY_MS).toISOString().slice(0, 10)
+  const [draft, setDraft] = useState(value)
+  useLayoutEffect(() => setDraft(value), [value])
+  const isTyping = useRef(false)
+  const enter = (text: string) => {
+    isTyping.current = false
+    const time = Date.parse(text)
+    if (!Number.isNaN(time) && text !== value) onDay(dayOf(time))
+    setDraft(value)
+  }
   return (
     <label>
       {label}{' '}
       <input
         type="date"
-        value={new Date(day * DAY_MS).toISOString().slice(0, 10)}
-        onChange={({ currentTarget }) => {
-          const time = Date.parse(currentTarget.value)
-          if (!Number.isNaN(time)) onDay(dayOf(time))
+        value={draft}
+        onInput={({ currentTarget }) => setDraft(currentTarget.value)}
+        onChange={({ currentTarget }) => isTyping.current || enter(currentTarget.value)}
+        onBlur={({ currentTarget }) => enter(currentTarget.value)}
+        onKeyDown={({ key, currentTarget }) => {
+          if (key === 'Enter') enter(currentTarget.value)
+          else isTyping.current = true
         }}
       />
     </label>
