@@ -62,4 +62,21 @@ describe('a stream', () => {
       expect(positions).toEqual(['1', '2', '3', '4'])
     }
   })
+
+  test.each(['onOpen', 'onPosition', 'onDrop'])('ends with the error that %s throws', async (name) => {
+    const mistake = new Error('disk full')
+    const [asked, dropped] = [vi.fn(), vi.fn()]
+    const records = recordsOf('https://geo.example', async () => {
+      asked()
+      return new Response(':\nid: 1\n\n', { headers: { 'content-type': 'text/event-stream' } })
+    })
+    const thrower = vi.fn(() => {
+      throw mistake
+    })
+    const stream = records.stream({ onDrop: dropped, [name]: thrower })[Symbol.asyncIterator]()
+    await expect(stream.next()).rejects.toBe(mistake)
+    expect(asked).toHaveBeenCalledOnce()
+    expect(thrower).toHaveBeenCalledOnce()
+    expect(dropped).not.toHaveBeenCalled()
+  })
 })

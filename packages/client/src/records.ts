@@ -214,6 +214,13 @@ async function* changes(
     const connection = new AbortController()
     const stop = () => connection.abort(signal!.reason)
     signal?.addEventListener('abort', stop, { once: true })
+    let isCalling = false
+    /** Calls a callback of the user, whose error ends the stream: a new connection cannot fix it. */
+    const call = (callback: () => void) => {
+      isCalling = true
+      callback()
+      isCalling = false
+    }
     let silence: ReturnType<typeof setTimeout> | undefined
     const heard = () => {
       clearTimeout(silence)
@@ -230,7 +237,7 @@ async function* changes(
       )
       if (!headers.get('content-type')?.startsWith('text/event-stream'))
         throw new ServiceVersionError('The service has no stream of records: it may be an older version.')
-      onOpen?.()
+      call(() => onOpen?.())
       const messagesIn = splitter()
       const decoder = new TextDecoder()
       const reader = body!.getReader()
@@ -245,11 +252,12 @@ async function* changes(
           // The position advances only after the event was handled: a loop that exits earlier receives the
           // event again.
           if (message.id) position = message.id
-          if (message.id) onPosition?.(message.id)
+          if (message.id) call(() => onPosition?.(message.id!))
         }
       }
-      if (!signal?.aborted) onDrop?.(new ConnectionError('The service ended the stream.'))
+      if (!signal?.aborted) call(() => onDrop?.(new ConnectionError('The service ended the stream.')))
     } catch (error) {
+      if (isCalling) throw error
       if (signal?.aborted) return
       // A retry cannot fix an invalid request.
       if (error instanceof ServiceVersionError || clientFault(error)) throw error
