@@ -8,7 +8,7 @@ const CIDS = [
 
 describe.each(CIDS)('media at %s', (cid) => {
   test.each([
-    ...['', '/', '/a.jpg', '/a b/\u00fc.jpg', '/..a', '/a..', '/...', '/a/.hidden', '/%2e%2e/x'],
+    ...['', '/', '/a.jpg', '/a b/\u00fc.jpg', '/..a', '/a..', '/...', '/a/.hidden'],
     ...['/a?b=..'],
   ])('has a link below its CID for the path %j', (path) => {
     for (const data of [cid + path, `ipfs://${cid}${path}`]) {
@@ -16,6 +16,22 @@ describe.each(CIDS)('media at %s', (cid) => {
       expect([origin, pathname.startsWith(`/ipfs/${cid}`)]).toEqual(['https://ipfs.io', true])
     }
   })
+  test.each([
+    ['/my%20photo.jpg', '/my%20photo.jpg', '/my%2520photo.jpg'],
+    ['/caf%C3%A9 2.jpg', '/caf%C3%A9%202.jpg', '/caf%25C3%25A9%202.jpg'],
+    ['/100%', '/100%25', '/100%25'],
+    ['/%2541%4', '/%2541%254', '/%252541%254'],
+  ])('keeps the escapes of a URI, and escapes the percent signs of a path: %j', (path, ofUri, ofPath) => {
+    expect(linkOf(`ipfs://${cid}${path}`)).toBe(`https://ipfs.io/ipfs/${cid}${ofUri}`)
+    expect(linkOf(cid + path)).toBe(`https://ipfs.io/ipfs/${cid}${ofPath}`)
+  })
+  test.each(['/%2e%2e/x', '/.%2E', '/%2e/x', '/a%2F..%2f..', '/%2e%2e?x'])(
+    'has no link for the encoded path %j of a URI, and one for it as a name',
+    (path) => {
+      expect(linkOf(`ipfs://${cid}${path}`)).toBeUndefined()
+      expect(linkOf(cid + path)).toContain(`/ipfs/${cid}/`)
+    },
+  )
   test.each(['/..', '/../..', '/../../login', '/a/../..', '/./..', '/.', '/../?x', '/..#x', '//../..'])(
     'has no link for the path %j',
     (path) => {
