@@ -3,7 +3,7 @@ import { select } from '../explorer/state'
 import { titleText } from '../explorer/words'
 import { goTo, hrefOf, shownPage } from '../location'
 import type { Change } from '../map/live'
-import { keyText, type RecordKey } from '../map/record-layers'
+import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { geo } from '../service'
 
@@ -67,7 +67,8 @@ function notice(event: Change): void {
   noticed.value = [{ id: event.id, kind: event.kind, title, record }, ...noticed.value].slice(0, MOST)
   if (!('Notification' in globalThis) || Notification.permission !== 'granted') return
   try {
-    const about = { body: title, tag: keyText(record) }
+    // A notification replaces the one of the same tag silently, as that of another page that watches.
+    const about = { body: title, tag: event.id }
     new Notification(say.watch.kinds[event.kind], about).onclick = () => open(record)
   } catch {
     // Chromium on Android has no notifications of pages. The change is in the panel.
