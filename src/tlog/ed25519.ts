@@ -7,6 +7,14 @@ const PKCS8 = fromHex('prefix', '302e020100300506032b657004220420', 16)
 const SPKI = fromHex('prefix', '302a300506032b6570032100', 12)
 const NAME = 'Ed25519'
 
+/** Returns WebCrypto, which browsers provide only to pages over HTTPS and on localhost. */
+function subtle(): typeof crypto.subtle {
+  if ('subtle' in crypto) return crypto.subtle
+  throw new Error(
+    'Browsers verify and sign only in pages over HTTPS and on localhost. Open the page over HTTPS.',
+  )
+}
+
 const privateKey = (node: typeof nodeCrypto & object, seed: Uint8Array) =>
   node.createPrivateKey({ key: concat(PKCS8, seed), format: 'der', type: 'pkcs8' })
 
@@ -16,8 +24,8 @@ export async function publicKeyOf(seed: Uint8Array): Promise<Bytes> {
     const key = nodeCrypto.createPublicKey(privateKey(nodeCrypto, seed))
     return Uint8Array.from(key.export({ format: 'der', type: 'spki' }).subarray(SPKI.length))
   }
-  const key = await crypto.subtle.importKey('pkcs8', concat(PKCS8, seed), NAME, true, ['sign'])
-  const { x } = await crypto.subtle.exportKey('jwk', key)
+  const key = await subtle().importKey('pkcs8', concat(PKCS8, seed), NAME, true, ['sign'])
+  const { x } = await subtle().exportKey('jwk', key)
   const base64 = x!.replace(/-/g, '+').replace(/_/g, '/')
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
 }
@@ -25,8 +33,8 @@ export async function publicKeyOf(seed: Uint8Array): Promise<Bytes> {
 /** Ed25519 signature of a message (RFC 8032, 5.1.6), 64 bytes. */
 export async function sign(seed: Uint8Array, message: Bytes): Promise<Uint8Array> {
   if (nodeCrypto) return nodeCrypto.sign(null, message, privateKey(nodeCrypto, seed))
-  const key = await crypto.subtle.importKey('pkcs8', concat(PKCS8, seed), NAME, false, ['sign'])
-  return new Uint8Array(await crypto.subtle.sign(NAME, key, message))
+  const key = await subtle().importKey('pkcs8', concat(PKCS8, seed), NAME, false, ['sign'])
+  return new Uint8Array(await subtle().sign(NAME, key, message))
 }
 
 /** True if the signature of the message is valid for the key (RFC 8032, 5.1.7). */
@@ -36,6 +44,6 @@ export async function verify(publicKey: Bytes, message: Bytes, signature: Bytes)
     const key = nodeCrypto.createPublicKey({ key: concat(SPKI, publicKey), format: 'der', type: 'spki' })
     return nodeCrypto.verify(null, message, key, signature)
   }
-  const key = await crypto.subtle.importKey('raw', publicKey, NAME, false, ['verify'])
-  return crypto.subtle.verify(NAME, key, signature, message)
+  const key = await subtle().importKey('raw', publicKey, NAME, false, ['verify'])
+  return subtle().verify(NAME, key, signature, message)
 }

@@ -326,7 +326,11 @@ describe('a signed note', () => {
       const note = web.parseNote(`${GO.text}\n${GO.line}`)
       expect(await web.signatureBy(note, signer)).toBe(note.signatures[0])
       await expect(web.signatureBy({ ...note, text: 'another\n' }, signer)).rejects.toThrow(web.TlogError)
+      // Pages over HTTP have no WebCrypto.
+      vi.stubGlobal('crypto', {})
+      await expect(web.signatureBy(note, signer)).rejects.toThrow('HTTPS')
     } finally {
+      vi.unstubAllGlobals()
       vi.doUnmock('./node-crypto')
       vi.resetModules()
     }

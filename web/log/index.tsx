@@ -53,6 +53,7 @@ const text = async (path: string) => (await get(path)).text()
 /** Policy of the log, with its key: the first one that was read, so that another key fails verification. */
 let policyText: string | undefined
 async function policyOf(): Promise<string> {
+  if (!isSecureContext) throw new Error(say.log.insecure)
   if (policyText === undefined) await closedBy()
   return policyText!
 }

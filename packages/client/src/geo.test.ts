@@ -4,7 +4,10 @@ import { createGeo } from './geo'
 import { queriesOf } from './queries'
 import { ZERO_ADDRESS } from './says'
 
-afterEach(() => void vi.useRealTimers())
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
 
 test('the client caches the description of the service for a minute by its own clock', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
@@ -34,6 +37,19 @@ test('the client sends bodies in browsers without Request.body, such as Firefox'
   } finally {
     body.mockRestore()
   }
+})
+
+test('the client states that pages over HTTP cannot sign requests', async () => {
+  vi.stubGlobal('crypto', {})
+  const sign = vi.fn()
+  const geo = createGeo({
+    ...{ url: 'https://geo.example', chain: 84532, wallet: { request: sign }, retries: 0 },
+    fetch: async () => Response.json({ chains: [{ id: 84532 }], defaultSchemas: {} }),
+  })
+  await expect(geo.area({ type: 'Point', coordinates: [0, 0] })).rejects.toMatchObject({
+    ...{ name: 'SignerError', message: expect.stringContaining('HTTPS') },
+  })
+  expect(sign).not.toHaveBeenCalled()
 })
 
 test.each([

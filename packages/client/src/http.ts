@@ -150,6 +150,10 @@ async function signedHeaders(
   request: Request,
   body: Uint8Array<ArrayBuffer> | undefined,
 ): Promise<[string, string][]> {
+  if (!('subtle' in crypto))
+    throw new SignerError(
+      'Browsers sign requests only in pages over HTTPS and on localhost. Open the page over HTTPS.',
+    )
   const wallet = walletOf(signer!)
   const { pathname, search } = new URL(request.url)
   const [address, digest] = await Promise.all([

@@ -152,6 +152,7 @@ export const sheet = {
     title: 'Transparency log',
     meaning:
       'Every signature of this service is an entry of an append-only log. This page verifies it in your browser.',
+    insecure: 'Browsers verify signatures only over HTTPS. Open this page over HTTPS.',
     closed: (reason: string) => `The log is closed, so the service signs nothing: ${reason}`,
     origin: 'Log',
     key: 'Key',
