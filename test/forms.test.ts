@@ -5,9 +5,12 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 
 /** Address of the page. */
 let address = new URL('http://127.0.0.1/')
+const reload = vi.fn()
 beforeAll(() => {
   // Modules of pages read their address and language when they are loaded.
-  const place = { get: (_: object, name: keyof URL) => address[name] }
+  const place = {
+    get: (_: object, name: keyof URL | 'reload') => (name === 'reload' ? reload : address[name]),
+  }
   const replaceState = (_: unknown, __: string, to: string) => void (address = new URL(to, address))
   vi.stubGlobal('location', new Proxy({}, place))
   vi.stubGlobal('history', { replaceState, pushState: replaceState })
@@ -50,6 +53,14 @@ describe('the form of the playground', () => {
     const both = ['2.2945, 48.8584', '13.405, 52.52']
     await expect.poll(() => form.now.texts).toEqual(both)
     expect(['a', 'b'].map((name) => address.searchParams.get(name))).toEqual(both)
+  })
+
+  test('loads the page again for operators to which its document allows no requests', async () => {
+    await open('/attest?operators=https://a.example', () => {})
+    await open('/playground?a=1,2', () => {})
+    expect(reload).not.toHaveBeenCalled()
+    await open('/playground?operators=https://a.example&k=1', () => {})
+    expect(reload).toHaveBeenCalledOnce()
   })
 })
 

@@ -43,6 +43,12 @@ export function lock(page: Page, isLocking: boolean): void {
   locked.value = isLocking ? [...others, page] : others
 }
 
+/** Operators of a quorum in the address of a page; null if it names none. */
+const namedOperators = () =>
+  pageOf(location.pathname) === 'playground' ? new URLSearchParams(location.search).get('operators') : null
+/** Operators to which the Content-Security-Policy of the loaded document allows requests. */
+const allowedOperators = namedOperators()
+
 export const shownPage = signal<Page>(pageOf(location.pathname) ?? 'explorer')
 arrive()
 addEventListener('popstate', arrive)
@@ -126,6 +132,8 @@ function arrive(): void {
     states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
   shownPage.value = page
   if (hasForm(page)) writeAddress()
+  const operators = namedOperators()
+  if (operators !== null && operators !== allowedOperators && !isLocked(page)) location.reload()
 }
 
 /** Opens links to pages of this app without loading the app again. */
