@@ -194,18 +194,18 @@ onLarge(
       expect((await store.page({ ...query, before: middle, limit: 60 })).rows.map(numberOf)).toEqual(
         inside.filter((i) => timeOf(i) < middle).slice(0, 60),
       )
-      expect((await store.page({ ...query, after: middle, limit: 5_000 })).rows.map(numberOf)).toEqual(
-        inside.filter((i) => timeOf(i) > middle).slice(0, 5_000),
+      expect((await store.page({ ...query, after: middle, limit: 2_000 })).rows.map(numberOf)).toEqual(
+        inside.filter((i) => timeOf(i) > middle).slice(0, 2_000),
       )
       const last = first.at(-1)
       const candidates = (
         await store.page({
           reaching: [bbox],
           locationType: 'geojson-point',
-          limit: 5_000,
+          limit: 2_000,
         })
       ).rows
-      expect(candidates.map(numberOf)).toEqual(inside.slice(0, 5_000))
+      expect(candidates.map(numberOf)).toEqual(inside.slice(0, 2_000))
       if (last)
         expect(
           (
