@@ -40,7 +40,10 @@ export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioCo
   }
   const connection = serve(() => createMcpServer({ ...options, keepAnswers: true }), {
     transport,
-    ...(options.onError && { onerror: options.onError }),
+    onerror: (error) => {
+      // A line that is no message has its answer (faultOf).
+      if (error.name !== 'ZodError') options.onError?.(error)
+    },
   })
   const serveMessage = transport.onmessage!.bind(transport)
   transport.onmessage = (message) => {

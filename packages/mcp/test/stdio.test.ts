@@ -12,7 +12,9 @@ test.each([
   ['{"id":1,"method":"ping"}', -32_600],
 ])('stdio answers %s with the error %i, and then a request', async (line, code) => {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const connection = serveStdio({ geo: {} as Geo, stdin, stdout })
+  const errors: Error[] = []
+  const onError = (error: Error) => void errors.push(error)
+  const connection = serveStdio({ geo: {} as Geo, stdin, stdout, onError })
   const answers = createInterface(stdout)[Symbol.asyncIterator]()
   const answer = async () => JSON.parse((await answers.next()).value as string) as unknown
   stdin.write(`\n${line.slice(0, 5)}`)
@@ -20,5 +22,7 @@ test.each([
   expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } })
   stdin.write('{"jsonrpc":"2.0","id":"\u2028","method":"ping"}\n')
   expect(await answer()).toEqual({ jsonrpc: '2.0', id: '\u2028', result: {} })
+  // Errors that are answered need no log line, of which only the first line would be shown: `[`.
+  expect(errors).toEqual([])
   await connection.close()
 })
