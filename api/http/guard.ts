@@ -43,7 +43,7 @@ const BYTES_EACH = 100 * 1_048_576
 /** Maximum number of headers. Browsers send 20, proxies add some. Node silently drops those beyond 1,000. */
 const MAX_HEADERS = 100
 /** Node itself enforces the size limit of 16 KiB. */
-const HEAD_TOO_LARGE = `The headers of the request are too large: at most ${MAX_HEADERS} headers and 16 KiB.`
+const HEAD_TOO_LARGE = `The URL and the headers of the request are too large: at most 16 KiB together, and ${MAX_HEADERS} headers.`
 const NOT_HTTP = 'The request is not valid HTTP/1.1.'
 const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 

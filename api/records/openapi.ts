@@ -69,7 +69,7 @@ export const LIST_QUERY = queryOf({
     `Maximum number of records. A page has at most ${MAX_LIMIT}: a larger limit is read as ` +
       `${MAX_LIMIT} in JSON, and streams other formats. GeoParquet and FlatGeobuf never have pages.`,
     { default: DEFAULT_LIMIT },
-    `. In JSON a larger value is read as ${MAX_LIMIT}.`,
+    `. In JSON a value above ${MAX_LIMIT} is read as ${MAX_LIMIT}.`,
   ),
   offset: wholeParameter(
     0,
