@@ -130,7 +130,8 @@ export interface LandOptions {
   resigns?: number
   /**
    * Called at each step. After re-signing, the client awaits its result before it sends the answer. A program
-   * that stores the answer here can resume after a crash without landing anything twice.
+   * that stores the answer here can resume after a crash without landing anything twice. The signer's other
+   * transactions wait for a direct answer, so do not await one of them here.
    */
   onStep?: (step: LandingStep) => unknown
 }

@@ -44,6 +44,8 @@ class World {
   readonly landed: { uid: Hex; data: Hex }[] = []
   private readonly signed = new Map<string, { nonce: number; data: Hex }>()
   private readonly receipts = new Map<Hex, object>()
+  /** true if the endpoint does not answer this read of the nonce */
+  hangs = () => false
   /** true for a wallet that fails after it has sent a transaction */
   crashes = false
   /** true for a contract that checks the owner before the signature, and has another owner */
@@ -98,6 +100,8 @@ class World {
         case 'eth_requestAccounts':
           return [ZERO_ADDRESS]
         case 'eth_call':
+          if (first.data.startsWith(selector('getNonce(address)')) && this.hangs())
+            return new Promise(() => {})
           return this.call(first.data)
         case 'eth_sendTransaction':
           return this.send(first.data)
@@ -214,6 +218,25 @@ test('direct answers that land in parallel are re-signed at most once each', asy
   expect(world.landed.map(({ data }) => data).sort()).toEqual(answers.map(dataOf).sort())
   // 24 new signatures, and 25 transactions.
   expect(onStep).toHaveBeenCalledTimes(49)
+})
+
+test('an abort ends the turn of a direct answer whose endpoint hangs', async () => {
+  const world = new World()
+  const { results } = await world.batch(['0x01', '0x02'].map(resultOf))
+  const [first, second] = results as [Answer, Answer]
+  const controller = new AbortController()
+  let reads = 0
+  let next: Promise<unknown> | undefined
+  // The first read looks for a landing, the second one for the reason why the contract rejects the answer.
+  world.hangs = () => {
+    if (++reads !== 2) return false
+    next = landAnswer(world.context, first, world.wallet)
+    controller.abort()
+    return true
+  }
+  const { signal } = controller
+  await expect(landAnswer(world.context, second, world.wallet, { signal })).rejects.toThrow()
+  expect(await next).toMatchObject({ uid: world.landed[0]!.uid })
 })
 
 test('an answer that landed is found although its contract denies the attester since then', async () => {

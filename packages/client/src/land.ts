@@ -58,7 +58,7 @@ export async function landAnswer(
       const landing: Landing = { context, wallet, reader, options, signal, submission, resigned }
       const sent = await turn((release) => submit(landing, release))
       const found: Landed[] | Answer | BatchAnswer =
-        'refused' in sent ? await mend(landing, current, sent) : sent
+        'refused' in sent ? await untilAborted(mend(landing, current, sent), signal) : sent
       if (Array.isArray(found)) return 'results' in answer ? found : found[0]!
       current = found
       submission = await untilAborted(submissionOf(context, chain, current), signal)

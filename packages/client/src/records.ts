@@ -257,8 +257,8 @@ async function* changes(
       }
       if (!signal?.aborted) call(() => onDrop?.(new ConnectionError('The service ended the stream.')))
     } catch (error) {
-      if (isCalling) throw error
       if (signal?.aborted) return
+      if (isCalling) throw error
       // A retry cannot fix an invalid request.
       if (error instanceof ServiceVersionError || clientFault(error)) throw error
       onDrop?.(error)
