@@ -202,7 +202,12 @@ function reasonOf(error: unknown): string | undefined {
 function ofSet(zones: ZoneSet, error: unknown): unknown {
   if ('uids' in zones || !(error instanceof ComputeError)) return error
   const { slug, refusal, message } = error
-  const isGone = slug === 'attestation-not-found' || refusal === 'revoked' || refusal === 'expired'
+  // Before the signature, a zone that was confirmed can only lack confirmations because of a reorg.
+  const isGone =
+    slug === 'attestation-not-found' ||
+    refusal === 'revoked' ||
+    refusal === 'expired' ||
+    (refusal === 'not-indexed-yet' && message.startsWith('input 1: '))
   const problem = message.replace(/^(zones|input 1): /, '')
   return isGone && problem !== message
     ? new UnavailableError(`The index disagrees with the chain about a zone: ${problem}.`)
