@@ -11,6 +11,8 @@ test.each([
   ['1.0000000000000001', undefined],
   ['{"row":[1234567890123456789]}', undefined],
   ['1e400', undefined],
+  ['1e-400', undefined],
+  ['0.0', 0],
   ['0.30000000000000004', 0.1 + 0.2],
   ['"\\"1234567890123456789"', '"1234567890123456789'],
 ])('accepts an id that JSON.parse does not change: %s', async (id, accepted) => {

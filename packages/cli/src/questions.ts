@@ -92,7 +92,8 @@ const DIGITS_OF_A_DOUBLE = 15
 function withoutRoundedNumbers(json: string): string {
   return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.]*(?:[eE][+-]?\d+)?/g, (token) => {
     const digits = token.replace(/e.*/i, '').replace(/\D/g, '').replace(/^0+/, '')
-    const isKept = token.startsWith('"') || digits.length <= DIGITS_OF_A_DOUBLE
+    const isLost = digits !== '' && Number(token) === 0
+    const isKept = token.startsWith('"') || (digits.length <= DIGITS_OF_A_DOUBLE && !isLost)
     return isKept || token === String(Number(token)) ? token : '1e999'
   })
 }
