@@ -75,26 +75,29 @@ test('the writer commits no entry whose answer is no longer valid when it is app
 test.each([
   ['committed', undefined],
   ['rejected', new Error('the database is down')],
-])('an entry with a slow check delays no other entry, and is committed if those are %s', async (_, fault) => {
-  const sizes: number[] = []
-  let end = () => {}
-  const check = new Promise<void>((resolve) => (end = resolve))
-  const store = {
-    append: async (entries: unknown[]) => {
-      end()
-      if (sizes.push(entries.length) === 1 && fault) throw fault
-      return 'log.example'
-    },
-  }
-  const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => '' }
-  const writer = new LogWriter(parts as unknown as WriterParts)
-  const [slow, other] = await Promise.allSettled([
-    writer.append({ ...ENTRY, nonce: 2 }, () => check),
-    writer.append(ENTRY),
-  ])
-  expect([slow.status, other.status]).toEqual(['fulfilled', fault ? 'rejected' : 'fulfilled'])
-  expect(sizes).toEqual([1, 1])
-})
+])(
+  'an entry with a slow check holds up others only briefly, and is committed if those are %s',
+  async (_, fault) => {
+    const sizes: number[] = []
+    let end = () => {}
+    const check = new Promise<void>((resolve) => (end = resolve))
+    const store = {
+      append: async (entries: unknown[]) => {
+        end()
+        if (sizes.push(entries.length) === 1 && fault) throw fault
+        return 'log.example'
+      },
+    }
+    const parts = { store, clock: () => 0, refusal: () => undefined, reason: () => '' }
+    const writer = new LogWriter(parts as unknown as WriterParts)
+    const [slow, other] = await Promise.allSettled([
+      writer.append({ ...ENTRY, nonce: 2 }, () => check),
+      writer.append(ENTRY),
+    ])
+    expect([slow.status, other.status]).toEqual(['fulfilled', fault ? 'rejected' : 'fulfilled'])
+    expect(sizes).toEqual([1, 1])
+  },
+)
 
 test('an entry is rejected if its check does not end', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })

@@ -12,8 +12,8 @@ test.each([
   ['{"id":1,"method":"ping"}', -32_600],
 ])('stdio answers %s with the error %i, and then a request', async (line, code) => {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const errors: Error[] = []
-  const onError = (error: Error) => void errors.push(error)
+  const errors: unknown[] = []
+  const onError = (error: unknown) => void errors.push(error)
   const connection = serveStdio({ geo: {} as Geo, stdin, stdout, onError })
   const answers = createInterface(stdout)[Symbol.asyncIterator]()
   const answer = async () => JSON.parse((await answers.next()).value as string) as unknown
