@@ -38,9 +38,9 @@ interface Waiting {
 
 /**
  * Commits the entry of a signature before the signature leaves the process. Entries of one turn of the event
- * loop, and those that arrive while a statement runs, are committed together. They wait for a timer only while
- * inputs of one of them are checked. A second statement at a time made groups a third smaller and answers
- * costlier, not faster.
+ * loop, and those that arrive while a statement runs, are committed together. They wait for a timer only
+ * while inputs of one of them are checked. A second statement at a time made groups a third smaller and
+ * answers costlier, not faster.
  */
 export class LogWriter {
   private queue: Waiting[] = []
