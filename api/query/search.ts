@@ -1,6 +1,7 @@
 import { RecordsError, TooExpensiveError } from '../http/problems'
 import { OWN_WORK, type Work } from '../http/work'
 import {
+  charactersOf,
   type Condition,
   NEWEST_FIRST,
   isOneOf,
@@ -294,10 +295,6 @@ export class Search {
 }
 
 type Paging = Pick<SearchQuery, 'limit' | 'offset' | 'sort' | 'from' | 'withGeometry' | 'withProvenance'>
-
-function charactersOf({ text, geometry }: RecordResult): number {
-  return text.length + (geometry?.length ?? 0)
-}
 
 /** Number of leading rows that fit; at least one if there are rows. */
 function countWithin(rows: readonly RecordResult[], characters: number): number {

@@ -12,6 +12,7 @@ export type { InputRow } from './inputs'
 export {
   type Bbox,
   type Bind,
+  charactersOf,
   type Condition,
   type DecidedPlace,
   isOneOf,

@@ -1,4 +1,10 @@
-import type { RecordFilter, RecordQuery, RecordResult, TimeWindow } from './model'
+import {
+  charactersOf,
+  type RecordFilter,
+  type RecordQuery,
+  type RecordResult,
+  type TimeWindow,
+} from './model'
 import { READ_BYTES } from './sql'
 
 /**
@@ -57,6 +63,7 @@ export async function listByWindows(
   const newest = Math.min(last.getTime(), end)
   const oldest = Math.max(first.getTime(), query.after?.getTime() ?? -Infinity)
   const rows: RecordResult[] = []
+  let characters = 0
   // Records may have arrived since the extent was read. Without an `until`, they are found too.
   let until = end <= newest ? new Date(end) : undefined
   let length = ((last.getTime() - first.getTime()) * FIRST_WINDOW * wanted) / total
@@ -69,8 +76,8 @@ export async function listByWindows(
       const part = await list({ ...query, limit, offset }, window)
       rows.push(...part.rows)
       limit -= part.rows.length
-      const bytes = rows.reduce((sum, { text, geometry }) => sum + text.length + (geometry?.length ?? 0), 0)
-      if (part.isCut || (bytes >= READ_BYTES && !isLast)) return { rows, isCut: true }
+      characters = part.rows.reduce((sum, row) => sum + charactersOf(row), characters)
+      if (part.isCut || (characters >= READ_BYTES && !isLast)) return { rows, isCut: true }
     }
     offset -= skipped
     if (isLast || limit <= 0) return { rows, isCut: false }

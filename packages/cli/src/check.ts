@@ -186,7 +186,7 @@ export async function recompute(
   const isWhole = typeof answer === 'string' || Array.isArray(answer.inputRefs)
   if (!isWhole)
     throw new UsageError(
-      `inputRefs: expected the references of the inputs. Use the answer as it was returned.`,
+      'inputRefs: expected the references of the inputs. Use the answer as it was returned.',
     )
   const chain =
     typeof answer === 'string' ? await session.chain() : await geo.chain(answer.chainId, { signal })
