@@ -12,7 +12,6 @@ export type { InputRow } from './inputs'
 export {
   type Bbox,
   type Bind,
-  charactersOf,
   type Condition,
   type DecidedPlace,
   isOneOf,
@@ -67,6 +66,6 @@ export {
   SUMS,
   type SumName,
 } from './sql-groups'
-export { boxesOf, conditions, isAny, pageOf, statement, TYPE_INDEXED, WHOLE_PAGE } from './sql'
+export { boxesOf, charactersOf, conditions, isAny, pageOf, statement, TYPE_INDEXED, WHOLE_PAGE } from './sql'
 export { DEEP_OFFSET, Store, translated } from './store'
 export { zoneCandidates, type ZoneSet } from './zones'

@@ -100,10 +100,6 @@ export interface RecordResult {
   /** Distance in whole centimetres, in results of a search by distance. */
   centimeters?: number
 }
-/** Number of characters that a record takes in memory. */
-export function charactersOf({ text, geometry }: RecordResult): number {
-  return text.length + (geometry?.length ?? 0)
-}
 
 export interface RecordPage {
   rows: RecordResult[]

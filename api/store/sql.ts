@@ -41,6 +41,11 @@ export function bounded(aggregate: string, texts: readonly string[], rows: strin
       FROM (${rows}) AS sorted) AS page`
 }
 
+/** Number of characters that a record takes in memory. */
+export function charactersOf({ text, geometry }: RecordResult): number {
+  return text.length + (geometry?.length ?? 0)
+}
+
 /** Makes a statement with the parameters that `make` binds. */
 export function statement(make: (value: Bind) => string): Statement {
   const values: unknown[] = []

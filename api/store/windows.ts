@@ -1,11 +1,5 @@
-import {
-  charactersOf,
-  type RecordFilter,
-  type RecordQuery,
-  type RecordResult,
-  type TimeWindow,
-} from './model'
-import { READ_BYTES } from './sql'
+import type { RecordFilter, RecordQuery, RecordResult, TimeWindow } from './model'
+import { charactersOf, READ_BYTES } from './sql'
 
 /**
  * Reads the newest records of a place backwards in time, window by window. Without windows, Postgres reads
