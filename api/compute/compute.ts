@@ -311,27 +311,26 @@ function described(
 /** Returns a chain with a reader for this work. Throws a ComputeError if it cannot be signed for. */
 export async function servedChain(parts: ComputeParts, chainId: number, work: Work): Promise<RequestedChain> {
   const chosen = parts.attesters.get(chainId)
-  const usable = async () => `Chains that can be signed for: ${await usableChainIds(parts)}.`
-  if (!chosen) throw invalidInput(`chainId: chain ${chainId} is not supported. ${await usable()}`)
+  if (!chosen) throw invalidInput(`chainId: chain ${chainId} is not supported. ${await usableChains(parts)}`)
   const refusal = await chosen.attester.direct.refusal()
   if (refusal && (await chosen.attester.direct.unreachable()))
     throw new UnavailableError(`The RPC endpoint of ${chosen.attester.chain.slug} does not respond.`)
   if (refusal)
     throw new ComputeError(
       'invalid-input',
-      `chainId: chain ${chainId} cannot be signed for: ${refusal}. ${await usable()}`,
+      `chainId: chain ${chainId} cannot be signed for: ${refusal}. ${await usableChains(parts)}`,
       undefined,
       'failed',
     )
   return { ...chosen, reader: chosen.reader.of(work), work }
 }
 
-/** Lists the ids of the chains that can be signed for, as text. */
-export async function usableChainIds({ attesters }: Pick<ComputeParts, 'attesters'>): Promise<string> {
+/** Sentence with the ids of the chains that can be signed for. */
+export async function usableChains({ attesters }: Pick<ComputeParts, 'attesters'>): Promise<string> {
   const ids = await Promise.all(
     [...attesters].map(async ([id, { attester }]) => ((await attester.direct.refusal()) ? [] : [id])),
   )
-  return ids.flat().join(', ') || 'none at the moment'
+  return `Chains that can be signed for: ${ids.flat().join(', ') || 'none at the moment'}.`
 }
 
 const RESULT_TYPES = {

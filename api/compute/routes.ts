@@ -7,7 +7,7 @@ import { withTypes } from '../http/schema'
 import { Semaphore } from '../http/semaphore'
 import { compileCheck, rulesOf, type RequestProblem } from '../http/validation'
 import { OWN_WORK, workOf } from '../http/work'
-import { compute, computeBatch, reference, servedChain, usableChainIds, type ComputeParts } from './compute'
+import { compute, computeBatch, reference, servedChain, usableChains, type ComputeParts } from './compute'
 import { resign, resignBatch, verify } from './earlier'
 import {
   BATCH_ROUTE,
@@ -84,8 +84,7 @@ async function refuse(
   { chainId }: { chainId: number },
   { place, problem, property }: RequestProblem,
 ): Promise<never> {
-  if (property === 'chainId')
-    throw invalidInput(`${place}: ${problem}, one of: ${await usableChainIds(parts)}`)
+  if (property === 'chainId') throw invalidInput(`${place}: ${problem}. ${await usableChains(parts)}`)
   await servedChain(parts, chainId, OWN_WORK)
   throw invalidInput(`${place}: ${problem}`)
 }

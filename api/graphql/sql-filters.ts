@@ -262,7 +262,7 @@ function readBbox(value: unknown): Bbox {
   const box = boxFrom(numbers)
   if (!box)
     throw new QueryError(
-      `filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat${remedyFor([numbers[0], numbers[2]])}`,
+      `filter: bbox: expected [minLng, minLat, maxLng, maxLat] in degrees: longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat${remedyFor(numbers)}`,
     )
   return box
 }

@@ -12,6 +12,14 @@ test.each([
   expect(read).toThrow(expect.objectContaining({ detail: expect.stringMatching(`gives ${right}$`) }))
 })
 
+test.each([
+  ['near', () => readPoint('37.77,-122.41', 'near'), 'got -122.41'],
+  ['bbox', () => readBbox('37.7,-122.5,37.8,-122.3'), 'got -122.5'],
+  ['bbox', () => readBbox('2,49,3,48'), 'got 49 before 48'],
+])('the parser names the latitude of %s that is wrong', (_, read, named) => {
+  expect(read).toThrow(expect.objectContaining({ detail: expect.stringContaining(named) }))
+})
+
 test('the parser moves positions that rounding put out of range to the limit', () => {
   expect(readPoint('180.00000000000023,-90.00000000001', 'near')).toEqual([180, -90])
   expect(readBbox('-180.0000000001,0,180.0000000001,10')).toEqual([-180, 0, 180, 10])

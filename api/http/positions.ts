@@ -1,4 +1,4 @@
-import { inRange, longitudeProblem } from '../../src/geodesy'
+import { degreesProblem, inRange } from '../../src/geodesy'
 import { invalid } from './parameters'
 import { RecordsError } from './problems'
 
@@ -44,17 +44,21 @@ export function boxFrom(numbers: readonly unknown[]): Box | undefined {
     : undefined
 }
 
-/** Suggests a correction of the first longitude that is out of range, after a semicolon; empty if none is. */
-export function remedyFor(longitudes: readonly unknown[]): string {
-  const beyond = longitudes.find((each) => typeof each === 'number' && Math.abs(inRange(each, 180)) > 180)
-  return beyond === undefined ? '' : `; ${longitudeProblem(beyond as number)}`
+/** What is wrong with a position or with the corners of a box, after a semicolon; empty if nothing is. */
+export function remedyFor([west, south, east = west, north = south]: readonly unknown[]): string {
+  const [minLat, maxLat] = [Number(south), Number(north)]
+  const problem =
+    degreesProblem(Number(west), minLat) ??
+    degreesProblem(Number(east), maxLat) ??
+    (minLat > maxLat ? `the lower latitude comes first, got ${minLat} before ${maxLat}` : undefined)
+  return problem === undefined ? '' : `; ${problem}`
 }
 
 /** Returns the box of these numbers. Throws a RecordsError if they do not form one. */
 export function bboxOf(numbers: readonly number[]): Box {
   const box = boxFrom(numbers)
   if (box) return box
-  const rules = ` (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)${remedyFor([numbers[0], numbers[2]])}`
+  const rules = ` (degrees; longitudes from -180 to 180, latitudes from -90 to 90, minLat not above maxLat)${remedyFor(numbers)}`
   throw new RecordsError(
     'invalid-bbox',
     `Expected format: minLng,minLat,maxLng,maxLat${numbers.length === 4 ? rules : ''}`,
@@ -67,7 +71,7 @@ export function readPoint(text: string, name: string): readonly [number, number]
   if (coordinates.length !== 2 || !isPosition(lng, lat))
     throw invalid(
       name,
-      `Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)${remedyFor([lng])}`,
+      `Expected format: lng,lat (degrees; longitude from -180 to 180, latitude from -90 to 90)${remedyFor([lng, lat])}`,
     )
   return [lng, lat]
 }

@@ -1,5 +1,6 @@
 import type { Static, TArray, TInteger, TNumber, TSchema, TString, TUnsafe } from '@sinclair/typebox'
 import { cut } from '../../src/cut'
+import { describe } from '../../src/geodesy'
 import { TARGET } from './schema'
 
 /**
@@ -15,6 +16,8 @@ export interface Rules<T = unknown> {
   form?: string
   /** Returns any further problem of a value. */
   test?: (value: T) => string | undefined
+  /** Problems do not repeat the value. */
+  isSecret?: true
   /** Further names of a property; exactly one of all its names may be given. */
   aliases?: readonly string[]
   /** For oneOf: the property whose constant selects the form. */
@@ -77,7 +80,9 @@ function compile(schema: TSchema): Check {
   const allowed = choicesOf(schema)
   if (allowed)
     return (value, label) =>
-      allowed.includes(value) ? undefined : { place: label, problem: `expected ${inWords(allowed)}` }
+      allowed.includes(value)
+        ? undefined
+        : { place: label, problem: received(`expected ${inWords(allowed)}`, value) }
   switch (schema.type) {
     case 'object':
       return schema.patternProperties ? compileRecord(schema) : compileObject(schema as ObjectSchema)
@@ -185,7 +190,9 @@ function compileOneOf(schema: TSchema, forms: readonly TSchema[]): Check {
       if (!isObject(value))
         return { place: label, problem: `expected a JSON object with the field ${discriminator}` }
       const check = byName.get(value[discriminator])
-      return check ? check(value, label, prefix) : { place: prefix + discriminator, problem }
+      return check
+        ? check(value, label, prefix)
+        : { place: prefix + discriminator, problem: received(problem, value[discriminator]) }
     }
   }
   const [first, last] = [compile(forms[0]!), compile(forms.at(-1)!)]
@@ -239,12 +246,24 @@ function compileType<T>(
   isType: (value: unknown) => value is T,
   fits: (value: T) => boolean = () => true,
 ): Check {
-  const { type = `expected a ${String(schema.type)}`, form = type, test } = rulesOf(schema) as Rules<T>
+  const {
+    type = `expected a ${String(schema.type)}`,
+    form = type,
+    test,
+    isSecret,
+  } = rulesOf(schema) as Rules<T>
+  const broken = (rule: string, value: unknown) => (isSecret ? rule : received(rule, value))
   return (value, label) => {
-    if (!isType(value)) return { place: label, problem: type }
-    const problem = fits(value) ? test?.(value) : form
+    if (!isType(value)) return { place: label, problem: broken(type, value) }
+    const problem = fits(value) ? test?.(value) : broken(form, value)
     return problem === undefined ? undefined : { place: label, problem }
   }
+}
+
+/** Adds the received value to a rule that it breaks. */
+function received(rule: string, value: unknown): string {
+  if (value === undefined) return rule
+  return rule.endsWith('.') ? `${rule} Got ${describe(value)}.` : `${rule}, got ${describe(value)}`
 }
 
 /** Returns the schema as documented: an object with a property of several names has one form per name. */

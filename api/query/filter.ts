@@ -352,11 +352,12 @@ function textOf(at: string, value: Scalar, type: 'text' | 'lower', property = 't
 
 function boxOf(at: string, numbers: readonly number[]): Bbox {
   const [west, south, a, b, north] = numbers as [number, number, number, number, number]
-  const box = boxFrom(numbers.length === 6 ? [west, south, b, north] : numbers)
+  const flat = numbers.length === 6 ? [west, south, b, north] : numbers
+  const box = boxFrom(flat)
   if (!box || (numbers.length === 6 && !(a <= numbers[5]!)))
     throw new Cql2Error(
       at,
-      `expected BBOX(west, south, east, north) in degrees, longitudes from -180 to 180, latitudes from -90 to 90, south not above north; or six numbers, the third and the last of them heights${remedyFor([west, numbers.length === 6 ? b : a])}`,
+      `expected BBOX(west, south, east, north) in degrees, longitudes from -180 to 180, latitudes from -90 to 90, south not above north; or six numbers, the third and the last of them heights${remedyFor(flat)}`,
     )
   return box
 }

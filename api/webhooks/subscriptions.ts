@@ -41,7 +41,7 @@ export const SECRET_FIELD = withRules(
     pattern: '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$',
     description: '`whsec_` and 24 to 64 bytes in base64. Default: generated.',
   }),
-  { type: `expected ${SECRET_FORM}` },
+  { type: `expected ${SECRET_FORM}`, isSecret: true },
 )
 const FILE_SECRET = { ...SECRET_FIELD, expected: SECRET_FORM }
 const ROW = Type.Object(

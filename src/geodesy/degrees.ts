@@ -24,3 +24,11 @@ export function longitudeProblem(longitude: number): string {
       : `${turns > 0 ? 'subtract' : 'add'} ${360 * Math.abs(turns)}, which gives ${Number((longitude - 360 * turns).toFixed(decimals))}`
   return `longitude must be from -180 to 180, got ${longitude}; ${remedy}`
 }
+
+/** Error text for a longitude or latitude out of range; undefined if both are in range. */
+export function degreesProblem(longitude: number, latitude: number): string | undefined {
+  if (Math.abs(inRange(longitude, 180)) > 180) return longitudeProblem(longitude)
+  return Math.abs(inRange(latitude, 90)) > 90
+    ? `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`
+    : undefined
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { Position } from 'geojson'
-import { inRange, longitudeProblem } from './degrees'
+import { degreesProblem, inRange } from './degrees'
 import { GeometryError } from './error'
 import { Positions, positionAt, type Numbers } from './positions'
 import { Run, type CoordinateList, type Lifted } from './scan'
@@ -220,11 +220,7 @@ function positionProblem(value: unknown): string | undefined {
   for (let i = 0; i < value.length; i++)
     if (typeof value[i] !== 'number' || !Number.isFinite(value[i]))
       return `expected finite numbers in [longitude, latitude], got ${describe(value[i])}`
-  const [longitude, latitude] = value as [number, number]
-  if (Math.abs(inRange(longitude, 180)) > 180) return longitudeProblem(longitude)
-  if (Math.abs(inRange(latitude, 90)) > 90)
-    return `latitude must be from -90 to 90, got ${latitude}; positions are [longitude, latitude]`
-  return undefined
+  return degreesProblem(...(value as [number, number]))
 }
 
 /** Checks that the last ring read is closed. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
 import { cut } from '../../../src/cut'
-import { inRange, longitudeProblem } from '../../../src/geodesy/degrees'
+import { degreesProblem } from '../../../src/geodesy/degrees'
 import type { Files } from './context'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
@@ -95,13 +95,8 @@ export function written(text: string): string | { type: 'Point'; coordinates: nu
   const [lng = NaN, lat = NaN] = coordinates
   if (coordinates.some(Number.isNaN) || coordinates.length < 2 || coordinates.length > 3)
     throw new UsageError(`'${text}' is not a position: expected lng,lat in degrees, such as 13.3777,52.5163.`)
-  if (Math.abs(inRange(lng, 180)) > 180)
-    throw new UsageError(`'${text}' is not a position: ${longitudeProblem(lng)}.`)
-  if (Math.abs(inRange(lat, 90)) > 90)
-    throw new UsageError(
-      `'${text}' is not a position: the longitude comes first, from -180 to 180, then the ` +
-        'latitude, from -90 to 90.',
-    )
+  const problem = degreesProblem(lng, lat)
+  if (problem !== undefined) throw new UsageError(`'${text}' is not a position: ${problem}.`)
   return { type: 'Point', coordinates }
 }
 
