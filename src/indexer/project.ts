@@ -112,6 +112,14 @@ export function eventId(chain: string, block: number, logIndex: number): string 
   return `${chain}-${String(block).padStart(12, '0')}-${String(logIndex).padStart(6, '0')}`
 }
 
+/**
+ * Returns the lowest and the highest key of a chain's events in these blocks, both ends included. A search
+ * without one of them would read the events of other chains.
+ */
+export function eventIds(chain: string, from: number, to: number): [first: string, last: string] {
+  return [eventId(chain, from, 0), eventId(chain, to, 999_999)]
+}
+
 /** Returns the key of a record or an answer, with the chain, because a UID does not identify one. */
 export function recordId(chain: string, uid: string): string {
   return `${chain}-${uid}`

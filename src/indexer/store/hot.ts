@@ -1,7 +1,7 @@
 import type { HashAndHeight, HotDatabaseState } from '@subsquid/util-internal-processor-tools'
 import type { BlockRef } from '../../chain'
 import type { Chain } from '../../chains'
-import { eventId, PROJECTED_TABLES, type ProjectedTable } from '../project'
+import { eventIds, PROJECTED_TABLES, type ProjectedTable } from '../project'
 import { lockChain, type Query, type Transactions } from './connection'
 
 /**
@@ -12,7 +12,6 @@ import { lockChain, type Query, type Transactions } from './connection'
 
 /** Maximum of Postgres's type integer, above every block number. */
 export const LAST_HEIGHT = 2 ** 31 - 1
-const LAST_LOG = 999_999
 /** The state before the first final block, in the notation of evm-processor. */
 const NO_BLOCK: HashAndHeight = { height: -1, hash: '0x' }
 
@@ -65,7 +64,7 @@ export async function saveRevoked(
 /** Removes the hot blocks above `height`, and undoes everything that they wrote. */
 export async function rollBack(query: Query, chain: Chain, height: number): Promise<void> {
   await lockChain(query, chain)
-  const above = [chain.slug, eventId(chain.slug, height + 1, 0)]
+  const above = [chain.slug, ...eventIds(chain.slug, height + 1, LAST_HEIGHT)]
   // Triggers look up the block of a revocation in the event log. Revocations are therefore undone first, and
   // rows of the log are deleted last.
   for (const table of PROJECTED_TABLES)
@@ -80,10 +79,10 @@ export async function rollBack(query: Query, chain: Chain, height: number): Prom
   for (const table of PROJECTED_TABLES)
     await query(
       `DELETE FROM ${table} WHERE id IN (SELECT chain || '-' || uid FROM attestation_event
-         WHERE chain = $1 AND id >= $2 AND kind = 'ATTESTED')`,
+         WHERE chain = $1 AND id BETWEEN $2 AND $3 AND kind = 'ATTESTED')`,
       above,
     )
-  await query('DELETE FROM attestation_event WHERE chain = $1 AND id >= $2', above)
+  await query('DELETE FROM attestation_event WHERE chain = $1 AND id BETWEEN $2 AND $3', above)
   await query('DELETE FROM hot_block WHERE chain = $1 AND height > $2', [chain.slug, height])
 }
 
@@ -107,7 +106,7 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
        WHERE event.id BETWEEN $2 AND $3 AND event.chain = $1 ORDER BY event.id
        RETURNING chain)
      UPDATE record_state SET revision = revision + 1 WHERE chain = (SELECT DISTINCT chain FROM told)`,
-    [chain.slug, eventId(chain.slug, blocks.from, 0), eventId(chain.slug, blocks.to, LAST_LOG)],
+    [chain.slug, ...eventIds(chain.slug, blocks.from, blocks.to)],
   )
   await query('DELETE FROM hot_block WHERE chain = $1 AND height <= $2', [chain.slug, height])
 }

@@ -3,7 +3,7 @@ import type { Chain } from '../../chains'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
 import { attempt } from '../isolate'
-import { eventId, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
+import { eventIds, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
 import { limitStatements, lockChain, type Database, type Query } from './connection'
 
 /** Rows of the event log, and the statements that read and write them. */
@@ -137,7 +137,7 @@ export async function storedEvents(
   const rows = await query<StoredEvent>(
     `SELECT ${STORED_COLUMNS.join()} FROM attestation_event
      WHERE id BETWEEN $1 AND $2 AND chain = $3 AND (schema_uid = ANY($4) OR attester = ANY($5))`,
-    [eventId(chain.slug, from, 0), eventId(chain.slug, to, 999_999), chain.slug, schemas, attesters],
+    [...eventIds(chain.slug, from, to), chain.slug, schemas, attesters],
   )
   return new Map(rows.map((row) => [row.id, row]))
 }
@@ -150,8 +150,8 @@ export async function lastEventBlock(
 ): Promise<BlockRef | undefined> {
   const [row] = await query<BlockRef>(
     `SELECT block_number AS height, block_hash AS hash FROM attestation_event
-     WHERE chain = $1 AND id <= $2 ORDER BY id DESC LIMIT 1`,
-    [chain.slug, eventId(chain.slug, upTo, 999_999)],
+     WHERE chain = $1 AND id BETWEEN $2 AND $3 ORDER BY id DESC LIMIT 1`,
+    [chain.slug, ...eventIds(chain.slug, 0, upTo)],
   )
   return row
 }

@@ -1,6 +1,6 @@
 import type { Chain } from '../../chains'
 import type { Database, Query } from './connection'
-import { eventId, READING } from '../project'
+import { eventIds, READING } from '../project'
 import { insertSql } from './log'
 import { finalBlock } from './hot'
 
@@ -50,7 +50,7 @@ export async function snapshotPosition(query: Query, chain: Chain): Promise<Snap
 /** Yields pages of the chain's final events as JSON texts, in chain order. */
 export async function* eventTexts(query: Query, chain: Chain, finalHeight: number): AsyncGenerator<string[]> {
   let [after, size] = [`${chain.slug}-`, PAGE_FIRST]
-  const last = eventId(chain.slug, finalHeight, 999_999)
+  const [, last] = eventIds(chain.slug, 0, finalHeight)
   for (;;) {
     const rows = await query<{ id: string; text: string }>(
       `SELECT id, row_to_json(event)::text AS text FROM attestation_event AS event
@@ -97,8 +97,8 @@ export async function endRestore(
 ): Promise<void> {
   // Counting a large event log can take longer than the limit of the batches (limitStatements).
   await query("SELECT set_config('statement_timeout', '0', true)")
-  const [log] = await query<{ stored: number }>(
-    'SELECT count(*)::int AS stored FROM attestation_event WHERE chain = $1',
+  const [log] = await query<{ stored: number; last: Date | null }>(
+    'SELECT count(*)::int AS stored, max(block_timestamp) AS last FROM attestation_event WHERE chain = $1',
     [chain.slug],
   )
   if (log!.stored !== count)
@@ -106,13 +106,10 @@ export async function endRestore(
   // The time of the last block is unknown. The time of the last event is a lower bound.
   await query(
     `INSERT INTO chain_status (chain, schemas, final_height, final_hash, indexed_height, indexed_hash, reading, indexed_timestamp)
-     VALUES ($1, $2, $3, $4, $3, $4, $5, (SELECT block_timestamp FROM attestation_event WHERE chain = $1 AND id <= $6 ORDER BY id DESC LIMIT 1))
+     VALUES ($1, $2, $3, $4, $3, $4, $5, $6)
      ON CONFLICT (chain) DO UPDATE SET schemas = excluded.schemas, final_height = excluded.final_height, final_hash = excluded.final_hash, indexed_height = excluded.indexed_height,
        indexed_hash = excluded.indexed_hash, reading = excluded.reading, agreed_at = NULL, indexed_timestamp = excluded.indexed_timestamp, reread = '{}', proven = '{}'`,
-    [
-      ...[chain.slug, position.schemas, position.finalHeight, position.finalHash, READING],
-      eventId(chain.slug, position.finalHeight, 999_999),
-    ],
+    [chain.slug, position.schemas, position.finalHeight, position.finalHash, READING, log!.last],
   )
   // The epoch exceeds that of the snapshot on any clock, so that no ETag and no position repeats.
   await query(
