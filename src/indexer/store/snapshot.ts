@@ -25,6 +25,8 @@ export interface SnapshotPosition {
 export function atOneMoment<T>(database: Database, work: (query: Query) => Promise<T>): Promise<T> {
   return database.transaction(async (query) => {
     await query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+    // Some servers are set to another form, which `rowOf` does not read.
+    await query(`SET LOCAL bytea_output = 'hex'`)
     return work(query)
   })
 }
