@@ -244,7 +244,7 @@ export class Auditor {
     const { to } = this.rereading
     let spent = 0
     const read = await this.ranges
-      .reread(this.rereading, (_, calls) => (spent += calls) < READS_AT_ONCE)
+      .reread(this.rereading, ({ calls }) => (spent = calls) < READS_AT_ONCE)
       .catch(async (error: unknown) => {
         if (callsPerSecond > 0) await spendAuditCalls(database.query, chain, spent + 1, callsPerSecond)
         // The next attempt may find another range first, such as the history of a new schema.

@@ -112,9 +112,12 @@ async function reread(
     } as unknown as Database,
   })
   let outcome: unknown
+  let shown = {}
   const reading = (async () => {
     for (let round = 0; round <= rounds; round++) {
-      outcome = await auditor.reread({ from: 0, to: NUMBER }).catch((error: unknown) => error)
+      outcome = await auditor
+        .reread({ from: 0, to: NUMBER }, (read) => Boolean((shown = { ...read })))
+        .catch((error: unknown) => error)
       await clock.pause(20_000)
     }
   })()
@@ -122,7 +125,7 @@ async function reread(
   void reading.finally(() => (isRead = true)).catch(() => {})
   while (!isRead) await clock.pass(1_000, () => {})
   await reading
-  return { outcome, written, uid: log!.data, contradictions: doubt.takeContradictions() }
+  return { outcome, written, shown, uid: log!.data, contradictions: doubt.takeContradictions() }
 }
 
 test('rereading inserts no revocation that one endpoint invented', async () => {
@@ -137,8 +140,9 @@ test('rereading inserts no revocation that one endpoint invented', async () => {
 })
 
 test('rereading inserts a revocation that the receipts of its block prove', async () => {
-  const { outcome, written, uid } = await reread([HONEST, HONEST], false)
-  expect(outcome).toMatchObject({ to: NUMBER, repaired: 1 })
+  const { outcome, written, shown, uid } = await reread([HONEST, HONEST], false)
+  expect(outcome).toMatchObject({ to: NUMBER, events: 1, repaired: 1 })
+  expect(shown).toEqual(outcome)
   expect(written).toEqual([`attestation_event ${uid}`, 'proven', 'reread'])
 })
 

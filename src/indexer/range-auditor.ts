@@ -88,12 +88,11 @@ export class RangeAuditor {
    * Reads the logs of these blocks again, from the least preferred endpoint first. A block of which the event
    * log lacks an event is proven, because the endpoint may have invented the event. Only the history of a new
    * schema, which may be long, is inserted without proof, like all history at its first reading. Stops early
-   * if `progress`, called with the number of blocks read so far and of calls since the last response, returns
-   * false. Throws like `prove()`.
+   * if `progress`, called with the result so far after each response, returns false. Throws like `prove()`.
    */
   async reread(
     { from, to }: BlockRange,
-    progress: (blocksDone: number, calls: number) => boolean = () => true,
+    progress: (read: Readonly<Reread>) => boolean = () => true,
   ): Promise<Reread> {
     const { chain, database, registry, rpc, log, doubt, clock } = this.options
     const reader = new HistoryReader(rpc, {
@@ -134,10 +133,9 @@ export class RangeAuditor {
         await registry.catchUp(watched)
         continue
       }
-      const calls = reader.calls + proofCalls - result.calls
-      result.calls += calls
+      result.calls = reader.calls + proofCalls
       result.to = answer.to
-      if (!progress(result.to - from + 1, calls)) break
+      if (!progress(result)) break
     }
     return result
   }

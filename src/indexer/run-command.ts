@@ -19,7 +19,6 @@ import {
   storeBody,
   takenAttesters,
   withheldAttestations,
-  type Replayed,
 } from './store'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
@@ -120,33 +119,30 @@ async function replay(parts: Parts, slug: string | undefined, repair: boolean): 
     addAnswerAttesters(chain.slug, await takenAttesters(database.query, chain))
     const watched = watchedOf(chain)
     const count = await countUids(database.query, chain, watched)
-    const total: Replayed = { uids: 0, differing: [], notFinal: [] }
+    let [uids, different, notFinal] = [0, 0, 0]
     for (let after = ''; ;) {
       const page = await replayPage(database, chain, watched, after, UIDS_PER_PAGE, finalHeight, repair)
-      total.uids += page.uids
-      total.notFinal.push(...page.notFinal)
-      for (const difference of page.differing) {
-        if (total.differing.push(difference) <= DIFFERENCES_SHOWN)
-          output.line(`  ${difference.id}: ${difference.what}`)
-      }
+      uids += page.uids
+      notFinal += page.notFinal.length
+      for (const { id, what } of page.differing)
+        if (++different <= DIFFERENCES_SHOWN) output.line(`  ${id}: ${what}`)
       if (page.last === undefined) break
       after = page.last
-      output.progress(`${chain.slug}: ${total.uids} of ${count} attestations replayed`)
+      output.progress(`${chain.slug}: ${uids} of ${count} attestations replayed`)
     }
-    differing += total.differing.length
-    differing += await sayWithheld(parts, chain)
+    differing += different + (await sayWithheld(parts, chain))
     // The database does not contain most of the known chains.
-    if (total.uids === 0) continue
-    held += total.uids
-    if (repair && total.notFinal.length === 0) await noteReadingAlone(database, chain)
-    const compared = total.uids - total.notFinal.length
-    const wrong = total.differing.length
-      ? `${total.differing.length} records differed from the log${repair ? ' and were repaired' : ''}`
+    if (uids === 0) continue
+    held += uids
+    if (repair && notFinal === 0) await noteReadingAlone(database, chain)
+    const compared = uids - notFinal
+    const wrong = different
+      ? `${different} records differed from the log${repair ? ' and were repaired' : ''}`
       : compared > 0
         ? 'every record matches the log'
         : 'nothing was compared'
     output.line(
-      `${chain.slug}: ${compared} attestations replayed, ${wrong}${total.notFinal.length ? `; ${total.notFinal.length} with events that are not final yet were skipped` : ''}`,
+      `${chain.slug}: ${compared} attestations replayed, ${wrong}${notFinal ? `; ${notFinal} with events that are not final yet were skipped` : ''}`,
     )
   }
   if (held === 0) output.line('The database has no attestations to replay')
@@ -229,7 +225,10 @@ async function audit(
     )
     return true
   }
-  if (asked.quick) Object.assign(total, await new RangeAuditor(options).reread({ from, to }, show))
+  if (asked.quick)
+    await new RangeAuditor(options).reread({ from, to }, (read) =>
+      show(Object.assign(total, read).to - from + 1),
+    )
   else {
     const auditor = new Auditor(options)
     for (let next = from; next <= to;) {
