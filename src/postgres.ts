@@ -58,12 +58,11 @@ export async function primaryUrl(url: string): Promise<string> {
 }
 
 function codeOf(error: unknown): string | undefined {
-  const { code, driverError } = (error ?? {}) as { code?: string; driverError?: { code?: string } }
-  return code ?? driverError?.code
+  return (error as { code?: string } | null | undefined)?.code
 }
 
 /**
- * True if an error of pg or TypeORM means that tables do not exist yet. A missing column does not count,
+ * True if an error of pg means that tables do not exist yet. A missing column does not count,
  * because a statement that names one is a bug of this program.
  */
 export function isUnmigrated(error: unknown): boolean {

@@ -104,25 +104,24 @@ export function isBodiless({ kind, data }: EventRow): boolean {
   return kind === EventKind.ATTESTED && data === null
 }
 
-/** Stores a body that was read again. Returns true if Postgres accepted it. A replay then projects it. */
+/** Stores a body that was read again, unless Postgres refuses it. A replay then projects it. */
 export function storeBody(
   database: Database,
   chain: Chain,
   event: ChainEvent,
   body: AttestationBody,
-): Promise<boolean> {
+): Promise<void> {
   return database.transaction(async (query) => {
     await lockChain(query, chain)
     await limitStatements(query)
     const { id, ref_uid, time, expiration_time, revocable, data } = eventRow(chain.slug, event, body)
-    const failure = await attempt(query, async () => {
+    await attempt(query, async () => {
       await query(
         `UPDATE attestation_event SET ref_uid = $2, time = $3, expiration_time = $4, revocable = $5, data = $6
          WHERE id = $1`,
         [id, ref_uid, time, expiration_time, revocable, data],
       )
     })
-    return !failure
   })
 }
 
