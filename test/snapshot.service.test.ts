@@ -5,9 +5,9 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke, testAccount } from '../dev/chain'
-import { schemaUid } from '../src/eas'
+import { attestationUid, schemaUid } from '../src/eas'
 import { restoreSnapshot } from '../src/indexer/snapshot'
-import { Database } from '../src/indexer/store'
+import { Database, bodyOf, rowOf } from '../src/indexer/store'
 import { startApi } from './api'
 import {
   ANSWERER,
@@ -81,17 +81,24 @@ afterEach(async () => {
 })
 afterAll(() => world?.stop())
 
-/** Returns `count` events like the first of a place, in the block before it. */
-function copiesOf(lines: readonly string[], count: number): string[] {
+/** Returns `count` events like the first of a place, in the block before it, some of another schema. */
+function copiesOf(
+  lines: readonly string[],
+  count: number,
+  schemaOf: (i: number) => string | undefined = () => undefined,
+): string[] {
   const place = lines.find((line) => line.includes('"kind":"ATTESTED"'))!
   const { id, block_number: block } = JSON.parse(place) as { id: string; block_number: number }
   return Array.from({ length: count }, (_, i) => {
     const [from, index] = [block - 1, String(i).padStart(6, '0')]
-    return place
+    const copy = place
       .replace(id, `${SLUG}-${String(from).padStart(12, '0')}-${index}`)
       .replace(/"block_number":\d+/, `"block_number":${from}`)
       .replace(/"log_index":\d+/, `"log_index":${i}`)
-      .replace(/"uid":"0x\w{6}/, `"uid":"0x${index}`)
+      .replace(/"ref_uid":"0x\w{6}/, `"ref_uid":"0x${index}`)
+      .replace(/(?<="schema_uid":")0x\w+/, (schema) => schemaOf(i) ?? schema)
+    const row = rowOf(copy)
+    return copy.replace(row.uid, attestationUid({ ...bodyOf(row), data: `0x${row.data!.toString('hex')}` }))
   })
 }
 /** The world with an empty, migrated database. */
@@ -223,19 +230,16 @@ test('a restored service withholds a record that the database refuses, and keeps
   const other = 'ab'.repeat(32)
   let count = 0
   rewrite(mixed, 'events', (lines) => {
-    const copies = copiesOf(lines, 1_500)
-    // Parts have 500 events. One part contains the refused record, one a record of another schema, and one is
-    // the rest.
-    const all = copies.map((line, i) =>
-      i >= 500 && i < 1_000 ? line.replace(/"schema_uid":"0x\w+"/, `"schema_uid":"0x${other}"`) : line,
-    )
+    // Parts have 500 events. One part contains the refused record, one has records of another schema, and one
+    // is the rest.
+    const all = copiesOf(lines, 1_500, (i) => (i >= 500 && i < 1_000 ? `0x${other}` : undefined))
     count = all.length
     return all
   })
   const refusing = await emptied()
   await rows(
     refusing.databaseUrl,
-    `ALTER TABLE location_record ADD CONSTRAINT refused CHECK (uid NOT LIKE '0x000499%')`,
+    `ALTER TABLE location_record ADD CONSTRAINT refused CHECK (ref_uid NOT LIKE '0x000499%')`,
   )
   const { code, output } = await offline(refusing.environment, 'restore', mixed)
   expect([code, output]).toEqual([0, expect.stringContaining(`${count} events restored`)])
@@ -337,6 +341,17 @@ describe('restoreSnapshot rejects a snapshot', () => {
       (at) => rewrite(at, 'schemas', (lines) => lines.map((line) => line.replace('assetId', 'assetIt'))),
       /has a schema whose UID is not the hash of its content/,
     ],
+    ...(
+      [
+        ['of other content', (line) => line.replace('"revocable":true', '"revocable":false')],
+        ['without content', (line) => line.replace(/"data":"\\\\x\w+"/, '"data":null')],
+        ['of another time', (line) => line.replace(/(?<="block_timestamp":")\d{4}/, '2001')],
+      ] as [string, (line: string) => string][]
+    ).map(([what, change]): [string, (folder: string) => void, RegExp] => [
+      `with an attestation ${what}, even with valid checksums`,
+      (at) => rewrite(at, 'events', (lines) => lines.map(change)),
+      /has an attestation that does not match its UID or the time of its block/,
+    ]),
     [
       'with lines that are not events, even with valid checksums',
       (at) => rewrite(at, 'events', () => ['{"id":', 'x']),

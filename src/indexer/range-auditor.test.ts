@@ -69,6 +69,7 @@ async function reread(
     ...{ id: eventId(CHAIN.slug, NUMBER, 0), kind: 'REVOKED', uid: log!.data },
     ...{ schema_uid: schema, attester: ATTESTER, recipient: addressOf(topic(1)) },
     ...{ block_number: NUMBER, block_hash: block.header.hash, transaction_hash: log!.transactionHash },
+    block_timestamp: new Date(1000 * Number(block.header.timestamp)),
   } as StoredEvent
   const clients = lies.map((lie) => {
     const { client } = new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1, 100)

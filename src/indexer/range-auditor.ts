@@ -317,6 +317,7 @@ function notOnChain(
   const rows = new Map(onChain.map((event) => eventRow(chain.slug, event)).map((row) => [row.id, row]))
   return stored.filter((each) => {
     const row = rows.get(each.id)
-    return !row || STORED_COLUMNS.some((column) => row[column] !== each[column])
+    // As text, because two dates of one time are different objects.
+    return !row || STORED_COLUMNS.some((column) => String(row[column]) !== String(each[column]))
   })
 }

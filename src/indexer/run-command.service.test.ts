@@ -133,9 +133,13 @@ test('audit repairs an event that differs from the event at the same position on
   await sql('UPDATE location_record SET revoked = true WHERE uid = $1', [uids[0]])
   await sql('UPDATE attestation_event SET attester = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
   await sql('UPDATE location_record SET prover = $2 WHERE uid = $1', [uids[1], `0x${'d'.repeat(40)}`])
+  await sql(
+    `UPDATE attestation_event SET block_timestamp = block_timestamp + interval '1 day' WHERE uid = $1`,
+    [uids[2]],
+  )
   expect(await command('audit', '--chain', 'base-sepolia')).toEqual({
     code: 1,
-    output: expect.stringContaining('2 differed in the log and were repaired'),
+    output: expect.stringContaining('3 differed in the log and were repaired'),
   })
   expect((await command('audit', '--chain', 'base-sepolia')).code).toBe(0)
   await expectInvariants(world)
@@ -237,7 +241,7 @@ test('/ready and /metrics report the progress of each chain', async () => {
     `geospatial_chain_head_block{chain="base-sepolia"} ${head}`,
     `geospatial_chain_indexed_block{chain="base-sepolia"} ${head}`,
     'geospatial_chain_ready{chain="base-sepolia"} 1',
-    'geospatial_audit_repaired_events{chain="base-sepolia"} 6',
+    'geospatial_audit_repaired_events{chain="base-sepolia"} 7',
     'geospatial_database_up 1',
     '# TYPE http_request_duration_seconds histogram',
     'process_resident_memory_bytes',

@@ -1,7 +1,7 @@
 import { lstat, mkdir, rename, rm } from 'node:fs/promises'
 import type { Logger } from '@subsquid/logger'
 import type { Chain } from '../chains'
-import { schemaUid } from '../eas'
+import { hashesToUid, schemaUid } from '../eas'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
 import { EventKind } from '../model/generated/_eventKind'
@@ -198,7 +198,7 @@ async function restoreChain(
     ;[rows, kept, characters] = [[], [], 0]
   }
   for await (const line of linesOf(folder, note.events)) {
-    const row = eventIn(line, note)
+    const row = await eventIn(line, note)
     count++
     if (row.kind === EventKind.ATTESTED) uids++
     // The event produces no row: it is only stored in the event log.
@@ -241,8 +241,11 @@ function chainOf({ chain: slug, chainId, eas }: ChainNote, chains: readonly Chai
   return chain
 }
 
-/** Parses an event. Throws unless it belongs to the chain and is final. The audit checks the other fields. */
-function eventIn(line: string, { chain, finalHeight, events }: ChainNote): EventRow {
+/**
+ * Parses an event. Throws unless it belongs to the chain, is final, and has the content and the time that its
+ * UID contains. The audit checks the other fields.
+ */
+async function eventIn(line: string, { chain, finalHeight, events }: ChainNote): Promise<EventRow> {
   const row = readAs(rowOf, line, events)
   if (
     row.chain !== chain ||
@@ -252,7 +255,18 @@ function eventIn(line: string, { chain, finalHeight, events }: ChainNote): Event
     throw new SnapshotError(
       `'${events.name}' has an event of another chain than ${chain}, or after block ${finalHeight}`,
     )
+  if (row.kind === EventKind.ATTESTED && !(await isTrue(row)))
+    throw new SnapshotError(
+      `'${events.name}' has an attestation that does not match its UID or the time of its block: it was changed`,
+    )
   return row
+}
+
+/** True if an attestation has the content that its UID contains, or has been withheld without content. */
+async function isTrue(row: EventRow): Promise<boolean> {
+  if (row.data === null) return row.withheld
+  const isOfBlock = Number(row.time) * 1000 === row.block_timestamp.getTime()
+  return isOfBlock && (await hashesToUid(bodyOf(row), row.uid))
 }
 
 function schemaOf(line: string, { found }: ChainNote): FoundSchema {

@@ -11,7 +11,7 @@ import { limitStatements, lockChain, type Database, type Query } from './connect
 /** The columns of a stored event that the audit compares with the chain. */
 export const STORED_COLUMNS = [
   ...(['id', 'kind', 'uid', 'schema_uid', 'attester', 'recipient'] as const),
-  ...(['block_number', 'block_hash', 'transaction_hash'] as const),
+  ...(['block_number', 'block_hash', 'block_timestamp', 'transaction_hash'] as const),
 ]
 export type StoredEvent = Pick<EventRow, (typeof STORED_COLUMNS)[number]>
 
