@@ -15,8 +15,9 @@ export interface FullHeader extends RpcHeader {
 }
 
 /**
- * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685). A
- * `quantity` is hashed without leading zeros. Headers before the fork that added it lack a field with `?`.
+ * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685, 7928,
+ * 7843). A `quantity` is hashed without leading zeros. Headers before the fork that added it lack a field
+ * with `?`.
  */
 const HEADER_FIELDS = (
   [
@@ -26,7 +27,8 @@ const HEADER_FIELDS = (
     ['quantity?', 'baseFeePerGas'],
     ['bytes?', 'withdrawalsRoot'],
     ['quantity?', 'blobGasUsed excessBlobGas'],
-    ['bytes?', 'parentBeaconBlockRoot requestsHash'],
+    ['bytes?', 'parentBeaconBlockRoot requestsHash blockAccessListHash'],
+    ['quantity?', 'slotNumber'],
   ] as const
 ).flatMap(([kind, names]) => names.split(' ').map((name) => ({ name, kind })))
 
