@@ -182,7 +182,7 @@ export class HistoryReader {
 
   /**
    * Returns the header if it is the requested one. One that does not hash to its own hash is read again, from
-   * another endpoint if there is one, and must have the same hash.
+   * another endpoint if there is one. It must then have the same hash, and not hash to it either.
    */
   private async checked(
     header: RpcHeader | null | undefined,
@@ -190,21 +190,28 @@ export class HistoryReader {
     distrust: (reason: string) => void,
   ): Promise<RpcHeader> {
     if (!header) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
-    let falsehood =
+    const falsehood =
       Number(header.number) === number
-        ? undefined
+        ? await this.falsehood(header, number)
         : `requested block ${number}, the RPC endpoint returned block ${Number(header.number)}`
-    if (!falsehood && (await hashesToItself(header))) this.proven.add(header)
-    else if (!falsehood) {
-      this.calls++
-      const { method, params } = headerCall(number)
-      const again = await this.route.opposite.call<RpcHeader | null>(method, params)
-      if (again?.hash !== header.hash)
-        falsehood = `block ${number} has the hash ${header.hash} and ${again?.hash}`
-    }
     if (falsehood === undefined) return header
     distrust(falsehood)
     throw new ContradictionError(falsehood)
+  }
+
+  private async falsehood(header: RpcHeader, number: number): Promise<string | undefined> {
+    if (await hashesToItself(header)) {
+      this.proven.add(header)
+      return undefined
+    }
+    this.calls++
+    const { method, params } = headerCall(number)
+    const again = await this.route.opposite.call<RpcHeader | null>(method, params)
+    if (again?.hash !== header.hash) return `block ${number} has the hash ${header.hash} and ${again?.hash}`
+    // The form of headers is known, so a field of the first header was changed.
+    return (await hashesToItself(again))
+      ? `the header of block ${number} does not hash to its hash`
+      : undefined
   }
 
   private async answer(from: number, end: number): Promise<LogsAnswer> {
