@@ -140,23 +140,27 @@ test('the search for an answer does not shrink the block range when a client dis
   expect(reader.logs.span).toBe(Infinity)
 })
 
-test('the search for an answer reads the block if a log has no time, and searches back on a fast chain', async () => {
-  const { statement, uid, timestamp } = await land()
-  await mine(200)
-  proxy.misbehave(({ method, params }) =>
-    method === 'eth_getLogs'
-      ? {
-          ask: async (ask) =>
-            (await ask(method, params)).map(
-              ({ blockTimestamp: _, ...log }: object & { blockTimestamp?: string }) => log,
-            ),
-        }
-      : undefined,
-  )
-  expect(
-    await search(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, address, timestamp),
-  ).toMatchObject({ status: 'landed', uid })
-})
+test.each([
+  ['has no time', undefined],
+  ['has the time 0, as from some nodes', '0x0'],
+])(
+  'the search for an answer reads the block if a log %s, and searches back on a fast chain',
+  async (_, blockTimestamp) => {
+    const { statement, uid, timestamp } = await land()
+    await mine(200)
+    proxy.misbehave(({ method, params }) =>
+      method === 'eth_getLogs'
+        ? {
+            ask: async (ask) =>
+              (await ask(method, params)).map((log: object) => ({ ...log, blockTimestamp })),
+          }
+        : undefined,
+    )
+    expect(
+      await search(served('0.0.0.0', { ...LOCAL_CHAIN, blockMs: 60_000 }), statement, address, timestamp),
+    ).toMatchObject({ status: 'landed', uid })
+  },
+)
 
 test.each([
   ['of a local chain is read after the request', '127.0.0.1', LOCAL_CHAIN, 2],

@@ -199,7 +199,8 @@ export class ChainReader extends ChainNode {
     type Log = Record<'data' | 'blockNumber' | 'transactionHash', string> & { blockTimestamp?: string }
     return (answer as Log[]).map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
       ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
-      ...(blockTimestamp && { time: Number(blockTimestamp) }),
+      // Some nodes return 0 instead of the time.
+      ...(Number(blockTimestamp) > 0 && { time: Number(blockTimestamp) }),
     }))
   }
 
