@@ -143,8 +143,9 @@ export class ChainReader extends ChainNode {
     if (record.uid === ZeroHash) return undefined
     const { revocable, resolver } = record
     const schema = textOf(record)
-    // A text that is not UTF-8 cannot be verified. No supported schema has one.
-    if (schema !== '' && schemaUid(schema, resolver, revocable) !== uid)
+    // A text that is not UTF-8 cannot be verified, so it is not cached. No supported schema has one.
+    if (schema === undefined) return { schema: '', types: '', revocable }
+    if (schemaUid(schema, resolver, revocable) !== uid)
       throw new UnavailableError(
         `The RPC endpoint of ${this.connected.chain.slug} returned a schema that does not match its UID.`,
       )
@@ -342,11 +343,11 @@ function addressOf(word: string): string | undefined {
   return /^0x0{24}/.test(word) ? `0x${word.slice(26).toLowerCase()}` : undefined
 }
 
-/** Returns the text of a schema; empty if it is not UTF-8, which ethers reports when the field is read. */
-function textOf(record: Registered): string {
+/** Returns the text of a schema; undefined if it is not UTF-8, which ethers reports when it is read. */
+function textOf(record: Registered): string | undefined {
   try {
     return record.schema
   } catch {
-    return ''
+    return undefined
   }
 }

@@ -1,0 +1,50 @@
+import { Interface } from 'ethers/abi'
+import { ZeroAddress } from 'ethers/constants'
+import { expect, test } from 'vitest'
+import { CHAINS } from '../../src/chains'
+import { schemaUid } from '../../src/eas'
+import { UnavailableError } from '../http/problems'
+import { ChainReader } from './chain-reader'
+
+/** Reads of contracts through an endpoint whose results the test chooses. */
+
+const CHAIN = CHAINS[0]!
+
+/** Reader of an endpoint that responds to the data of each eth_call. */
+class ToldReader extends ChainReader {
+  calls = 0
+
+  constructor(private readonly answer: (data: string) => string) {
+    super({ chain: CHAIN, rpcUrls: ['http://127.0.0.1:1'], gatewayUrl: undefined, headPollMs: 0 }, Date.now)
+  }
+
+  protected override async send(_method: string, [call]: { data: string }[]): Promise<unknown> {
+    this.calls++
+    try {
+      return await Promise.resolve(this.answer(call!.data))
+    } catch (cause) {
+      throw this.noAnswer(cause)
+    }
+  }
+}
+
+const REGISTRY = new Interface([
+  'function getSchema(bytes32 uid) view returns (tuple(bytes32 uid, address resolver, bool revocable, string schema))',
+])
+
+test('the reader of contracts keeps no schema whose text it cannot verify', async () => {
+  const uid = schemaUid('bool result', ZeroAddress, true)
+  const record = (schema: string) =>
+    REGISTRY.encodeFunctionResult('getSchema', [[uid, ZeroAddress, true, schema]])
+  // Bytes that are not UTF-8 instead of the text.
+  const garbled = record('bool result').replace(Buffer.from('bool result').toString('hex'), 'ff'.repeat(11))
+  let answer = garbled
+  const reader = new ToldReader(() => answer)
+  expect(await reader.schema(uid)).toMatchObject({ types: '' })
+  answer = record('')
+  await expect(reader.schema(uid)).rejects.toThrow(UnavailableError)
+  answer = record('bool result')
+  expect(await reader.schema(uid)).toEqual({ schema: 'bool result', types: 'bool', revocable: true })
+  answer = garbled
+  expect(await reader.schema(uid)).toMatchObject({ types: 'bool' })
+})
