@@ -2,7 +2,7 @@ import { Interface } from 'ethers/abi'
 import { ZeroAddress } from 'ethers/constants'
 import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
-import { schemaUid } from '../../src/eas'
+import { QUORUM_ABI, schemaUid } from '../../src/eas'
 import { UnavailableError } from '../http/problems'
 import { ChainReader } from './chain-reader'
 
@@ -48,3 +48,28 @@ test('the reader of contracts keeps no schema whose text it cannot verify', asyn
   answer = garbled
   expect(await reader.schema(uid)).toMatchObject({ types: 'bool' })
 })
+
+const QUORUM = new Interface(QUORUM_ABI)
+
+test.each([
+  [3, 3, [1, 2, 3]],
+  [0, 2, [2]],
+  [20, 100_000, [12, 13, 14, 15, 16, 17, 18, 19, 20, 100_000]],
+])(
+  'the reader of contracts reads few epochs if %i is the current and %i the latest one',
+  async (current, latest, read) => {
+    const reader = new ToldReader((data) => {
+      const { name, args } = QUORUM.parseTransaction({ data })!
+      const epoch = args.length ? Number(args[0]) : 0
+      const results: Record<string, unknown> = {
+        ...{ eas: CHAIN.eas, currentEpoch: current, latestEpoch: latest },
+        // Each epoch between them was replaced.
+        epochOf: [1, epoch > current && epoch < latest ? 0 : 2 ** 33, 1, [ZeroAddress]],
+      }
+      return QUORUM.encodeFunctionResult(name, [results[name]])
+    })
+    const epochs = await reader.quorumEpochs(ZeroAddress)
+    expect(epochs!.map(({ epoch }) => epoch)).toEqual(read)
+    expect(reader.calls).toBe(3 + read.length)
+  },
+)

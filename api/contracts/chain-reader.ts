@@ -254,8 +254,10 @@ export class ChainReader extends ChainNode {
     try {
       const state = await Promise.all([view('eas'), view('currentEpoch'), view('latestEpoch')])
       if ((state[0] as string).toLowerCase() !== this.connected.chain.eas) return undefined
-      const first = Math.max(1, Number(state[1]) - EARLIER_EPOCHS)
-      const numbers = Array.from({ length: Number(state[2]) - first + 1 }, (_, i) => first + i)
+      const [current, latest] = [Number(state[1]), Number(state[2])]
+      const started = Array.from({ length: EARLIER_EPOCHS + 1 }, (_, i) => current - EARLIER_EPOCHS + i)
+      // Each epoch between the current and the latest one was replaced.
+      const numbers = [...new Set([...started, latest])].filter((epoch) => epoch > 0)
       const epochs = await Promise.all(
         numbers.map(async (epoch) => {
           const stored = (await view('epochOf', epoch)) as Stored
