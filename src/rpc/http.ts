@@ -114,14 +114,16 @@ class HttpConnection {
 
   async call(request: Message, timeoutMs = 0): Promise<Message> {
     const answer = (await this.post(request, timeoutMs)) as Message
-    if (answer.id !== request.id) throw protocolError('the response belongs to another request')
-    return answer
+    if (answer.id === request.id) return answer
+    const refusal = answer.id == null ? refusalIn(answer) : undefined
+    throw refusal ?? protocolError('the response belongs to another request')
   }
 
   /** Returns responses in the order of the requests. */
   async batchCall(batch: Message[], timeoutMs = 0): Promise<Message[]> {
     const answers = await this.post(batch, timeoutMs)
-    if (!Array.isArray(answers)) throw protocolError('the response to a batch is not an array')
+    if (!Array.isArray(answers))
+      throw refusalIn(answers) ?? protocolError('the response to a batch is not an array')
     if (answers.length !== batch.length)
       throw protocolError('the response to a batch has a different number of elements')
     const byId = new Map((answers as Message[]).map((answer) => [answer.id, answer]))
@@ -158,13 +160,11 @@ class HttpConnection {
           ? protocolError('the response is not valid JSON', cause)
           : new HttpStatusError(statusCode)
       }
-      const refusal = isSuccess && !isUnnamed(answer) ? undefined : refusalIn(answer)
-      if (!isSuccess)
-        throw refusal
-          ? Object.assign(refusal, { response: { status: statusCode } })
-          : new HttpStatusError(statusCode)
-      if (refusal) throw refusal
-      return answer
+      if (isSuccess) return answer
+      const refusal = refusalIn(answer)
+      throw refusal
+        ? Object.assign(refusal, { response: { status: statusCode } })
+        : new HttpStatusError(statusCode)
     } finally {
       clearTimeout(timer)
     }
@@ -174,11 +174,6 @@ class HttpConnection {
 /** True if a status concerns the endpoint as a whole (its key, plan, limits or health), not one call. */
 function isOutage(status: number): boolean {
   return [401, 402, 408, 429].includes(status) || (status >= 500 && status !== 501)
-}
-
-/** True if a response has no id of a request, like an error that concerns a whole batch. */
-function isUnnamed(answer: unknown): boolean {
-  return !Array.isArray(answer) && (answer as { id?: unknown }).id == null
 }
 
 /** Returns the first JSON-RPC error in a response; undefined if it has none. */

@@ -141,15 +141,16 @@ test('the RPC client throws if all endpoints refuse, or at once for a size that 
   expect(second.calls).toContain('eth_getLogs')
 })
 
-test.each([1, 2])(
-  'the RPC client throws the error of a response without an id, to %i calls',
-  async (count) => {
-    const error = { code: -32005, message: 'daily request count exceeded' }
-    const refusing = await answering({ id: null, error })
-    const calls = Array(count).fill({ method: 'eth_call', params: [] })
-    await expect(rpc(refusing).batch(calls)).rejects.toMatchObject(error)
-  },
-)
+test.each([
+  [null, 1],
+  [null, 2],
+  [1, 2],
+])('the RPC client throws the error of a response with the id %s, to %i calls', async (id, count) => {
+  const error = { code: -32005, message: 'daily request count exceeded' }
+  const refusing = await answering({ id, error })
+  const calls = Array(count).fill({ method: 'eth_call', params: [] })
+  await expect(rpc(refusing).batch(calls)).rejects.toMatchObject(error)
+})
 
 test('the RPC client throws the refusal of one endpoint if the other is on another chain', async () => {
   const first = await answering({ error: { code: -32601, message: 'method not found' } })
