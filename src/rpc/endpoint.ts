@@ -44,6 +44,8 @@ const CHAIN_ID_ATTEMPTS = 3
 const CHAIN_ID_PAUSE_MS = 500
 /** Milliseconds after which an endpoint that reported another chain id is queried again. */
 const OTHER_CHAIN_MS = 1_000
+/** Minimum number of characters of a part of a URL that may be a key. Errors need shorter words. */
+const SHORTEST_KEY = 8
 
 /** Error codes of a closed connection. A server that closes a kept-alive connection has not read the call. */
 export const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
@@ -55,6 +57,7 @@ export class Endpoint {
   /** Number of calls by method. */
   readonly calls = new Map<string, CallCounts>()
   private readonly client: RpcClient
+  private readonly secrets: readonly string[]
   private failures = 0
   /** Time of the clock until which the endpoint is queried only if all others have failed too. */
   restsUntil = -Infinity
@@ -66,12 +69,13 @@ export class Endpoint {
   private readonly clock: Clock
 
   constructor(
-    private readonly url: string,
+    url: string,
     private readonly options: EndpointOptions,
   ) {
     const { rateLimit, concurrency, batchSize, timeoutMs, connect = rpcClient } = options
     this.clock = options.clock ?? MONOTONIC
     this.host = new URL(url).host
+    this.secrets = secretsOf(url)
     // The client's own log would contain the URL, and with it the key. rpc.ts decides about retries.
     this.client = connect({
       url,
@@ -205,15 +209,27 @@ export class Endpoint {
     return { chain: this.options.chain.slug, endpoint: this.host, method, reason: reason.slice(0, 300) }
   }
 
-  /** Returns the error with the URL replaced by its host, in whatever form the message contains it. */
+  /** Returns the error without the URL and its parts that may be secrets, which an endpoint may quote. */
   private withoutUrl(error: Error): Error {
-    delete (error as { rpcUrl?: string }).rpcUrl
-    const { href, pathname, search } = new URL(this.url)
-    for (const text of [this.url, href, `${pathname}${search}`, pathname, search])
-      if (text.length > 1)
-        error.message = error.message.replaceAll(text, text.startsWith('http') ? this.host : '...')
+    // Subsquid's client adds these members.
+    delete (error as { rpcUrl?: unknown }).rpcUrl
+    delete (error as { rpcResponse?: unknown }).rpcResponse
+    for (const secret of this.secrets) {
+      error.message = error.message.replaceAll(secret, '...')
+      error.stack = error.stack?.replaceAll(secret, '...')
+    }
     return error
   }
+}
+
+/** Returns the URL and its parts that may be secrets, the longest first. */
+function secretsOf(url: string): string[] {
+  const { href, pathname, search, username, password } = new URL(url)
+  const parts = `${pathname}${search}`.split(/[/?&=]/).concat(username, password)
+  const keys = parts.filter(({ length }) => length >= SHORTEST_KEY)
+  return [url, href, `${pathname}${search}`, pathname, search, ...keys]
+    .filter(({ length }) => length > 1)
+    .sort((a, b) => b.length - a.length)
 }
 
 export function wrongChain(host: string, chain: Chain, id: number): string {

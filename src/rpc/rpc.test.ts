@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { inspect } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { Logger, type LogRecord } from '@subsquid/logger'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -106,6 +107,20 @@ test.each([
   }
   expect(await opinions('eth_getBlockReceipts')).toEqual('error' in outcome ? [-32601, -32601] : [])
   expect(await opinions('eth_getLogs')).toEqual([[[]], [[]]])
+})
+
+test('the RPC client throws and logs errors without the key, even if an endpoint quotes only the key', async () => {
+  logged.length = 0
+  const error = { code: -32601, message: `the key ${KEY} may not call eth_call` }
+  const thrown = await rpc(await answering({ error }))
+    .call('eth_call')
+    .catch((refusal: unknown) => refusal)
+  expect(thrown).toMatchObject({ code: -32601 })
+  const failing = await answering({ error: { ...error, message: `rate limit of ${KEY}` } })
+  const query = { url: `${new URL(failing.url).origin}/?dkey=${KEY}` }
+  expect(await rpc(query, await answering({ result: 'right' })).call('eth_call')).toBe('right')
+  expect(JSON.stringify(logged)).toContain('rate limit')
+  expect(inspect([thrown, logged], { depth: 9 })).not.toContain(KEY)
 })
 
 test('the RPC client returns to the first endpoint after the pause of this endpoint', async () => {
