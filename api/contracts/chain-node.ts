@@ -1,7 +1,7 @@
 import type { Interface } from 'ethers/abi'
 import { toQuantity } from 'ethers/utils'
 import { isLoopback, type ConnectedChain } from '../../src/config'
-import { isBatchRefused, Rpc, RpcError, type Route, type RpcCall } from '../../src/rpc'
+import { isBatchRefused, isRevert, Rpc, type Route, type RpcCall } from '../../src/rpc'
 import { UnavailableError, ownShareUsed } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
@@ -302,16 +302,4 @@ export function tooManyCalls(what: string): (isOwn: boolean) => Error {
     isOwn
       ? ownShareUsed(`Too many of your calls to ${what} are queued. Retry after they have finished.`)
       : new UnavailableError(`Too many calls to ${what} are queued.`)
-}
-
-/** True if an RPC error means that the call reverted: geth's code 3, or data of a revert. */
-function isRevert(error: unknown): boolean {
-  return error instanceof RpcError && (error.code === 3 || revertData(error) !== undefined)
-}
-
-/** Revert data of an RPC error: the error's data in geth and anvil; within an object or a text in others. */
-export function revertData(error: unknown): string | undefined {
-  if (!(error instanceof RpcError)) return undefined
-  const data: unknown = (error.data as { data?: unknown } | undefined)?.data ?? error.data
-  return typeof data === 'string' ? /0x(?:[0-9a-f]{2})+$/i.exec(data)?.[0] : undefined
 }

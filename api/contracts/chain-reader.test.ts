@@ -3,6 +3,7 @@ import { ZeroAddress } from 'ethers/constants'
 import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { QUORUM_ABI, schemaUid } from '../../src/eas'
+import { RpcError } from '../../src/rpc'
 import { UnavailableError } from '../http/problems'
 import { ChainReader } from './chain-reader'
 
@@ -73,3 +74,14 @@ test.each([
     expect(reader.calls).toBe(3 + read.length)
   },
 )
+
+test.each([
+  ['geth', { code: 3, message: 'execution reverted' }],
+  ['Erigon', { code: -32_000, message: 'execution reverted' }],
+  ['Nethermind', { code: -32_015, message: 'VM execution error.', data: 'Reverted 0x' }],
+])('the reader of contracts finds no proxy where a call reverts at a node of %s', async (_, error) => {
+  const reader = new ToldReader(() => {
+    throw new RpcError(error)
+  })
+  expect(await reader.proxyFacts(ZeroAddress)).toBeUndefined()
+})

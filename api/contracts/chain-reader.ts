@@ -4,16 +4,9 @@ import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
 import { fieldTypes, hashesToUid, QUORUM_ABI, schemaUid, type UidFields } from '../../src/eas'
+import { revertData } from '../../src/rpc'
 import { accountSlots, refusalBy, type AccountRefusal, type AccountSignature } from './account'
-import {
-  CALLS_AT_ONCE,
-  ChainNode,
-  ESSENTIAL,
-  NoAnswerError,
-  NoContractError,
-  revertData,
-  timeOf,
-} from './chain-node'
+import { CALLS_AT_ONCE, ChainNode, ESSENTIAL, NoAnswerError, NoContractError, timeOf } from './chain-node'
 import { Cache } from '../http/cache'
 import { UnavailableError } from '../http/problems'
 import { SharedRead } from '../http/shared'

@@ -12,11 +12,27 @@ const WORDS = {
   /** Maximum range of blocks: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks". */
   allowedRange:
     /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)/i,
+  /** A call reverted, in the error's message or its data. */
+  reverted: /\brevert/i,
 }
 
-/** True if a JSON-RPC error is temporary rather than permanent. */
+/** True if a JSON-RPC error is temporary rather than permanent. Any contract chooses the text of a revert. */
 export function isTemporary(error: RpcError): boolean {
-  return error.code === 429 || WORDS.temporary.test(error.message)
+  return !isRevert(error) && (error.code === 429 || WORDS.temporary.test(error.message))
+}
+
+/** True if an error means that the call reverted: geth's code 3, data of a revert, or the text of others. */
+export function isRevert(error: unknown): boolean {
+  if (!(error instanceof RpcError)) return false
+  const texts = [error.message, error.data].filter((each) => typeof each === 'string')
+  return error.code === 3 || revertData(error) !== undefined || WORDS.reverted.test(texts.join(' '))
+}
+
+/** Revert data of an RPC error: the error's data in geth and anvil; within an object or a text in others. */
+export function revertData(error: unknown): string | undefined {
+  if (!(error instanceof RpcError)) return undefined
+  const data: unknown = (error.data as { data?: unknown } | undefined)?.data ?? error.data
+  return typeof data === 'string' ? /0x(?:[0-9a-f]{2})+$/i.exec(data)?.[0] : undefined
 }
 
 /**

@@ -123,6 +123,13 @@ test('the RPC client throws and logs errors without the key, even if an endpoint
   expect(inspect([thrown, logged], { depth: 9 })).not.toContain(KEY)
 })
 
+test('the RPC client throws a revert, whose reason any contract chooses, and does not pause the endpoint', async () => {
+  logged.length = 0
+  const error = { code: 3, message: 'execution reverted: rate limit, try again', data: '0x08c379a0' }
+  await expect(rpc(await answering({ error })).call('eth_call')).rejects.toMatchObject({ code: 3 })
+  expect(logged).toEqual([])
+})
+
 test('the RPC client returns to the first endpoint after the pause of this endpoint', async () => {
   let well = false
   const [first, second] = [
