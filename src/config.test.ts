@@ -43,6 +43,11 @@ test.each([
 ])('the configuration accepts the database %s', (url) => {
   expect(readSettings({ DATABASE_URL: url }, ['database']).databaseUrl).toBe(url)
 })
+test('the configuration counts an endpoint once that is listed in several spellings', () => {
+  const RPC_URL_CELO = 'https://a.example,https://b.example/x,https://A.example:443/'
+  const [celo] = readSettings({ ...complete, RPC_URL_CELO }, ['chains']).chains
+  expect(celo!.rpcUrls).toEqual(['https://a.example', 'https://b.example/x'])
+})
 test('the configuration requires no endpoint for a program that needs none', () => {
   const [database, chains] = ['postgres://u:p@db/x', ['celo', 'base']]
   const slugs = (settings: NodeJS.ProcessEnv) =>

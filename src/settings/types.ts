@@ -35,6 +35,15 @@ function listOf<T>(each: Type<T>, separator: string | RegExp = ','): Type<readon
   })
 }
 
+/** Type of a comma-separated list that has the items of each key once. */
+function setOf<T>(each: Type<T>, keyOf: (item: T) => unknown): Type<readonly T[]> {
+  const list = listOf(each)
+  return type(list.name, (text) => {
+    const keys = new Set<unknown>()
+    return list.parse(text).filter((item) => keys.size < keys.add(keyOf(item)).size)
+  })
+}
+
 function parts(text: string, separator: string | RegExp): string[] {
   const found = text.split(separator).map((part) => part.trim())
   return found.filter(Boolean)
@@ -111,7 +120,8 @@ function isDecodable(url: string): boolean {
     return false
   }
 }
-export const HTTP_URLS = listOf(HTTP_URL)
+/** URLs, each once in any spelling, because the same endpoint does not confirm its own responses. */
+export const HTTP_URLS = setOf(HTTP_URL, (url) => new URL(url).href)
 /** URL to which paths are appended. */
 export const BASE_URL = type(HTTP_URL.name, (text) => {
   if (/[?#]/.test(text)) throw new Error('expected an http(s) URL without ? and #')
@@ -214,11 +224,8 @@ const CHAIN = type('slug', (text): Chain => {
     )
   return chain
 })
-const SOME_CHAINS = listOf(CHAIN)
 /** Chains, each once, although it may be named by its slug and by its id. */
-export const CHAIN_LIST = type(SOME_CHAINS.name, (text): readonly Chain[] => {
-  return [...new Set(SOME_CHAINS.parse(text))]
-})
+export const CHAIN_LIST = setOf(CHAIN, ({ slug }) => slug)
 
 /** Location schemas by their texts, and the rule that selects further schemas of the registries. */
 export interface ChosenSchemas {
