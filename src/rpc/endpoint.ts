@@ -154,12 +154,17 @@ export class Endpoint {
     return Number(answer)
   }
 
-  /** Pauses the endpoint after a failure of a call that began at `askedAt`, longer each time. */
-  rest(askedAt: number, method: string, reason: Error): void {
+  /**
+   * Pauses the endpoint after a failure of a call that began at `askedAt`, longer each time. If others stand
+   * in for it, the pause is at least as long as that call, so that few calls wait for a timeout.
+   */
+  rest(askedAt: number, method: string, reason: Error, isAlone: boolean): void {
     // Concurrent calls that fail together count as one failure.
     if (this.restsUntil <= askedAt) this.failures++
-    const restMs = Math.min(FIRST_REST_MS * 2 ** (this.failures - 1), LONGEST_REST_MS)
-    this.restsUntil = this.clock.now() + restMs
+    const now = this.clock.now()
+    const leastMs = isAlone ? 0 : now - askedAt
+    const restMs = Math.min(Math.max(leastMs, FIRST_REST_MS * 2 ** (this.failures - 1)), LONGEST_REST_MS)
+    this.restsUntil = now + restMs
     this.options.log?.warn({ ...this.about(method, reason.message), restMs }, 'an RPC endpoint failed')
   }
 

@@ -3,12 +3,14 @@ import { json } from 'node:stream/consumers'
 import { inspect } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { Logger, type LogRecord } from '@subsquid/logger'
+import type { RpcClient } from '@subsquid/rpc-client'
 import { afterEach, expect, test, vi } from 'vitest'
 import { CHAINS } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
 import { Rpc } from './rpc'
 import { serve } from '../../test/http-server'
+import { VirtualClock } from '../../test/simulation'
 import { sentence, testSentences } from '../../test/sentences'
 
 const KEY = 'secret-key'
@@ -143,6 +145,30 @@ test('the RPC client returns to the first endpoint after the pause of this endpo
   expect(await ask()).toBe('second')
   well = true
   while ((await ask()) !== 'first') await MONOTONIC.pause(2)
+})
+
+test('the RPC client loses one timeout, not one per call, to an endpoint that does not respond', async () => {
+  const clock = new VirtualClock()
+  const timeoutMs = 30_000
+  const client = (respond: () => Promise<unknown>) =>
+    ({ call: async (method: string) => (method === 'eth_chainId' ? OWN : respond()) }) as unknown as RpcClient
+  const silent = client(() => clock.pause(timeoutMs).then(() => Promise.reject(new Error('no response'))))
+  const urls = ['http://silent.example', 'http://other.example']
+  const rpc = new Rpc({
+    ...{ chain: CHAINS[0]!, urls, batchSize: 1, timeoutMs, clock },
+    connect: ({ url }) => (url === urls[0] ? silent : client(() => Promise.resolve('right'))),
+  })
+  const route = rpc.route()
+  let calls = 0
+  const calling = (async () => {
+    for (; calls < 10; calls++) {
+      expect(await route.call('eth_call')).toBe('right')
+      await clock.pause(1_000)
+    }
+  })()
+  await clock.pass(timeoutMs + 10_000, () => {})
+  expect(calls).toBe(10)
+  await calling
 })
 
 test('the RPC client pauses an endpoint that refuses even eth_chainId, and logs that', async () => {

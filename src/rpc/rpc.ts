@@ -145,7 +145,7 @@ export class Rpc {
           refusal ??= outcome.failure
           continue
         }
-        endpoint.rest(askedAt, method, outcome.failure)
+        endpoint.rest(askedAt, method, outcome.failure, this.size === 1)
         if (attempt >= rounds * this.endpoints.length) throw outcome.failure
       }
     }
@@ -170,7 +170,7 @@ export class Rpc {
         hasOpinion ||= 'answer' in outcome || 'refusal' in outcome
         if ('answer' in outcome) yield answered(endpoint, method, outcome.answer)
         else if ('refusal' in outcome) yield outcome
-        else if ('failure' in outcome) endpoint.rest(askedAt, method, outcome.failure)
+        else if ('failure' in outcome) endpoint.rest(askedAt, method, outcome.failure, this.size === 1)
         else if (this.endpoints.length === 1) throw this.noEndpoint()
       }
       if (hasOpinion) return
