@@ -20,44 +20,42 @@ beforeAll(async () => {
 })
 
 test.each<[string, Partial<RpcHeader>]>([
+  ['content than it has', {}],
   ['time', { timestamp: '0x1' }],
   ['bloom filter', { logsBloom: `0x${'f'.repeat(512)}` }],
-])(
-  'the history reader believes no header with another %s, and no log that its bloom filter excludes',
-  async (_, change) => {
-    const clock = new VirtualClock()
-    const honest = new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1, 100).client
-    const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
-      const answers = await honest.batchCall(calls)
-      return answers.map((answer, i) => {
-        const { method } = calls[i]!
-        if (method === 'eth_getBlockByNumber') return { ...(answer as RpcHeader), ...change }
-        if (method !== 'eth_getLogs') return answer
-        const [log] = answer as RpcLog[]
-        return [log, { ...log, topics: [REVOKED], logIndex: '0x1' }]
-      })
-    }
-    const lying = {
-      batchCall,
-      call: async (method: string, params: unknown[]) => (await batchCall([{ method, params }]))[0],
-      close: () => {},
-    } as unknown as RpcClient
-    const clients = [lying, honest]
-    const urls = clients.map((_, i) => `http://endpoint-${i}.example`)
-    const rpc = new Rpc({
-      ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, clock },
-      connect: ({ url }) => clients[urls.indexOf(url)]!,
+])('the history reader believes no invented log, nor a header with another %s', async (_, change) => {
+  const clock = new VirtualClock()
+  const honest = new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1, 100).client
+  const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
+    const answers = await honest.batchCall(calls)
+    return answers.map((answer, i) => {
+      const { method } = calls[i]!
+      if (method === 'eth_getBlockByNumber') return { ...(answer as RpcHeader), ...change }
+      if (method !== 'eth_getLogs') return answer
+      const [log] = answer as RpcLog[]
+      return [log, { ...log, topics: [REVOKED], logIndex: '0x1' }]
     })
-    const selection = fixedSelection([{ address: [CHAIN.eas.toLowerCase()], topic0: [ATTESTED, REVOKED] }])
-    const reader = new HistoryReader(rpc, { selection, finality: FINALITY, log: SILENT, clock })
-    const reading = reader.read(0)
-    let isRead = false
-    void reading.finally(() => (isRead = true)).catch(() => {})
-    while (!isRead) await clock.pass(1_000, () => {})
-    const { blocks } = await reading
-    const [block] = blocks
-    const { header, logs } = [...chain.blocks.values()][NUMBER]!
-    expect(block!.header).toEqual(header)
-    expect(block!.logs).toEqual(logs)
-  },
-)
+  }
+  const lying = {
+    batchCall,
+    call: async (method: string, params: unknown[]) => (await batchCall([{ method, params }]))[0],
+    close: () => {},
+  } as unknown as RpcClient
+  const clients = [lying, honest]
+  const urls = clients.map((_, i) => `http://endpoint-${i}.example`)
+  const rpc = new Rpc({
+    ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, clock },
+    connect: ({ url }) => clients[urls.indexOf(url)]!,
+  })
+  const selection = fixedSelection([{ address: [CHAIN.eas.toLowerCase()], topic0: [ATTESTED, REVOKED] }])
+  const reader = new HistoryReader(rpc, { selection, finality: FINALITY, log: SILENT, clock })
+  const reading = reader.read(0)
+  let isRead = false
+  void reading.finally(() => (isRead = true)).catch(() => {})
+  while (!isRead) await clock.pass(1_000, () => {})
+  const { blocks } = await reading
+  const [block] = blocks
+  const { header, logs } = [...chain.blocks.values()][NUMBER]!
+  expect(block!.header).toEqual(header)
+  expect(block!.logs).toEqual(logs)
+})

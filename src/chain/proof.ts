@@ -93,10 +93,30 @@ export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | u
     placesOf(filter).flatMap((values) => (values?.length ? [values.map(bloomBits)] : [])),
   )
   return (logsBloom) => {
-    if (logsBloom?.length !== 514) return true
-    const has = (bit: number) => (parseInt(logsBloom[2 + 511 - (bit >> 2)]!, 16) >> (bit & 3)) & 1
-    return wanted.some((places) => places.every((values) => values.some((bits) => bits.every(has))))
+    const has = bitTest(logsBloom)
+    return !has || wanted.some((places) => places.every((values) => values.some((bits) => bits.every(has))))
   }
+}
+
+/** Returns a test that is false if a block with this logsBloom cannot have the log. */
+export function bloomLogTest(): (logsBloom: string | undefined, log: RpcLog) => boolean {
+  // Most logs repeat the values of others, and hashing takes longer than the test.
+  const known = new Map<string, number[]>()
+  const bitsOf = (value: string) => {
+    const bits = known.get(value) ?? bloomBits(value)
+    known.set(value, bits)
+    return bits
+  }
+  return (logsBloom, { address, topics }) => {
+    const has = bitTest(logsBloom)
+    return !has || [address, ...topics].every((value) => bitsOf(value).every(has))
+  }
+}
+
+/** Returns a test of the bits of this logsBloom; undefined if it is not a bloom filter. */
+function bitTest(logsBloom: string | undefined): ((bit: number) => boolean) | undefined {
+  if (logsBloom?.length !== 514) return undefined
+  return (bit) => ((parseInt(logsBloom[2 + 511 - (bit >> 2)]!, 16) >> (bit & 3)) & 1) === 1
 }
 
 /** Returns a test that is true if a log passes one of the filters. */
