@@ -93,6 +93,11 @@ test.each<[string, Fault[][], object | null]>([
   ],
   ['false receipts of the only endpoint', [[faults.logsForged]], { evidence: 'single', contradicted: true }],
   ['no receipts of the only endpoint', [[noReceipts]], { evidence: 'single', contradicted: false }],
+  [
+    'no receipts of the only endpoint, and a log that the block cannot have',
+    [[noReceipts, faults.logsForged]],
+    null,
+  ],
   ['no receipts of two endpoints', [[noReceipts], [noReceipts]], { evidence: 'agreed', contradicted: false }],
   [
     'no receipts, and different logs of the two endpoints',

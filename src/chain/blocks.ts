@@ -14,6 +14,7 @@ import {
   type RpcLog,
 } from './logs'
 import {
+  bloomLogTest,
   hasKnownType,
   hashesToItself,
   lacksLogs,
@@ -216,7 +217,7 @@ export class BlockReader {
       distrustWrong()
       this.doubt?.contradicted(reason)
     }
-    const filtered = await this.logsByFilter(header)
+    const filtered = await this.logsByFilter(header, isValid)
     const calls = receipts.calls + filtered.calls
     if (filtered.agreed) return { logs: filtered.agreed, evidence: 'agreed', contradicted, calls }
     if (filtered.answers.length > 1) {
@@ -235,8 +236,9 @@ export class BlockReader {
    * responses. The header in the same request shows that the node has the block: some nodes return no logs
    * for others. With a smaller rpcBatchSize, it may come from another node behind the URL.
    */
-  private async logsByFilter(header: FullHeader) {
+  private async logsByFilter(header: FullHeader, isValid: boolean) {
     const answers: Answered<RpcLog[]>[] = []
+    const mayHave = bloomLogTest()
     let calls = 0
     const questions = this.selection.filters.map((filter) => ({
       method: 'eth_getLogs',
@@ -250,6 +252,10 @@ export class BlockReader {
       const hasBlock = (opinion.answer.at(-1) as FullHeader | null)?.hash === header.hash
       const logs = hasBlock ? this.ofThisBlock(lists.flat(), header) : undefined
       if (!logs) continue
+      if (isValid && !logs.every((log) => mayHave(header.logsBloom, log))) {
+        opinion.distrust(`the bloom filter of block ${Number(header.number)} excludes a log`)
+        continue
+      }
       if (answers.some(({ answer }) => haveSameLogs(answer, logs))) {
         const reason = `other RPC endpoints return different logs of block ${Number(header.number)}`
         for (const { answer, distrust } of answers) if (!haveSameLogs(answer, logs)) distrust(reason)
