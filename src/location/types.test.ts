@@ -425,12 +425,27 @@ test('readWkt returns the geometry that writeWkt wrote', () => {
     { type: 'Polygon', coordinates: [ring, ring] },
     { type: 'MultiPolygon', coordinates: [[ring], [ring, ring]] },
   ] as Geometry[]
-  for (const geometry of [...geometries, { type: 'GeometryCollection' as const, geometries }])
+  const withoutZ = geometries.filter((_, i) => i !== 1 && i !== 3)
+  const withZ = [geometries[1]!, geometries[3]!]
+  const collections = [withoutZ, withZ, [{ type: 'GeometryCollection' as const, geometries: withZ }]]
+  for (const geometry of [
+    ...geometries,
+    ...collections.map((each) => ({ type: 'GeometryCollection' as const, geometries: each })),
+  ])
     expect(readWkt(writeWkt(geometry), false)).toEqual(geometry)
-  // If one position has no height, Z is left out for all positions.
-  expect(writeWkt({ type: 'LineString', coordinates: [deep[0]!, positions[1]!] })).toBe(
-    'LINESTRING (13.3777 52.5163, -1e-7 90)',
-  )
+})
+test('writeWkt leaves out Z for all positions if one of them has none, as PostGIS requires', () => {
+  const [high, low] = [
+    [1, 2, 3],
+    [4, 5],
+  ]
+  expect(writeWkt({ type: 'LineString', coordinates: [high, low] })).toBe('LINESTRING (1 2, 4 5)')
+  const points = (...each: number[][]): Geometry => ({
+    type: 'GeometryCollection',
+    geometries: each.map((coordinates) => ({ type: 'Point', coordinates })),
+  })
+  expect(writeWkt(points(high, low))).toBe('GEOMETRYCOLLECTION (POINT (1 2), POINT (4 5))')
+  expect(writeWkt(points(high))).toBe('GEOMETRYCOLLECTION Z (POINT Z (1 2 3))')
 })
 
 describe('an H3 cell', () => {

@@ -41,13 +41,23 @@ export function readWkt(text: string, latitudeFirst: boolean): unknown {
 
 /** Writes a GeoJSON geometry as Well-Known Text, longitude first, with Z if all its positions have one. */
 export function writeWkt(geometry: Geometry): string {
-  if (geometry.type === 'GeometryCollection')
-    return `GEOMETRYCOLLECTION (${geometry.geometries.map(writeWkt).join(', ')})`
-  const { type, coordinates } = geometry
-  const size = positionsIn(coordinates).every(({ length }) => length > 2) ? 3 : 2
+  // PostGIS rejects a collection of which only some members have Z.
+  const size = positionsOf(geometry).every(({ length }) => length > 2) ? 3 : 2
   const listed = (list: Coordinates): string =>
     isPosition(list) ? list.slice(0, size).join(' ') : `(${list.map(listed).join(', ')})`
-  return `${type.toUpperCase()}${size === 3 ? ' Z' : ''} ${type === 'Point' ? `(${listed(coordinates)})` : listed(coordinates)}`
+  const written = (part: Geometry): string => {
+    const name = `${part.type.toUpperCase()}${size === 3 ? ' Z' : ''}`
+    if (part.type === 'GeometryCollection') return `${name} (${part.geometries.map(written).join(', ')})`
+    const text = listed(part.coordinates)
+    return `${name} ${part.type === 'Point' ? `(${text})` : text}`
+  }
+  return written(geometry)
+}
+
+function positionsOf(geometry: Geometry): Position[] {
+  return geometry.type === 'GeometryCollection'
+    ? geometry.geometries.flatMap(positionsOf)
+    : positionsIn(geometry.coordinates)
 }
 
 type Coordinates = Position | Coordinates[]
