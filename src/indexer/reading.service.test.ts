@@ -163,3 +163,18 @@ test('the indexer replays and stores no record if the process lacks the lease', 
   }
   await follow()
 })
+
+test('the indexer keeps a record whose geometry PostGIS cannot write as JSON', async () => {
+  const nested = (...geometries: object[]) => ({ type: 'GeometryCollection', geometries })
+  const text = JSON.stringify(nested(nested(point(36))))
+  const uid = await attest(world.chain, ofType('geojson', text))
+  await mine(world.chain, LOCAL_CHAIN.finality + 2)
+  await world.caughtUp()
+  const record = () =>
+    sql('SELECT location, line, withheld FROM location_record JOIN attestation_event USING (uid) WHERE uid = $1', [uid])
+  const before = await record()
+  expect(before).toMatchObject([{ location: text, withheld: false }])
+  await age([], [])
+  await follow()
+  expect(await record()).toEqual(before)
+})

@@ -43,8 +43,6 @@ export interface LogRepair {
   finalHeight: number
 }
 
-/** Columns that a replay does not compare: write times, and columns that a trigger computes from geom. */
-const NOT_REPLAYED = ['created_at', 'updated_at', 'reach', 'map_x', 'map_y']
 /** The only columns that a revocation changes. */
 const REVOCATION = ['revoked', 'revocation_time']
 /** An attestation to be repaired has events in blocks that are not final. The repair must wait. */
@@ -220,8 +218,8 @@ function isWatched({ slug }: Chain, [event]: readonly EventRow[], recorded: stri
 
 const MEASURES = ['area_square_centimeters', 'length_centimeters']
 /**
- * SQL that is true if a row and the expected row are equal in the columns that are not compared as JSON: the
- * PostGIS column, whose JSON is not exact; the line of a record, which contains its write times; and the
+ * SQL that is true if a row and the expected row are equal in the columns that are compared apart: the PostGIS
+ * column, whose operators compare boxes; the line of a record, which contains its write times; and the
  * measures, which no response about a single record shows.
  */
 const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; version: string }>> = {
@@ -233,8 +231,8 @@ const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; vers
   },
   answer: { shape: 'true', line: 'true', version: 'true' },
 }
-/** Columns that EQUAL compares. */
-const APART = ['geom', 'line', 'line_version', ...MEASURES]
+/** Columns of an expected row that are not compared with the others: write times, and those of EQUAL. */
+const APART = ['created_at', 'updated_at', 'geom', 'line', 'line_version', ...MEASURES]
 
 /** `line`: only line or measures differ. `unwritten`: no indexer of this version has written the line. */
 interface Difference {
@@ -251,18 +249,22 @@ async function replayTable(
   repair: boolean,
 ): Promise<Replayed['differing']> {
   const { shape, line, version } = EQUAL[table]
-  const equalBut = (columns: string) =>
-    `(coalesce(to_jsonb(given) - ${columns}::text[] = to_jsonb(stored) - ${columns}::text[], false) AND ${shape})`
+  // Not as JSON of whole rows: PostGIS writes no JSON for a collection within a collection.
+  const equalBut = (columns: readonly string[]) => {
+    const names = Object.keys(rows[0] ?? { id: '' }).filter((name) => !columns.includes(name))
+    const valuesOf = (row: string) => names.map((name) => `${row}.${name}`).join()
+    return `((${valuesOf('given')}) IS NOT DISTINCT FROM (${valuesOf('stored')}) AND ${shape})`
+  }
   const differing = await query<Difference>(
     `SELECT * FROM (
        SELECT coalesce(given.id, stored.id) AS id,
          CASE WHEN stored.id IS NULL THEN 'missing' WHEN given.id IS NULL THEN 'surplus'
-           WHEN NOT ${equalBut('$3')} THEN CASE WHEN ${equalBut('$4')} THEN 'revocation' ELSE 'different' END
+           WHEN NOT ${equalBut(APART)} THEN CASE WHEN ${equalBut([...APART, ...REVOCATION])} THEN 'revocation' ELSE 'different' END
            WHEN NOT ${version} THEN 'unwritten' WHEN NOT ${line} THEN 'line' END AS what
        FROM json_populate_recordset(NULL::${table}, $1) AS given
        FULL JOIN (SELECT * FROM ${table} WHERE id = ANY($2)) AS stored ON stored.id = given.id) AS compared
      WHERE what IS NOT NULL ORDER BY 1`,
-    [JSON.stringify(rows), ids, [...NOT_REPLAYED, ...APART], [...NOT_REPLAYED, ...APART, ...REVOCATION]],
+    [JSON.stringify(rows), ids],
   )
   const idsOf = (...kinds: Difference['what'][]) =>
     new Set(differing.flatMap(({ id, what }) => (kinds.includes(what) ? [id] : [])))
