@@ -51,6 +51,11 @@ const time = () =>
   new Date(pick([0, 1, 999, 253_402_300_799_000, Math.floor(random() * 253_402_300_799_999)]))
 const coordinate = (most: number) =>
   pick([() => most, () => -most, () => 0, () => 1e-7, () => (random() * 2 - 1) * most, () => -5e-324])()
+/** PostGIS writes no JSON of its shape. */
+const NESTED = {
+  type: 'GeometryCollection',
+  geometries: [{ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [1, 2] }] }],
+}
 
 const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
   const prover = `0x${hex(40)}`
@@ -58,7 +63,7 @@ const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
   return {
     ...{ chain: pick(['base-sepolia', 'sepolia', 'arbitrum', 'celo', 'base']), uid: `0x${hex(64)}` },
     ...{ prover, subject: pick([prover, `0x${hex(40)}`]), memo: text(), location: text() },
-    geometry: pick([null, { type: 'Point', coordinates: [coordinate(180), coordinate(90)] }]),
+    geometry: pick([null, NESTED, { type: 'Point', coordinates: [coordinate(180), coordinate(90)] }]),
     locationType: pick([...Object.values(LOCATION_TYPES).flatMap(({ spellings }) => spellings), text()]),
     attributes: pick([null, object(0), { deep: json(0) }]) as GivenRecord['attributes'] & object,
     problem: pick([null, null, text()]),
