@@ -105,10 +105,11 @@ describe('the page of a place', () => {
     ['CELO', '/'],
   ])('is the target of the redirect from its address with chain %s and the end %j', async (chain, end) => {
     const [{ uid }] = stored as [StoredRecord]
-    const path = `/r/${chain}/${uid}${end}?lang=ar`
+    const query = '?memo=where?&lang=ar'
+    const path = `/r/${chain}/${uid}${end}${query}`
     const { status, headers } = await get(path)
     expect(status).toBe(308)
-    expect(new URL(headers.get('location')!, `${BASE}${path}`).href).toBe(`${BASE}/r/celo/${uid}?lang=ar`)
+    expect(new URL(headers.get('location')!, `${BASE}${path}`).href).toBe(`${BASE}/r/celo/${uid}${query}`)
   })
   test('is the target of the redirect from the record, unless the browser requests a format', async () => {
     const [{ uid }] = stored as [StoredRecord]

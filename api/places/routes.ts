@@ -56,9 +56,9 @@ export function placesRoutes(parts: PlacesParts) {
     app.get('/:chain/:uid', HIDDEN, async (request: PlaceRequest, reply) => {
       const { chain, uid } = placeIn(request)
       if (request.params.chain !== chain.slug) {
-        const [, query] = request.url.split('?')
-        const place = `${rootOf(request.url)}r/${chain.slug}/${uid}`
-        return reply.redirect(`${place}${query === undefined ? '' : `?${query}`}`, 308)
+        // The query string may contain further question marks.
+        const [, query] = /(\?.*)?$/s.exec(request.url)!
+        return reply.redirect(`${rootOf(request.url)}r/${chain.slug}/${uid}${query ?? ''}`, 308)
       }
       const row = await find(request, false)
       const root = rootOf(request.url)
