@@ -61,19 +61,16 @@ export function answerConditions(filter: AnswerFilter, value: Bind): string[] {
     if (wanted !== undefined) where.push(isAny(column, wanted, value))
   if (operation !== undefined)
     where.push(
-      `(${each(operation)
+      `(${[operation]
+        .flat()
         .map((text) => isOperation(text, value))
         .join(' OR ')})`,
     )
-  if (input !== undefined) where.push(`input_refs && ${value(each(input))}::text[]`)
+  if (input !== undefined) where.push(`input_refs && ${value([input].flat())}::text[]`)
   if (revoked !== undefined) where.push(`revoked = ${value(revoked)}`)
   if (after) where.push(`timestamp > ${value(after)}`)
   if (before) where.push(`timestamp < ${value(before)}`)
   return where
-}
-
-function each(values: OneOrMore): readonly string[] {
-  return typeof values === 'string' ? [values] : values
 }
 
 /** SQL that is true for an operation with this name, or with this name and number. */

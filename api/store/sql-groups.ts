@@ -85,7 +85,7 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
 
 /** Dimensions of answers. */
 export const ANSWER_DIMENSIONS: Readonly<Record<string, Dimension>> = {
-  ...Object.fromEntries(Object.entries(COMMON).map(([name, { ...row }]) => [name, row])),
+  ...COMMON,
   operation: text(`split_part(operation, ':', 1)`, 'Operation, without its numbers.'),
   attester: text('attester', "Address that attested: the service's signer, or the proxy.", {
     isAddress: true,

@@ -81,8 +81,8 @@ export function isAny(column: string, wanted: OneOrMore, value: Bind): string {
 export const TYPE_INDEXED = 100
 /** SQL that is true if a location type has one of the names, in any letter case. */
 export function isType(column: string, names: OneOrMore, value: Bind): string {
-  const each = typeof names === 'string' ? [names] : names
-  return `(${each
+  return `(${[names]
+    .flat()
     .map((name) => {
       const given = `${value(name)}::text`
       const indexed = `lower(left(${column}, ${TYPE_INDEXED})) = lower(left(${given}, ${TYPE_INDEXED}))`
