@@ -236,6 +236,20 @@ test('the store finds a new record at once, although the cached extent is older'
   await rows(database.url, 'DELETE FROM location_record WHERE block_number > $1', [COUNT])
 })
 
+test('a window of time without an end includes the year 9999', async () => {
+  const last = Date.UTC(9999, 11, 31)
+  await insertRecords(
+    client,
+    [{ uid: uidOf(9_999), timestamp: last, geometry: { type: 'Point', coordinates: [-170, -70] } }],
+    COUNT + 2_000,
+  )
+  const { text, values } = listQuery({ bbox: [-171, -71, -169, -69], limit: 1 }, { since: new Date(last) })
+  expect((await client.query(text, values)).rows).toMatchObject([
+    { lines: expect.stringContaining(uidOf(9_999)) },
+  ])
+  await client.query('DELETE FROM location_record WHERE timestamp = $1', [new Date(last)])
+})
+
 test('the store reads large records and geometries in bounded parts, each of them once', async () => {
   const coordinates = Array.from({ length: 4_000 }, (_, i) => [-150 - i / 1e6, -60 + (i % 7) / 1e6])
   const large = await insertRecords(

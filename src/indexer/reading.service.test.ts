@@ -171,7 +171,10 @@ test('the indexer keeps a record whose geometry PostGIS cannot write as JSON', a
   await mine(world.chain, LOCAL_CHAIN.finality + 2)
   await world.caughtUp()
   const record = () =>
-    sql('SELECT location, line, withheld FROM location_record JOIN attestation_event USING (uid) WHERE uid = $1', [uid])
+    sql(
+      'SELECT location, line, withheld FROM location_record JOIN attestation_event USING (uid) WHERE uid = $1',
+      [uid],
+    )
   const before = await record()
   expect(before).toMatchObject([{ location: text, withheld: false }])
   await age([], [])
