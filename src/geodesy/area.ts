@@ -118,6 +118,12 @@ function seriesOfD(): readonly number[] {
 const NODES = [0.033765242898423975, 0.16939530676686774, 0.3806904069584015]
 const WEIGHTS = [0.08566224618958518, 0.1803807865240693, 0.2339569672863455]
 
+/**
+ * Radians between two meridians below which the area is 0: less than 1e-180 m2. Products of smaller numbers
+ * would have fewer digits than a double.
+ */
+const LEAST_TURN = 1e-200
+
 /** e^2 a^2 / 2 in squares of the authalic radius. */
 const SHARE = (E2 * A * A) / 2 / AUTHALIC_SQUARE
 
@@ -135,7 +141,7 @@ const SHARE = (E2 * A * A) / 2 / AUTHALIC_SQUARE
  * summed in doubles.
  */
 function toEquator(start: Latitude, end: Latitude, lambda: Wide): Wide {
-  if (lambda[0] === 0) return lambda
+  if (Math.abs(lambda[0]) < LEAST_TURN) return [0, 0]
   spend(2)
   const cosines = multiply(start.cos, end.cos)
   // A product of 0 means that the edge is a turn at a pole.

@@ -496,6 +496,11 @@ describe('area and length', () => {
     expect(Math.abs(area(1.0000000000000002) - 36925478860.15023)).toBeLessThan(5e-5)
     expect(Math.abs(area(1) - area(1.0000000000000002))).toBeLessThan(1e-4)
   })
+  test.each([1e-199, 1e-307, 1e-310, 5e-324])('does not depend on a turn of %d degrees', (tiny) => {
+    const area = (lng: number) =>
+      areaSquareMeters(geometry('Polygon', [[[0, 0], [lng, 10], [10, 5], [0, 0]]])) // oxfmt-ignore
+    expect(area(tiny)).toBe(area(0))
+  })
   test('the area of a ring around a pole equals that of its parts', () => {
     // True value: the geodesics in space, by collocation of order 16 with 40 digits. An earlier method with
     // differences of latitudes was 5 cm2 off.
