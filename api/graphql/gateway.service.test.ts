@@ -1186,6 +1186,19 @@ describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessio
     await views.close()
   })
 
+  test('replaces a connection that is lost while the schema is built', async () => {
+    const lost: Error[] = []
+    const views = new PublishedViews(database.url, (error) => void lost.push(error), false)
+    await views.describe(async (pool) => {
+      const { rows: found } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      await rows(database.url, `SELECT pg_terminate_backend(${found[0]!.pid})`)
+      await expect.poll(() => pool.totalCount).toBe(0)
+      expect((await pool.query('SELECT')).rowCount).toBe(1)
+    })
+    expect(lost).toHaveLength(1)
+    await views.close()
+  })
+
   test('rejects a response that is too large while it arrives, and serves the next query', async () => {
     await rows(
       database.url,

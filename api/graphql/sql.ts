@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
-import { Pool, type PoolClient, type PoolConfig } from 'pg'
+import type { Pool, PoolClient, PoolConfig } from 'pg'
 import { QueryError } from './limits'
 import { UnavailableError } from '../http/problems'
-import { cancelStatement, DatabaseServers, type DatabaseError, isOutage, isTimeout } from '../store'
+import { cancelStatement, DatabaseServers, type DatabaseError, isOutage, isTimeout, openPool } from '../store'
 
 /** Schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
@@ -50,7 +50,7 @@ export class PublishedViews {
    */
   constructor(
     private readonly from: DatabaseServers | string,
-    onError: (error: Error) => void,
+    private readonly onError: (error: Error) => void,
     private readonly ownLogin: boolean,
   ) {
     this.servers = typeof from === 'string' ? new DatabaseServers(from, [], onError) : from
@@ -119,13 +119,14 @@ export class PublishedViews {
 
   /** Runs work with a connection whose time limit is long enough for introspection. */
   async describe<T>(work: (pool: Pool) => Promise<T>): Promise<T> {
-    const pool = new Pool({
+    const config = {
       ...READS,
       connectionString: await this.servers.primaryUrl(),
       max: 1,
       statement_timeout: INTROSPECTION_TIMEOUT_MS,
       query_timeout: INTROSPECTION_TIMEOUT_MS + 1_000,
-    })
+    }
+    const pool = openPool(config, this.onError)
     try {
       return await work(pool)
     } finally {

@@ -35,6 +35,7 @@ export {
   type DatabaseError,
   isOutage,
   isTimeout,
+  openPool,
   RETRY,
   STATEMENT_TIMEOUT_MS,
 } from './pool'
