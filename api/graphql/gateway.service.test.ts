@@ -1024,6 +1024,21 @@ describe('GraphQL with a failing database', () => {
   )
 })
 
+test.each([
+  ['COMMENT ON VIEW published.answer IS NULL', 'SELECT'],
+  ['COMMENT ON COLUMN published.attestation_event.uid IS NULL', 'SELECT'],
+  ['ALTER VIEW published.answer RENAME TO other', 'ALTER VIEW published.other RENAME TO answer'],
+])('GraphQL is not ready while a migration is not complete: %s', async (change, undo) => {
+  const own = await createMigratedDatabase()
+  const views = new PublishedViews(own.url, () => {}, false)
+  await rows(own.url, change)
+  await expect(views.open()).rejects.toThrow(UnavailableError)
+  await rows(own.url, undo)
+  await migrate(own.url)
+  expect(await views.open()).toEqual({ role: 'published_reader' })
+  await views.close()
+})
+
 describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessions', () => {
   const locks: Client[] = []
   /** Locks the records against all other sessions, until release or the test's end. */

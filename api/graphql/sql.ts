@@ -7,6 +7,10 @@ import { cancelStatement, DatabaseServers, type DatabaseError, isOutage, isTimeo
 /** Schema of the views that raw GraphQL shows, and the role that may read them (migration Graphql). */
 export const PUBLISHED_SCHEMA = 'published'
 const READER_ROLE = 'published_reader'
+/** SQL: the views that are complete. A migration writes last the comments that the GraphQL schema needs. */
+const COMPLETE_VIEWS = `SELECT FROM pg_class AS view WHERE relkind = 'v' AND relnamespace = to_regnamespace('${PUBLISHED_SCHEMA}')
+  AND relname IN ('location_record', 'attestation_event', 'answer') AND obj_description(oid, 'pg_class') IS NOT NULL
+  AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = view.oid AND attnum > 0 AND col_description(view.oid, attnum) IS NULL)`
 
 /** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 3_000
@@ -78,7 +82,7 @@ export class PublishedViews {
 
   private async readerOf(client: PoolClient): Promise<Reader> {
     const { rows } = await client.query<{ migrated: boolean; superuser: boolean; writes: boolean }>(
-      `SELECT (SELECT count(*) FROM pg_class WHERE relkind = 'v' AND relnamespace = to_regnamespace('${PUBLISHED_SCHEMA}') AND relname IN ('location_record', 'attestation_event')) = 2 AS migrated,
+      `SELECT (SELECT count(*) FROM (${COMPLETE_VIEWS}) AS complete) = 3 AS migrated,
          (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
          EXISTS (SELECT FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = to_regnamespace('public') AND has_table_privilege(current_user, oid, 'INSERT, UPDATE, DELETE, TRUNCATE')) AS writes`,
     )
