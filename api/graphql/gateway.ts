@@ -6,7 +6,7 @@ import { graphiqlRoutes } from './graphiql'
 import { namesType } from '../http/accept'
 import { limitRequests, type RequestCounter } from '../http/limits'
 import { graphqlSchemas } from './openapi'
-import { RequestError, StatusError, UnavailableError, statusOf } from '../http/problems'
+import { RETRY_AFTER_SECONDS, RequestError, StatusError, UnavailableError, statusOf } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { workOf, type Work } from '../http/work'
 
@@ -35,7 +35,6 @@ const BODY_LIMIT = 65_536
 const ANSWER_MS = 10_000
 /** Queries that run at once: one for each connection, at most half of them for one client. */
 const SLOTS = { all: 4, each: 2, waiting: 32, waitingEach: 8 }
-const RETRY_AFTER_SECONDS = 5
 
 /**
  * GraphQL over HTTP, at the scope's own path: POST accepts JSON, GET returns GraphiQL to a browser. Every
@@ -79,11 +78,9 @@ export async function graphqlRoutes(app: FastifyInstance, parts: GraphqlParts): 
       { schema: graphqlSchemas.query, bodyLimit: BODY_LIMIT, prefixTrailingSlash: 'no-slash' },
       async (request, reply) => {
         const result = await answered(parts, semaphore, request, reply, readBody(request.body))
-        const unavailable = result.errors?.find(
-          ({ originalError }) => originalError instanceof UnavailableError,
-        )
-        if (unavailable) throw unavailable.originalError!
         const { data, errors } = result
+        for (const { originalError: cause } of errors ?? [])
+          if (cause instanceof UnavailableError || cause instanceof StatusError) throw cause
         // The variables do not fit their types, so nothing was executed.
         if (data === undefined) reply.status(400)
         return send(request, reply, {

@@ -1,7 +1,7 @@
 import { graphql, GraphQLObjectType, GraphQLScalarType, GraphQLSchema } from 'graphql'
 import { expect, test } from 'vitest'
 import { invalid, type TextQuery } from '../http/parameters'
-import { UnavailableError } from '../http/problems'
+import { RecordsError, StatusError, UnavailableError } from '../http/problems'
 import { OWN_WORK, type Work } from '../http/work'
 import { groupsPlugin } from './groups'
 
@@ -17,6 +17,7 @@ const query: TextQuery = {
     works.push(work)
     if (texts.by === 'memo') throw invalid('by', 'Expected day')
     if (texts.by === 'hour') throw new UnavailableError('It takes too long.')
+    if (texts.by === 'chain') throw new RecordsError('rate-limited', 'Too many of your requests are running.')
     return { data: [], groups: 0 }
   },
 }
@@ -59,4 +60,7 @@ test('the groups query reports invalid arguments per field, and reports outages'
   expect(errors).toMatchObject([{ message: 'Invalid by parameter: Expected day', path: ['b'] }])
   const [outage] = (await ask('{ recordGroups(by: "hour") }')).errors!
   expect(outage!.originalError).toBeInstanceOf(UnavailableError)
+  const [refusal] = (await ask('{ recordGroups(by: "chain") }')).errors!
+  expect(refusal!.originalError).toBeInstanceOf(StatusError)
+  expect(refusal!.originalError).toMatchObject({ statusCode: 429, headers: { 'retry-after': '5' } })
 })

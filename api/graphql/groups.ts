@@ -2,7 +2,7 @@ import type { GraphQLOutputType } from 'graphql'
 import { GraphQLString } from 'graphql'
 import type { Plugin } from 'postgraphile'
 import type { TextQuery } from '../http/parameters'
-import { RecordsError } from '../http/problems'
+import { RecordsError, RETRY_AFTER_SECONDS, StatusError } from '../http/problems'
 import type { Work } from '../http/work'
 import { QueryError } from './limits'
 
@@ -50,8 +50,10 @@ function fieldOf({ description, parameters, answer }: TextQuery, json: GraphQLOu
         return text == null ? [] : [[name, text] as const]
       })
       const answered = answer(Object.fromEntries(texts), work).catch((error: Error) => {
-        if (error instanceof RecordsError) throw new QueryError(`${error.message}: ${error.detail}`)
-        throw error
+        if (!(error instanceof RecordsError)) throw error
+        const message = `${error.message}: ${error.detail}`
+        if (!error.retryable) throw new QueryError(message)
+        throw new StatusError(error.status, message, { 'retry-after': String(RETRY_AFTER_SECONDS) })
       })
       reading.push(answered)
       return answered

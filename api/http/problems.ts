@@ -11,8 +11,8 @@ import { GeometryError } from '../../src/geodesy'
 import { sendPage } from './pages'
 import { problemPage, wantsPage } from './problem-page'
 
-/** Seconds after which a retry makes sense if the database or an RPC endpoint was unavailable. */
-const RETRY_AFTER_SECONDS = 5
+/** Seconds after which a retry makes sense if the database, an RPC endpoint or a slot was unavailable. */
+export const RETRY_AFTER_SECONDS = 5
 
 /** Lists the other chains on which the index has an attestation; empty if none is known. */
 export function itIsOn(chains: readonly string[]): string {
