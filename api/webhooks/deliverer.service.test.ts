@@ -647,7 +647,7 @@ describe('a changed subscription', () => {
     const webhooks = new WebhookStore(store.servers)
     const given = subscription('https://maps.example')
     await webhooks.setFile([given])
-    await webhooks.add({ ...given, id: 'two' }, 10)
+    await webhooks.add({ ...given, id: 'two' }, 'AAAAAAAA', 10)
     await client.query(
       `UPDATE webhook_subscription SET failures = 9, failing_since = now(), next_try = now(), last_error = 'the receiver returned 401'`,
     )

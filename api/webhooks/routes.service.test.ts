@@ -23,6 +23,9 @@ let database: TestDatabase
 let store: Store
 let api: TestApi
 let deliverer: Deliverer
+const OPTIONS = {
+  ...{ pollMs: 10, renewMs: 30, syncMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
+}
 let receiver: Receiver
 const registry = new Registry()
 beforeAll(async () => {
@@ -30,9 +33,7 @@ beforeAll(async () => {
   store = new Store(database.url, () => {})
   const webhooks = new WebhookStore(store.servers)
   api = await startApi({ databaseUrl: database.url, webhookAdmin: { webhooks, sender, adminKey: KEY } })
-  deliverer = new Deliverer(store, webhooks, sender, Fastify().log, {
-    ...{ pollMs: 10, renewMs: 30, syncMs: 30, leaseMs: 20_000, firstPauseMs: 20, timeoutMs: 5_000 },
-  })
+  deliverer = new Deliverer(store, webhooks, sender, Fastify().log, OPTIONS)
   deliverer.register(registry)
   deliverer.start()
 })
@@ -76,7 +77,7 @@ const delays = async () => {
 }
 /** Resolves when the deliverer has acquired the subscription. */
 const begun = async (id: string) => {
-  while ((await ask('GET', `/${id}`)).body.position === null) await pause(10)
+  while (!(deliverer as object as { held: ReadonlyMap<string, unknown> }).held.has(id)) await pause(5)
 }
 const added = async (more: object = {}) => {
   const { status, body } = await ask('POST', '', { url: `${receiver.url}/hook`, ...more })
@@ -365,6 +366,19 @@ describe('the admin API of webhooks', () => {
       })
     }
   })
+})
+
+test('the webhook API adds a subscription for all changes since then, before a process delivers it', async () => {
+  await deliverer.stop()
+  await insert()
+  const { body } = await ask('POST', '', { url: `${receiver.url}/hook` })
+  expect(body.position).toBe(positionText(await currentPosition(store, 'final')))
+  await insert()
+  const own = new SafeSender(new Set(['127.0.0.1']))
+  deliverer = new Deliverer(store, new WebhookStore(store.servers), own, Fastify().log, OPTIONS)
+  deliverer.start()
+  await receiver.until(() => receiver.received.length > 0)
+  expect(JSON.parse(receiver.received[0]!.body).data.uid).toBe(uidOf(n))
 })
 
 testSentences()

@@ -165,7 +165,7 @@ function checkRequests(app: FastifyInstance, adminKey: string): void {
 
 type Scope = ReturnType<typeof withTypes>
 
-function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts): void {
+function subscriptionRoutes(app: Scope, { store, webhooks, sender }: WebhookAdminParts): void {
   app.post(
     '/webhooks',
     route(
@@ -181,7 +181,9 @@ function subscriptionRoutes(app: Scope, { webhooks, sender }: WebhookAdminParts)
       const problem = problemOf(body, sender)
       if (problem) throw new RecordsError('invalid-request', problem)
       const id = `wh_${randomBytes(12).toString('hex')}`
-      const row = await webhooks.add({ id, url, finality, filter, secrets: [secret] }, MOST_SUBSCRIPTIONS)
+      const position = positionText(await currentPosition(store, finality))
+      const given = { id, url, finality, filter, secrets: [secret] }
+      const row = await webhooks.add(given, position, MOST_SUBSCRIPTIONS)
       if (!row)
         throw new RecordsError(
           'invalid-request',

@@ -32,7 +32,7 @@ export interface HeldRow extends GivenSubscription {
 export interface SubscriptionRow extends Pick<GivenSubscription, 'id' | 'url' | 'finality' | 'filter'> {
   source: 'file' | 'admin'
   state: 'active' | 'failing' | 'disabled'
-  /** Position before the next change to send; null: the subscription starts at the end of the changes. */
+  /** Position before the next change to send; null: a subscription of the file that no process has begun. */
   position: string | null
   failures: number
   last_error: string | null
@@ -306,13 +306,16 @@ export class WebhookStore {
     return row!.count === FORGOTTEN_AT_ONCE
   }
 
-  /** Adds a subscription; undefined if there are already `atMost` of them. */
-  async add(given: GivenSubscription, atMost: number): Promise<SubscriptionRow | undefined> {
-    const { id, url, finality, filter, secrets } = given
+  /** Adds a subscription at a position; undefined if there are already `atMost` of them. */
+  async add(
+    { id, url, finality, filter, secrets }: GivenSubscription,
+    position: string,
+    atMost: number,
+  ): Promise<SubscriptionRow | undefined> {
     const [row] = await this.query<SubscriptionRow>(
-      `INSERT INTO webhook_subscription AS row (id, source, url, finality, filter, secrets)
-       SELECT $1, 'admin', $2, $3, $4, $5 WHERE (SELECT count(*) FROM webhook_subscription) < $6 RETURNING ${SHOWN}`,
-      [id, url, finality, JSON.stringify(filter), secrets, atMost],
+      `INSERT INTO webhook_subscription AS row (id, source, url, finality, filter, secrets, position)
+       SELECT $1, 'admin', $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM webhook_subscription) < $7 RETURNING ${SHOWN}`,
+      [id, url, finality, JSON.stringify(filter), secrets, position, atMost],
     )
     return row
   }
