@@ -33,10 +33,13 @@ export interface MadeTile {
   compressed: Buffer
 }
 
-/** Tile that is cached or being made, with the boxes in which a change affects it. */
+/** Tile that is cached or being made. */
 interface Known<Content> {
+  /** Boxes in which a change affects it. */
   boxes: readonly Bbox[]
   content: Content
+  /** Number of changes that it includes, or that do not affect it. */
+  seen: number
 }
 
 export interface TilesOptions {
@@ -62,7 +65,7 @@ export class Tiles {
       bytes: cacheBytes,
       sizeOf: ({ content: { compressed } }) => compressed.length + ENTRY_BYTES,
     })
-    this.changes = new Changes(store, (boxes) => this.forget(boxes), sharedMs)
+    this.changes = new Changes(store, sharedMs)
   }
 
   get size(): number {
@@ -81,7 +84,8 @@ export class Tiles {
   ): Promise<MadeTile> {
     await this.changes.follow()
     const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
-    const known = () => this.kept.get(key)?.content ?? this.making.get(key)?.content
+    const known = () =>
+      [this.kept.get(key), this.making.get(key)].find((tile) => tile && this.changes.spare(tile))?.content
     const begin = () => this.begin(key, tile, choice, work)
     return joined(
       () => {
@@ -101,24 +105,17 @@ export class Tiles {
     const making: Known<Promise<MadeTile>> = {
       boxes: boxesOf(boxOf(tile)),
       content: this.make(tile, choice, finished(work)),
+      seen: this.changes.count,
     }
     this.making.set(key, making)
     try {
       const made = await making.content
-      // A change in the meantime has removed the tile, because its data may be older than the change.
-      if (this.making.get(key) === making) this.kept.set(key, { boxes: making.boxes, content: made })
+      // Otherwise a change affected this tile, and another request makes a newer one.
+      if (this.making.get(key) === making) this.kept.set(key, { ...making, content: made })
       return made
     } finally {
       if (this.making.get(key) === making) this.making.delete(key)
     }
-  }
-
-  /** Drops the tiles, cached or being made, that meet one of the boxes; without boxes, drops all. */
-  private forget(changed: readonly Bbox[] | undefined): void {
-    const isConcerned = ({ boxes }: Known<unknown>) =>
-      !changed || changed.some((one) => boxes.some((other) => meet(one, other)))
-    for (const [key, known] of this.making) if (isConcerned(known)) this.making.delete(key)
-    for (const [key, known] of this.kept.entries()) if (isConcerned(known)) this.kept.delete(key)
   }
 
   private async make(tile: Tile, choice: RecordChoice, work: Work): Promise<MadeTile> {
@@ -153,34 +150,48 @@ function meet(changed: Bbox, [west, south, east, north]: Bbox): boolean {
 
 /** Milliseconds for which a read of changes is reused: the maximum delay until a change is visible. */
 const CHANGES_SHARED_MS = 250
-/** After more changes of a chain than this in one read, all cached tiles are dropped. */
+/** After more changes of a chain than this in one read, all cached tiles are outdated. */
 const MOST_MOVES = 1_000
+/**
+ * Number of changes whose boxes are stored. A tile is compared with them when it is requested, in a fraction
+ * of a millisecond: comparing each change with all cached tiles took up to two seconds.
+ */
+const BOXES_STORED = 10_000
 
 type Place = Pick<ChainMoves, 'since' | 'rewrites' | 'last'>
 
-/** Follows the log of changes to invalidate cached data. Reads on demand only. */
-export class Changes {
+/** Follows the log of changes. Reads on demand only. */
+class Changes {
+  /** Number of changes so far. */
+  count = 0
+  /** Boxes (degrees) of the last changes, oldest first. */
+  private boxes: Bbox[] = []
   private readonly places = new Map<string, Place>()
   private readonly reading: SharedRead<void>
 
-  /**
-   * @param touch receives the boxes (degrees) where records changed; undefined if they may have changed
-   *   anywhere
-   */
   constructor(
     private readonly store: Pick<Store, 'run'>,
-    private readonly touch: (boxes: readonly Bbox[] | undefined) => void,
     sharedMs = CHANGES_SHARED_MS,
   ) {
     this.reading = new SharedRead(() => this.read(), sharedMs)
   }
 
   /**
-   * Resolves once `touch` has received every change that was in the database CHANGES_SHARED_MS ago. Throws an
+   * Resolves once every change is counted that was in the database CHANGES_SHARED_MS ago. Throws an
    * UnavailableError if the database does not respond.
    */
   follow(): Promise<void> {
     return this.reading.get()
+  }
+
+  /** True if no change that a tile has not seen affects it. The tile has then seen all changes. */
+  spare(tile: Known<unknown>): boolean {
+    const unseen = this.count - tile.seen
+    if (unseen > this.boxes.length) return false
+    for (const changed of this.boxes.slice(this.boxes.length - unseen))
+      if (tile.boxes.some((box) => meet(changed, box))) return false
+    tile.seen = this.count
+    return true
   }
 
   private async read(): Promise<void> {
@@ -191,11 +202,12 @@ export class Changes {
       states.some((state) => !goesOn(this.places.get(state.chain), state))
     this.places.clear()
     for (const { chain, since, rewrites, last } of states) this.places.set(chain, { since, rewrites, last })
-    if (isLost) return this.touch(undefined)
     const boxes = states.flatMap(({ moves }) =>
       moves.flatMap(([, w, s, e, n]): Bbox[] => (w === null ? [] : [[w, s, e, n]])),
     )
-    if (boxes.length) this.touch(boxes)
+    // A change at an unknown place has no box, so that no tile can be compared with it.
+    this.count += isLost ? 1 : boxes.length
+    this.boxes = isLost ? [] : [...this.boxes, ...boxes].slice(-BOXES_STORED)
   }
 }
 
