@@ -105,10 +105,10 @@ function isSpent(positions: number, budget: Budget): boolean {
 }
 
 /**
- * Converts a line on the plane of longitude and latitude into tile coordinates, once for each shift by whole
- * turns (multiples of 360 degrees) in which it meets the tile.
+ * Converts a line on the plane of longitude and latitude into tile coordinates, once for each shift by these
+ * whole turns (multiples of 360 degrees) in which it meets the tile.
  */
-type Frame = (line: Line, turns?: readonly number[]) => Path[]
+type Frame = (line: Line, turns: readonly number[]) => Path[]
 
 function frameOf({ z, x, y }: Tile, budget: Budget): Frame {
   const scale = 2 ** z * EXTENT
@@ -130,8 +130,7 @@ function frameOf({ z, x, y }: Tile, budget: Budget): Frame {
     if (south < LOW || north > HIGH) return []
     const first = Math.ceil((LOW - east) / scale)
     const last = Math.floor((HIGH - west) / scale)
-    const all = turns ?? Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i)
-    return all
+    return turns
       .filter((turn) => turn >= first && turn <= last)
       .map((turn) => (turn === 0 ? path : path.map((value, i) => (i % 2 ? value : value + turn * scale))))
   }

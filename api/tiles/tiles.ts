@@ -110,7 +110,7 @@ export class Tiles {
     this.making.set(key, making)
     try {
       const made = await making.content
-      // Otherwise a change affected this tile, and another request makes a newer one.
+      // Otherwise another request has begun to make a newer one.
       if (this.making.get(key) === making) this.kept.set(key, { ...making, content: made })
       return made
     } finally {
