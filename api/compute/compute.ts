@@ -107,6 +107,8 @@ export async function computeBatch(
         computeUnsigned(parts, chain, operation, { ...common, ...own }, { budgetMs: left }),
       ),
     )
+    // Other requests run in between: operations on raw geometries take up to 30 ms each, and await nothing.
+    await setImmediate()
   }
   return signBatch(await landingOf(parts, chain, contract, include), results)
 }
