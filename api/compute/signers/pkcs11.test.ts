@@ -21,8 +21,9 @@ const { parentPort, workerData } = require('node:worker_threads')
 const { SigningKey } = require(${JSON.stringify(require.resolve('ethers/crypto'))})
 const key = new SigningKey('${KEY.privateKey}')
 const gate = new Int32Array(workerData.pin)
-const isSecond = Atomics.add(gate, 1, 1) === 1
-if (isSecond && gate[2]) parentPort.postMessage({ problem: 'refused', isFinal: gate[2] === 2 })
+const problem = Atomics.add(gate, 1, 1) === 1 ? gate[2] : 0
+if (problem === 3) Atomics.wait(gate, 0, 0)
+if (problem === 1 || problem === 2) parentPort.postMessage({ problem: 'refused', isFinal: problem === 2 })
 else parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'hex') })
 parentPort.on('message', ({ id, digest }) => {
   if (digest[0] === 1) Atomics.wait(gate, 0, 0)
@@ -45,6 +46,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** Problem of the token when its thread starts for the second time. */
 const ABSENT = 1
 const PIN_REFUSED = 2
+const HANGING = 3
 /** @returns the signer, and the gate that releases hanging calls */
 async function tokenSigner(timeoutMs: number, problem = 0) {
   // True if hanging calls are released, number of starts, problem
@@ -89,6 +91,12 @@ test('the PKCS#11 signer opens a token again that was absent when its thread res
   const { sign } = await tokenSigner(600_000, ABSENT)
   for (const digest of [DIES, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+})
+test('the PKCS#11 signer times out on a token that hangs when its thread restarts', async () => {
+  const { sign, open } = await tokenSigner(200, HANGING)
+  for (const digest of [DIES, DIGEST, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
+  open()
+  await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
 })
 test('the PKCS#11 signer does not open a token again that refused the PIN', async () => {
   const { sign } = await tokenSigner(600_000, PIN_REFUSED)

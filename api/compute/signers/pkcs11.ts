@@ -53,14 +53,11 @@ class TokenDevice implements Device {
       if (opened.isFinal) this.refused = error
       throw error
     }
-    worker.on('message', (signed: Signed) => {
-      this.late.delete(signed.id)
-      this.waiting.get(signed.id)?.(signed)
-    })
+    worker.on('message', (signed: Signed) => this.settle(signed))
     const ended = (problem: string) => {
       if (this.worker === worker) this.worker = undefined
       this.late.clear()
-      for (const [id, settle] of this.waiting) settle({ id, problem })
+      for (const id of this.waiting.keys()) this.settle({ id, problem })
     }
     worker.on('error', (error) => ended(error.message))
     worker.on('exit', () => ended('the thread that calls the token ended'))
@@ -73,7 +70,6 @@ class TokenDevice implements Device {
   async sign(digest: string, _typed: unknown, _isRight: unknown, timeoutMs: number): Promise<Uint8Array> {
     if (this.late.size > 0) throw new Error('the token has not finished an earlier call')
     if (this.refused) throw this.refused
-    if (!this.worker) await (this.opening ??= this.open().finally(() => (this.opening = undefined)))
     const id = this.asked++
     const signed = await new Promise<Signed>((resolve) => {
       const timer = setTimeout(() => {
@@ -84,10 +80,23 @@ class TokenDevice implements Device {
         clearTimeout(timer)
         resolve(answer)
       })
-      this.worker!.postMessage({ id, digest: Buffer.from(digest.slice(2), 'hex') })
+      this.opened().then(
+        () => this.worker!.postMessage({ id, digest: Buffer.from(digest.slice(2), 'hex') }),
+        (error: Error) => this.settle({ id, problem: error.message }),
+      )
     }).finally(() => this.waiting.delete(id))
     if ('problem' in signed) throw new Error(signed.problem)
     return signed.signature
+  }
+
+  /** Opens the token again if its thread has ended. */
+  private async opened(): Promise<void> {
+    if (!this.worker) await (this.opening ??= this.open().finally(() => (this.opening = undefined)))
+  }
+
+  private settle(signed: Signed): void {
+    this.late.delete(signed.id)
+    this.waiting.get(signed.id)?.(signed)
   }
 
   async close(): Promise<void> {
