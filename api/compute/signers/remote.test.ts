@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { TypedDataEncoder, Wallet, toBeHex, zeroPadValue } from 'ethers'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { attestDigest, attestTypedData, domainSeparator, type AttestMessage } from '../../../src/eas'
 import { UnavailableError } from '../../http/problems'
 import { remoteSigner } from './remote'
@@ -167,6 +167,20 @@ describe('a remote signer', () => {
     const digest = await digestOf(1)
     expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
     expect(calls).toHaveLength(3)
+  })
+  test('does not repeat a call beyond the time limit of the signature', async () => {
+    let ahead = 0
+    const now = performance.now.bind(performance)
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead)
+    closing.push(async () => clock.mockRestore())
+    const { url, calls } = await service((call) => {
+      if (calls.length === 1) return v4()(call)
+      if (calls.length > 2) return undefined
+      ahead = SLOW_MS
+      return 'drop'
+    })
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
+    await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(UnavailableError)
   })
   test('reports the start and the end of an outage', async () => {
     const up = await service(v4())

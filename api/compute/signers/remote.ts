@@ -42,9 +42,9 @@ class RemoteDevice implements Device {
     const data = typed()
     const ends = performance.now() + timeoutMs
     const ask = async ({ method, asText }: (typeof WAYS)[number]) => {
-      const timeout = Math.max(1, ends - performance.now())
       const params = [this.address, asText ? JSON.stringify(data) : data]
-      const call = () => this.client.call<unknown>(method, params, { timeout })
+      const call = () =>
+        this.client.call<unknown>(method, params, { timeout: Math.max(1, ends - performance.now()) })
       // Repeats the call if the service has closed an idle connection in the meantime.
       const answer = await call().catch((error: { code?: unknown }) => {
         if (CLOSED.has(error.code)) return call()
