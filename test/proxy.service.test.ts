@@ -9,6 +9,7 @@ import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { deployProxy } from '../api/proxy-deployment'
 import { SettingsError, readSettings } from '../src/config'
+import { NUMERIC_RESULT_FIELDS, schemaUid } from '../src/eas'
 import { startApi } from './api'
 import { runNode } from './node'
 import { EFFORT } from './seed'
@@ -186,6 +187,22 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       contract: undefined,
     }
     expect(await verify({ ...again, delegatedAttestation: disguised })).toMatchObject({ ours: false })
+  })
+
+  test('verifies an answer that the resolver of its schema rejects without a reason', async () => {
+    const chain = local(slug)
+    // EAS reverts without data if the resolver is not a contract.
+    const resolver = hexlify(randomBytes(20))
+    const register = (await chain.registry()).getFunction('register')
+    await mined(chain, (await register.send(NUMERIC_RESULT_FIELDS, resolver, true)).hash)
+    const answer = await asked(slug, { schema: schemaUid(NUMERIC_RESULT_FIELDS, resolver, true) })
+    expect(await compute('verify', { chainId: chain.chain.id, ...answer })).toMatchObject({
+      status: 200,
+      body: {
+        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+        reasons: ['the contract reverts without a reason'],
+      },
+    })
   })
 
   test('signs a batch, which lands in one transaction, or answer by answer in any order', async () => {

@@ -332,12 +332,14 @@ async function atProxy(
   if (error === 'UsedSignature')
     return { reasons: ['the proxy has already accepted this signature: this answer has landed'], landed }
   if (landed.status === 'landed') return { reasons: ['this answer has landed'], landed }
+  const why =
+    revert === '0x' ? 'without a reason' : `with ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
   const reason =
     error === 'DeadlineExpired'
       ? tooLate(terms, landed, late)
       : error === 'AccessDenied'
         ? 'the proxy has a new owner: re-sign the answer with submission direct'
-        : `the contract reverts with ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
+        : `the contract reverts ${why}`
   return { reasons: [reason], landed }
 }
 

@@ -121,8 +121,8 @@ test('the call queue shares results between clients without charging the first c
   for (const { answer } of node.sent) answer(`0x${'0'.repeat(64)}`)
 })
 
-/** Endpoint whose head has this age, and which returns this word, or HTTP status 429, for each call. */
-function endpoint(ageSeconds: number, word: string | undefined): Promise<string> {
+/** Endpoint whose head has this age, and which returns this word or error, or status 429, for each call. */
+function endpoint(ageSeconds: number, word: string | object | undefined): Promise<string> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const body: Buffer[] = []
     for await (const part of request) body.push(part as Buffer)
@@ -136,10 +136,11 @@ function endpoint(ageSeconds: number, word: string | undefined): Promise<string>
       ...{ eth_chainId: hex(CHAINS[0]!.id), web3_clientVersion: 'geth/v1' },
       ...{ eth_getBlockByNumber: head, eth_call: word },
     }
+    const isError = (method: string) => method === 'eth_call' && typeof word === 'object'
     const answers = calls.map(({ id, method, params }) =>
       Number(params[1]) > Number(head.number)
         ? { jsonrpc: '2.0', id, error: { code: -32_000, message: 'header not found' } }
-        : { jsonrpc: '2.0', id, result: results[method] },
+        : { jsonrpc: '2.0', id, [isError(method) ? 'error' : 'result']: results[method] },
     )
     response.end(JSON.stringify(Array.isArray(given) ? answers : answers[0]))
   }
@@ -166,4 +167,15 @@ test.each([
         : reads.map(() => ({ status: 'rejected', reason: expect.any(UnavailableError) as unknown })),
     )
   }
+})
+
+test.each([
+  ['code 3', { code: 3, data: '0x' }, '0x'],
+  ['code -32000 and no data', { code: -32_000 }, '0x'],
+  ['data', { code: 3, data: '0x8baa579f' }, '0x8baa579f'],
+])('a revert is an answer of the contract, not of the endpoint (%s)', async (_, error, data) => {
+  const rpcUrls = [await endpoint(0, { ...error, message: 'execution reverted' })]
+  const node = new ChainReader({ chain: CHAINS[0]!, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, Date.now)
+  const { eas } = CHAINS[0]!
+  expect([await node.revertOf(eas, '0x'), await node.proxyFacts(eas)]).toEqual([data, undefined])
 })

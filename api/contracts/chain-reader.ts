@@ -4,7 +4,7 @@ import { ZeroHash } from 'ethers/constants'
 import { id } from 'ethers/hash'
 import { toQuantity, zeroPadValue } from 'ethers/utils'
 import { fieldTypes, hashesToUid, QUORUM_ABI, schemaUid, type UidFields } from '../../src/eas'
-import { revertData } from '../../src/rpc'
+import { isRevert, revertData } from '../../src/rpc'
 import { accountSlots, refusalBy, type AccountRefusal, type AccountSignature } from './account'
 import { CALLS_AT_ONCE, ChainNode, ESSENTIAL, NoAnswerError, NoContractError, timeOf } from './chain-node'
 import { Cache } from '../http/cache'
@@ -270,15 +270,15 @@ export class ChainReader extends ChainNode {
     }
   }
 
-  /** Revert data, in hex, of a simulated call; undefined if it succeeds. Throws for a revert without data. */
+  /** Revert data of a simulated call in hex, which may be empty; undefined if the call succeeds. */
   async revertOf(to: string, data: string): Promise<string | undefined> {
     try {
       await this.request('eth_call', [{ to, data }, 'latest'], { unshared: true })
       return undefined
     } catch (error) {
-      const revert = error instanceof UnavailableError ? revertData(error.cause) : undefined
-      if (revert === undefined) throw error
-      return revert
+      const { cause } = error as Error
+      if (!isRevert(cause)) throw error
+      return revertData(cause) ?? '0x'
     }
   }
 
