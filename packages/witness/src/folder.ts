@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { open, readdir, rename } from 'node:fs/promises'
+import { uptime } from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
@@ -114,7 +115,7 @@ export class Folder {
         const owner = await this.#owner()
         // The id in the lock may be that of this process: in a container, an earlier process may have had the
         // same process id, but so may one that runs in another container. That one stops cosigning (`write`).
-        if (attempt > 0 || (owner !== process.pid && isRunning(owner)))
+        if (attempt > 0 || (owner !== process.pid && isRunning(owner) && !this.#isOfEarlierBoot()))
           throw new UsageError(
             `${this.folder} is in use by process ${owner}. If no witness runs, remove ${this.#lock}.`,
           )
@@ -129,6 +130,12 @@ export class Folder {
       if (text.endsWith('\n') || attempt === LOCK_LOOKS) return parseInt(text) || 0
       await pause(LOCK_LOOK_MS)
     }
+  }
+
+  /** True if the machine has started since the lock was written: the id may belong to any process now. */
+  #isOfEarlierBoot(): boolean {
+    const written = statSync(this.#lock, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    return written < Date.now() - 1_000 * uptime()
   }
 
   #isClaimed(): boolean {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { uptime } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -258,6 +259,11 @@ describe('geo-witness', () => {
       writeFileSync(lock, owner)
       expect(await geoWitness(...options)).toMatchObject({ status: 0 })
     }
+    // The machine has started since, and another process has the ID now.
+    writeFileSync(lock, `${process.ppid} x\n`)
+    const before = Date.now() / 1_000 - uptime() - 10
+    utimesSync(lock, before, before)
+    expect(await geoWitness(...options)).toMatchObject({ status: 0 })
     const witness = await serve(log)
     await log.append(entry(0)).sign()
     await log.submit(witness, 0)
