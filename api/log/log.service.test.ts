@@ -287,6 +287,23 @@ describe('the write path of the log', () => {
     expect(entries.map((entry) => decodeEntry(entry).nonce)).toEqual([0, 1])
   })
 
+  test('closes the log while no step can be applied, so that no promise is broken', async () => {
+    const { log } = processOf({ options: { ...FAST, openMs: 500 } })
+    await waitOpen()
+    const { apply } = log.store
+    let isFailing = true
+    log.store.apply = function (...given) {
+      return isFailing ? Promise.reject(new Error('no space left')) : apply.apply(this, given)
+    }
+    await log.append(entryOf(0))
+    await until(async () => !(await stateOf())!.open)
+    expect(log.notReady(await log.state())).toBe('no space left')
+    await expect(log.append(entryOf(1))).rejects.toThrow('no space left')
+    isFailing = false
+    await waitOpen()
+    expect((await publishedWith(1)).published_size).toBe(1)
+  })
+
   test('generates a key once, with the origin of the public URL', async () => {
     const processes = [processOf({ key: undefined }), processOf({ key: undefined })]
     const claims = await Promise.all(processes.map(({ log }, n) => log.append(entryOf(n))))

@@ -152,8 +152,11 @@ export class Sequencer {
 
   private async claim(): Promise<void> {
     const { leaseMs, openMs } = this.options
-    const claim = (opening?: Pick<LogState, 'stopped'>) =>
-      this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, this.confirmed, opening)
+    // While steps fail, a renewal does not keep the log open: its entries would miss the time of their promise.
+    const claim = (opening?: Pick<LogState, 'stopped'>) => {
+      const confirmed = opening || !this.problem ? this.confirmed : undefined
+      return this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, confirmed, opening)
+    }
     const began = performance.now()
     const state = await claim()
     if (!state) throw new Error('The log of the database does not exist any more.')
