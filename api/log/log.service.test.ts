@@ -334,7 +334,7 @@ describe('the write path of the log', () => {
     await until(async () => (await stateOf())?.stopped)
     await expect(other.log.append(entryOf(1))).rejects.toBeInstanceOf(StoppedError)
     expect((await client.query('SELECT FROM log_group')).rowCount).toBe(1)
-    await other.stop()
+    // The process with the other key still runs, and leaves the lease to one with the key of the log.
     const { log } = processOf(own)
     await waitOpen()
     await log.append(entryOf(1))
@@ -744,6 +744,18 @@ describe('witnesses of the log', () => {
     witnesses[1]!.status = undefined
     await waitOpen()
     expect((await log.append(entryOf(0))).origin).toBe('log.example/log')
+  })
+
+  test('prevent no other process from opening the log if one process cannot reach them', async () => {
+    const witness = await witnessOf('a.example')
+    const far = policyOf([{ ...witness, url: 'http://127.0.0.1:1' }], 1)
+    hosts.push('127.0.0.1:1')
+    processOf({ policy: far })
+    await until(async () => (await stateOf())?.stopped)
+    const { log } = processOf({ policy: policyOf([witness], 1) })
+    await waitOpen()
+    await log.append(entryOf(0))
+    await publishedWith(1)
   })
 
   test.each([

@@ -163,10 +163,11 @@ export class Sequencer {
     this.claimedAt = began
     const wasHeld = this.state?.held
     this.state = state
-    const problem = await this.problemOf(state)
+    const otherKey = await this.keyProblemOf(state)
+    const problem = otherKey ?? this.treeProblemOf(state)
     this.contradiction = problem
     if (problem && !state.held) throw new Error(problem)
-    if (problem) await this.refuse(problem)
+    if (problem) await this.refuse(problem, otherKey !== undefined)
     this.seen = { size: state.size, root: state.root }
     if (!state.held) return
     if (!wasHeld || this.confirmed !== state.here || state.stopped !== null) {
@@ -190,11 +191,15 @@ export class Sequencer {
     if (open) this.logger.info({ origin, entries: size }, 'the transparency log accepts entries')
   }
 
+  /** Returns the reason why this process cannot sign the tree. Another process may have the key. */
+  private async keyProblemOf({ origin, checkpoint }: LogState): Promise<string | undefined> {
+    if (await signatureBy(parseCheckpoint(checkpoint).note, this.key!)) return undefined
+    return `LOG_KEY is a key of ${this.key!.name}, but the log ${origin} of the database has another key. Set LOG_KEY to that key, or ${NEW_LOG}`
+  }
+
   /** Returns the reason why the tree cannot be continued, as far as this process knows. */
-  private async problemOf({ size, root, origin, checkpoint }: LogState): Promise<string | undefined> {
-    const { key, seen } = this
-    if (!(await signatureBy(parseCheckpoint(checkpoint).note, key!)))
-      return `LOG_KEY is a key of ${key!.name}, but the log ${origin} of the database has another key. Set LOG_KEY to that key, or ${NEW_LOG}`
+  private treeProblemOf({ size, root }: LogState): string | undefined {
+    const { seen } = this
     if (size < seen.size) return `it had ${seen.size} entries, but the database has ${size} now. ${REMEDY}`
     if (size === seen.size && size > 0 && !equalBytes(root, seen.root))
       return `the tree of ${size} entries has changed. ${REMEDY}`
@@ -212,6 +217,7 @@ export class Sequencer {
       const silent = round.failures.map(({ witness, reason }) => `${witness} (${reason})`).join(', ')
       return this.refuse(
         `too few witnesses have confirmed its size. No cosignature was received from ${silent}. Start these witnesses, or correct the policy that LOG names.`,
+        true,
       )
     }
     await this.publish(round, size)
@@ -224,10 +230,14 @@ export class Sequencer {
     await this.store.publish(this.holder, this.published, size)
   }
 
-  /** Closes the log for new entries, and throws an Error with the reason. */
-  private async refuse(reason: string): Promise<never> {
+  /**
+   * Closes the log for new entries, and throws an Error with the reason.
+   * @param isOwn true if another process may be able to open the log: it can then acquire the lease
+   */
+  private async refuse(reason: string, isOwn = false): Promise<never> {
     this.confirmed = undefined
     await this.store.stop(this.holder, reason)
+    if (isOwn) await this.store.release(this.holder)
     throw new Error(reason)
   }
 
