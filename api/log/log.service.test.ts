@@ -569,6 +569,8 @@ interface TestWitness {
   url: string
   /** HTTP status of all responses of the witness; undefined for normal responses. */
   status: number | undefined
+  /** Path and login of the last request. */
+  asked: (string | undefined)[]
   last: Map<string, ReturnType<typeof parseCheckpoint>>
 }
 async function witnessOf(name: string): Promise<TestWitness> {
@@ -576,13 +578,14 @@ async function witnessOf(name: string): Promise<TestWitness> {
   const last: TestWitness['last'] = new Map()
   const folder = { write: async () => {}, keepEvidence: async () => {} }
   const witness = new Witness(own, [key], folder, last, () => NOW)
-  const result: TestWitness = { witness, key: own, url: '', status: undefined, last }
+  const result: TestWitness = { witness, key: own, url: '', status: undefined, asked: [], last }
   const url = await serve((request, response) => {
     void (async () => {
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
+      result.asked = [request.url, request.headers.authorization]
       if (result.status !== undefined) return response.writeHead(result.status).end()
-      if (request.url !== '/w/add-checkpoint') return response.writeHead(404).end()
+      if (!/^\/w\/add-checkpoint(\?|$)/.test(request.url!)) return response.writeHead(404).end()
       const { status, type, body } = await witness.addCheckpoint(Buffer.concat(chunks).toString())
       return response.writeHead(status, { 'content-type': type ?? 'text/plain' }).end(body)
     })()
@@ -629,6 +632,17 @@ describe('witnesses of the log', () => {
       ...[['a', 'https://a.example/w']],
       ...['b', 'c', 'd'].map((name) => [name, undefined]),
     ])
+  })
+
+  test('are asked with the password and the query of their URLs', async () => {
+    const witness = await witnessOf('a.example')
+    const url = witness.url.replace('//', '//me:a%20b@') + '?token=c'
+    const { log } = processOf({ policy: policyOf([{ ...witness, url }], 1) })
+    await waitOpen()
+    await log.append(entryOf(0))
+    await publishedWith(1)
+    const login = `Basic ${Buffer.from('me:a b').toString('base64')}`
+    expect(witness.asked).toEqual(['/w/add-checkpoint?token=c', login])
   })
 
   test('may fail without stopping the log, and cosign again after their recovery', async () => {

@@ -112,12 +112,18 @@ export class Witnesses {
       (read) => consistencyProof(read, oldSize, size),
     )
     const body = formatWitnessRequest({ oldSize, hashes }, parseCheckpoint(checkpoint).note)
-    return this.sender.exchange(
-      `${url.replace(/\/+$/, '')}/add-checkpoint`,
-      { 'content-type': 'text/plain; charset=utf-8' },
-      body,
-      AbortSignal.timeout(ANSWER_MS),
-      MAX_ANSWER_BYTES,
-    )
+    const { target, login } = requestOf(url)
+    const headers = { 'content-type': 'text/plain; charset=utf-8', ...login }
+    return this.sender.exchange(target, headers, body, AbortSignal.timeout(ANSWER_MS), MAX_ANSWER_BYTES)
   }
+}
+
+/** URL of add-checkpoint at a witness, and the header with the login of the witness's URL. */
+function requestOf(url: string) {
+  const target = new URL(url)
+  const login = decodeURIComponent(`${target.username}:${target.password}`)
+  target.pathname = target.pathname.replace(/\/*$/, '/add-checkpoint')
+  target.username = target.password = ''
+  const authorization = `Basic ${Buffer.from(login).toString('base64')}`
+  return { target: target.href, login: login === ':' ? {} : { authorization } }
 }
