@@ -59,8 +59,8 @@ const both = async () => [await figures(world.url), await figures(`http://127.0.
 test('the service exports every metric that rules and dashboards name', async () => {
   const told = new Set((await both()).flatMap((text) => text.match(/^[a-z0-9_]+(?=[{ ])/gm) ?? []))
   for (const name of ['up', ...(process.env.TEST_REDIS_URL ? [] : ['geospatial_redis_up'])]) told.add(name)
-  // No request has been limited yet.
-  told.add('http_requests_rate_limited_total')
+  // No request has been limited yet, and the log has no witness.
+  told.add('http_requests_rate_limited_total').add('geospatial_log_witness_requests_total')
   const words = /\b(?:up|(?:geospatial|http|nodejs|process|sqd)_[a-z0-9_]+)\b(?!=)/g
   for (const [where, query] of queries)
     for (const [name] of query.matchAll(words)) expect(told, where).toContain(name)
