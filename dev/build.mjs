@@ -132,8 +132,9 @@ function isCurrent({ product, kept = product, sources }) {
 function newest(paths) {
   let latest = 0
   for (const file of paths) {
-    const stat = statSync(file)
-    if (!stat.isDirectory()) latest = Math.max(latest, stat.mtimeMs)
+    // Emacs marks an edited file with a link to nothing, in the same folder.
+    const stat = statSync(file, { throwIfNoEntry: false })
+    if (!stat?.isDirectory()) latest = Math.max(latest, stat?.mtimeMs ?? 0)
     else
       latest = Math.max(
         latest,
