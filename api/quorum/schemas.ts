@@ -92,7 +92,7 @@ export type QuorumSignature = Static<typeof QuorumSignature>
 const Epoch = objectOf('An operator set.', {
   epoch: EPOCH,
   validFrom: Type.Integer({ description: 'Unix seconds, included.' }),
-  validUntil: Type.Integer({ description: 'Unix seconds, excluded; 0 for an epoch that was replaced.' }),
+  validUntil: Type.Integer({ description: 'Unix seconds, excluded.' }),
   threshold: Type.Integer({ description: 'Number of signatures that an answer needs.' }),
   operators: Type.Array(address('Account of an operator; zero if it was removed.'), {
     description: 'In the order of the indices.',
