@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -83,10 +83,13 @@ async function open(folder: string | undefined): Promise<PGlite> {
   if (!existsSync(path.join(folder, 'PG_VERSION'))) await copyPrepared(folder)
   try {
     return await create(folder)
-  } catch {
-    // The database was killed during a write. All its data is on the chain, from which it is indexed again.
-    console.log('rebuilding')
-    rmSync(folder, { recursive: true, force: true })
+  } catch (error) {
+    // The database was killed during a write, or lacks memory. Its records are indexed again from the chain.
+    // Only this copy has the transparency log and its key, and the webhooks.
+    const damaged = `${folder}.damaged`
+    console.error(`${folder} is now ${damaged}, because it cannot be opened:`, error)
+    rmSync(damaged, { recursive: true, force: true })
+    renameSync(folder, damaged)
     await copyPrepared(folder)
     return create(folder)
   }

@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startService, type Service } from '../dev/services'
@@ -83,6 +85,20 @@ test('the embedded database writes rows by COPY, even after a failed COPY', () =
     ])
     expect(await one(client, 'after')).toBe('after')
   }))
+
+test('the embedded database replaces a damaged folder, and keeps it', async () => {
+  const damaged = path.join(temporaryFolder(), 'database')
+  mkdirSync(damaged)
+  writeFileSync(path.join(damaged, 'PG_VERSION'), 'damaged')
+  const args = ['dist/dev/database.js', '--small', String(await freePort()), damaged]
+  const replaced = startService('replaced', args, process.env, folder)
+  await replaced.ready
+  await replaced.stop()
+  expect(['', '.damaged'].map((name) => existsSync(path.join(`${damaged}${name}`, 'PG_VERSION')))).toEqual([
+    true,
+    true,
+  ])
+})
 
 test('the embedded server has one database, and neither opens nor creates another', async () => {
   const other = new Client({ connectionString: url.replace(/postgres$/, 'other') })
