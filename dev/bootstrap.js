@@ -65,7 +65,8 @@ function timeOf(file) {
 function npm(npmArguments) {
   var quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   var script = process.env.npm_execpath
-  return script
+  // pnpm, yarn and bun name themselves there. The lock file is npm's.
+  return script && /npm-cli\.js$/.test(script)
     ? childProcess.spawn(process.execPath, [script].concat(npmArguments, quiet), { stdio: 'inherit' })
     : childProcess.spawn('npm', npmArguments.concat(quiet), {
         stdio: 'inherit',
