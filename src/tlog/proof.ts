@@ -28,27 +28,24 @@ export interface InclusionProof {
   /** Index of the entry. */
   index: number
   hashes: readonly Uint8Array[]
-  /** Application-specific bytes, which are not signed. */
-  extra?: Uint8Array | undefined
 }
 
 /** Text of a proof in the tree of a signed checkpoint. */
-export function formatProof({ index, hashes, extra }: InclusionProof, checkpoint: Note): string {
-  const extraLine = extra === undefined ? '' : `extra ${toBase64(extra)}\n`
-  return `${HEADER}\n${extraLine}index ${index}\n${formatHashes(hashes)}\n${formatNote(checkpoint)}`
+export function formatProof({ index, hashes }: InclusionProof, checkpoint: Note): string {
+  return `${HEADER}\nindex ${index}\n${formatHashes(hashes)}\n${formatNote(checkpoint)}`
 }
 
 /** Parses a proof without verifying it or the signatures of its checkpoint. Throws a TlogError. */
 export function parseProof(text: string): InclusionProof & { checkpoint: Checkpoint } {
   const [[header, ...lines], rest] = splitAtEmptyLine('proof', text)
   if (header !== HEADER) throw new TlogError('first line of the proof', HEADER)
-  const extra = lines[0]?.startsWith('extra ') ? fromBase64('extra', lines.shift()!.slice(6)) : undefined
+  // Bytes of another application, which are not signed.
+  if (lines[0]?.startsWith('extra ')) fromBase64('extra', lines.shift()!.slice(6))
   const index = lines.shift()
   if (!index?.startsWith('index ')) throw new TlogError('proof', 'a line with the index')
   return {
     index: parseDecimal('index', index.slice(6)),
     hashes: parseHashes('proof', lines),
-    extra,
     checkpoint: parseCheckpoint(rest),
   }
 }
