@@ -2,7 +2,7 @@ import type { Chain } from '../../src/chains'
 import { checksumAddress } from '../../src/eas'
 import type { ComputeParts, ServedChain } from '../compute'
 import type { QuorumEpoch } from '../contracts'
-import { ComputeError, invalidInput } from '../http/problems'
+import { ComputeError } from '../http/problems'
 import { SharedRead } from '../http/shared'
 
 /** Time for which the epochs of a contract are cached, in milliseconds. */
@@ -75,14 +75,4 @@ export function quorumsOf(chains: ReadonlyMap<number, ServedChain>): ReadonlyMap
       return quorum === undefined ? [] : [[id, new Quorum(chain, quorum)] as const]
     }),
   )
-}
-
-/** Returns the quorum of a chain. Throws a ComputeError if it has none. */
-export function quorumOf(quorums: ReadonlyMap<number, Quorum>, chainId: number): Quorum {
-  const quorum = quorums.get(chainId)
-  if (!quorum)
-    throw invalidInput(
-      `chainId: this operator has no quorum on chain ${chainId}. Chains with one: ${[...quorums.keys()].join(', ')}.`,
-    )
-  return quorum
 }

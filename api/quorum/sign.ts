@@ -2,7 +2,7 @@ import { ZeroHash } from 'ethers/constants'
 import { computeUnsigned, servedChain, type ComputeParts } from '../compute'
 import { ComputeError, invalidInput } from '../http/problems'
 import type { Work } from '../http/work'
-import { quorumOf, type Quorum } from './epochs'
+import type { Quorum } from './epochs'
 import type { QuorumRequest, QuorumSignature } from './schemas'
 
 /** Maximum difference between the clocks of the coordinator and of this operator, in seconds. */
@@ -16,7 +16,11 @@ export async function signForQuorum(
   work: Work,
 ): Promise<QuorumSignature> {
   const chain = await servedChain(parts, chainId, work)
-  const quorum = quorumOf(quorums, chainId)
+  const quorum = quorums.get(chainId)
+  if (!quorum)
+    throw invalidInput(
+      `chainId: this operator has no quorum on chain ${chainId}. Chains with one: ${[...quorums.keys()].join(', ')}.`,
+    )
   const now = Math.floor(parts.clock() / 1000)
   if (Math.abs(timestamp - now) > SKEW_SECONDS)
     throw skew(
