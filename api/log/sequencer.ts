@@ -166,7 +166,6 @@ export class Sequencer {
     const otherKey = await this.keyProblemOf(state)
     const problem = otherKey ?? this.treeProblemOf(state)
     this.contradiction = problem
-    if (problem && !state.held) throw new Error(problem)
     if (problem) await this.refuse(problem, otherKey !== undefined)
     this.seen = { size: state.size, root: state.root }
     if (!state.held) return

@@ -63,13 +63,12 @@ export class Witnesses {
     const failures = responses.flatMap(([witness, each]) =>
       'failure' in each ? [{ witness, reason: each.failure }] : [],
     )
-    const contradiction = responses.find(([, each]) => 'ahead' in each)
+    const [ahead] = responses.flatMap(([name, each]) => ('ahead' in each ? `${name} ${each.ahead}` : []))
     return {
       checkpoint: formatNote({ text: note.text, signatures: [...note.signatures, ...cosignatures] }),
       isComplete: silent.size === 0,
       isConfirmed: silent.size === 0 || !isQuorum(this.policy, silent),
-      ahead: contradiction && `${contradiction[0]} ${(contradiction[1] as { ahead: string }).ahead}`,
-      failures,
+      ...{ ahead, failures },
     }
   }
 
