@@ -40,6 +40,7 @@ import { StoppedError } from '../http/problems'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { SignatureLog } from '.'
+import { signedCheckpoint } from './key'
 import { LogStore, type LogState } from './store'
 import { LogWriter } from './writer'
 import type { LogParts } from './log'
@@ -334,6 +335,8 @@ describe('the write path of the log', () => {
     await until(async () => (await stateOf())?.stopped)
     await expect(other.log.append(entryOf(1))).rejects.toBeInstanceOf(StoppedError)
     expect((await client.query('SELECT FROM log_group')).rowCount).toBe(1)
+    // Readers would take the other key for that of the log.
+    expect((await (await serverOf(other.log)).app.inject('/log/v0')).statusCode).toBe(503)
     // The process with the other key still runs, and leaves the lease to one with the key of the log.
     const { log } = processOf(own)
     await waitOpen()
@@ -627,7 +630,8 @@ describe('witnesses of the log', () => {
     const witnesses = new Map(names.map((name, i) => [name, { key: keys[i]!, url: urls[i] }]))
     const policy = { logs: [], witnesses, groups: new Map(), quorum: 'a' }
     const { log } = processOf({ policy }, { start: false })
-    const published = parsePolicy((await log.verifier({} as LogState)).policy)
+    const checkpoint = await signedCheckpoint({ origin: key.name, size: 0, root: MTH([]) }, key)
+    const published = parsePolicy((await log.verifier({ published: checkpoint } as LogState)).policy)
     expect([...published.witnesses].map(([name, { url }]) => [name, url])).toEqual([
       ...[['a', 'https://a.example/w']],
       ...['b', 'c', 'd'].map((name) => [name, undefined]),

@@ -9,6 +9,7 @@ import {
   parseCheckpoint,
   parsePolicy,
   parseSignerKey,
+  signatureBy,
   verifyInclusion,
   withTiles,
   type Policy,
@@ -91,11 +92,12 @@ export class SignatureLog {
 
   /**
    * Returns the verifier key, and the policy that names it, with https URLs of witnesses: one with http or a
-   * password is for this service only. Throws an UnavailableError if LOG_KEY is missing.
+   * password is for this service only. Throws an UnavailableError if LOG_KEY is missing or another key.
    */
-  async verifier({ key: text }: LogState): Promise<{ key: string; policy: string }> {
+  async verifier({ key: text, published }: LogState): Promise<{ key: string; policy: string }> {
     const key = this.parts.key ?? (text === null ? undefined : await parseSignerKey(text))
-    if (!key) throw new UnavailableError(`The key of the transparency log is unknown: ${this.closedBy(null)}`)
+    if (!key || !(await signatureBy(parseCheckpoint(published).note, key)))
+      throw new UnavailableError(`The key of the transparency log is unknown: ${this.closedBy(null)}`)
     const { witnesses: all, groups, quorum } = this.parts.policy ?? parsePolicy('quorum none')
     const witnesses = new Map(
       [...all].map(([name, each]) => [name, isPublic(each.url) ? each : { key: each.key }] as const),
