@@ -152,7 +152,7 @@ export class Sequencer {
 
   private async claim(): Promise<void> {
     const { leaseMs, openMs } = this.options
-    // While steps fail, a renewal does not keep the log open: its entries would miss the time of their promise.
+    // While steps fail, renewals do not keep the log open: its entries would miss the promised time.
     const claim = (opening?: Pick<LogState, 'stopped'>) => {
       const confirmed = opening || !this.problem ? this.confirmed : undefined
       return this.store.claim(this.holder, leaseMs / 1000, openMs / 1000, confirmed, opening)
@@ -338,8 +338,9 @@ export class Sequencer {
       .finally(() => (this.cosigning = undefined))
   }
 
-  private noteRound(checkpoint: string, { isComplete, failures }: Round): void {
-    this.asked = { checkpoint, again: isComplete ? Infinity : performance.now() + this.options.retryMs }
+  private noteRound(checkpoint: string, { failures }: Round): void {
+    const again = failures.length === 0 ? Infinity : performance.now() + this.options.retryMs
+    this.asked = { checkpoint, again }
     const missing = failures.map(({ witness }) => witness).join()
     if (missing !== this.missing && missing)
       this.logger.warn({ failures }, 'witnesses do not cosign checkpoints of the transparency log')

@@ -24,7 +24,6 @@ type Response = { cosignature: NoteSignature } | { ahead: string } | { failure: 
 export interface Round {
   /** Checkpoint with all cosignatures received so far. */
   checkpoint: string
-  isComplete: boolean
   /** True if every quorum includes a witness that responded, so that no reader trusts an unknown tree. */
   isConfirmed: boolean
   /** Reason why this log differs from the one that a witness knows. */
@@ -59,15 +58,14 @@ export class Witnesses {
     )
     const { note } = parseCheckpoint(checkpoint)
     const cosignatures = responses.flatMap(([, each]) => ('cosignature' in each ? each.cosignature : []))
-    const silent = new Set(responses.flatMap(([name, each]) => ('cosignature' in each ? [] : name)))
     const failures = responses.flatMap(([witness, each]) =>
       'failure' in each ? [{ witness, reason: each.failure }] : [],
     )
+    const silent = failures.map(({ witness }) => witness)
     const [ahead] = responses.flatMap(([name, each]) => ('ahead' in each ? `${name} ${each.ahead}` : []))
     return {
       checkpoint: formatNote({ text: note.text, signatures: [...note.signatures, ...cosignatures] }),
-      isComplete: silent.size === 0,
-      isConfirmed: silent.size === 0 || !isQuorum(this.policy, silent),
+      isConfirmed: silent.length === 0 || !isQuorum(this.policy, silent),
       ...{ ahead, failures },
     }
   }
@@ -118,7 +116,7 @@ export class Witnesses {
 }
 
 /** URL of add-checkpoint at a witness, and the header with the login of the witness's URL. */
-function requestOf(url: string) {
+function requestOf(url: string): { target: string; login: Record<string, string> } {
   const target = new URL(url)
   const login = decodeURIComponent(`${target.username}:${target.password}`)
   target.pathname = target.pathname.replace(/\/*$/, '/add-checkpoint')
