@@ -291,11 +291,9 @@ describe('the write path of the log', () => {
   test('closes the log while no step can be applied, so that no promise is broken', async () => {
     const { log } = processOf({ options: { ...FAST, openMs: 500 } })
     await waitOpen()
-    const { apply } = log.store
+    const apply = log.store.apply.bind(log.store)
     let isFailing = true
-    log.store.apply = function (...given) {
-      return isFailing ? Promise.reject(new Error('no space left')) : apply.apply(this, given)
-    }
+    log.store.apply = (...given) => (isFailing ? Promise.reject(new Error('no space left')) : apply(...given))
     await log.append(entryOf(0))
     await until(async () => !(await stateOf())!.open)
     expect(log.notReady(await log.state())).toBe('no space left')
