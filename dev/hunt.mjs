@@ -1,7 +1,7 @@
 // `npm run hunt [-- --minutes 30 --effort 20 names...]` repeats the randomised tests (test/seed.ts) of files
 // whose path contains a name, with random seeds, until the time is over. Adds each seed that fails to
 // test/seeds.json. `--replay` repeats the seeds of that file instead.
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -83,7 +83,8 @@ function ended(moduleId, test, hunt, errors = []) {
 const patternOf = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')
 const repeatOf = ({ file, test, seed, effort }) =>
   `SEED=${seed} EFFORT=${effort} npx vitest run ${file}${test ? ` -t '${patternOf(test)}'` : ''}`
-const commit = () => execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+/** Commit of the sources; undefined without git. */
+const commit = () => spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout?.trim()
 
 async function runOnce(seed, effort, specifications) {
   run = { seed, effort, hunts: 0, cases: 0, failures: 0 }
