@@ -40,7 +40,7 @@ if (timeOf('package-lock.json') > timeOf(LIST) || (!hasAll && !local)) {
   }, 2500)
   run(
     npm((fs.existsSync('node_modules') ? ['install', '--no-save'] : ['ci']).concat(local ? LOCAL : [])),
-    'Could not install the packages: see the lines above.',
+    'Could not install the packages with npm: see the lines above.',
     function () {
       clearInterval(telling)
       fs.utimesSync(LIST, new Date(), new Date())
@@ -76,6 +76,9 @@ function npm(npmArguments) {
 
 /** Waits for a process, then calls `next`. Prints the problem and exits with status 1 if the process fails. */
 function run(child, problem, next) {
+  child.on('error', function (error) {
+    stop(error.message + '. ' + problem)
+  })
   child.on('exit', function (code) {
     if (code !== 0) stop(problem)
     next()
