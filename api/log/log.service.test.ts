@@ -36,7 +36,7 @@ import {
   type VerifierKey,
 } from '../../src/tlog'
 import { RECORDS_ERRORS } from '../../src/errors'
-import { StoppedError } from '../http/problems'
+import { StoppedError, UnavailableError } from '../http/problems'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { SignatureLog } from '.'
@@ -297,7 +297,7 @@ describe('the write path of the log', () => {
     await log.append(entryOf(0))
     await until(async () => !(await stateOf())!.open)
     expect(log.notReady(await log.state())).toBe('no space left')
-    await expect(log.append(entryOf(1))).rejects.toThrow('no space left')
+    await expect(log.append(entryOf(1))).rejects.toBeInstanceOf(UnavailableError)
     isFailing = false
     await waitOpen()
     expect((await publishedWith(1)).published_size).toBe(1)
