@@ -47,7 +47,7 @@ describe('geo verify of an answer of a quorum', () => {
     expect(await run()).toBe(0)
     expect(printed).toEqual([
       ...['valid', expect.any(String), 'chain: ethereum (1)', 'quorum: 0x1', 'operators: from the contract'],
-      'lands now: no: its deadline was 1970-01-01 00:00:01Z',
+      'lands now: no: its deadline was 1970-01-01T00:00:01Z',
       'signed by: 0x1, log: not checked, the answer does not name the service',
     ])
   })

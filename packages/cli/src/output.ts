@@ -77,11 +77,11 @@ export function grouped(value: number, digits = 0): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }
 
-/** Formats Unix seconds or an ISO 8601 time, such as "2026-11-22 20:45:18Z". */
+/** Formats Unix seconds or an ISO 8601 time like the client, such as "2026-11-22T20:45:18Z". */
 export function time(when: number | string): string {
   const date = new Date(typeof when === 'number' ? when * 1000 : when)
   if (Number.isNaN(date.getTime())) return `second ${when}`
-  return date.toISOString().replace('T', ' ').replace(/\.\d+/, '')
+  return date.toISOString().replace(/\.\d+/, '')
 }
 
 /** Formats a number of seconds relative to now: "in 59 min", "3 h ago", "now". */

@@ -231,7 +231,7 @@ describe('geo records on a terminal', () => {
     expect(lines).toHaveLength(21)
     expect(lines[0]).toMatch(/^UID +CHAIN +TIME +TYPE +LNG +LAT +MEMO$/)
     const [newest] = await listed('limit=1')
-    const seen = newest.timestamp.replace('T', ' ').replace('.000', '')
+    const seen = newest.timestamp.replace('.000', '')
     expect(lines[1]!.replace(/ {2,}/g, '  ')).toBe(
       `${newest.uid}  base-sepolia  ${seen}  geojson-point  -123.3930  -48.8770  one {"two"}, "three",\ufffd[31m\ufffd31m\ufffd four`,
     )
