@@ -22,7 +22,7 @@ const LINES = `
 geo distance 2.2945,48.8584 13.3777,52.5163
 # between an attested place and a GeoJSON file
 geo distance $PLACE tower.geojson
-# a number for a script
+# a place from standard input, and the signed answer as JSON for a script
 geo distance - 13.3777,52.5163 --json < tower.geojson > answer.json
 # from a private place, of which only a salted hash is signed
 geo distance tower.geojson $PLACE --private home.json
