@@ -115,6 +115,23 @@ test('geo verify computes the verdict whatever the response contains', async () 
   expect(printed).toEqual([{ ...seen, valid: false, problems: reasons, log: undefined }])
 })
 
+test('geo verify names no landing of an altered answer, whose signed content has landed', async () => {
+  const landed = { status: 'landed', uid: '0xuid', transactionHash: '0xhash', revoked: false }
+  const seen = { ours: false, reasons: ['altered'], submittable: false, says: null, attester: '0x1', landed }
+  const printed: string[] = []
+  const same = (text: string) => text
+  const session = {
+    geo: { chain: async () => CELO, verify: async () => seen, logged: async () => undefined },
+    ...{ options: {}, context: { env: {} }, print: (line: string) => printed.push(line) },
+    ...{ paint: { good: same, bad: same, bold: same } },
+    printFields: (rows: [string, string | undefined][]) =>
+      printed.push(...rows.flatMap(([name, value]) => (value === undefined ? [] : name))),
+    stdin: async () => JSON.stringify({ chainId: CELO.id, attestation: {} }),
+  }
+  expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
+  expect(printed).toEqual(['not valid', '- altered', 'chain', 'signed by'])
+})
+
 test('geo recompute rejects an answer that is reduced to its signed parts', async () => {
   for (const reduced of [{ attestation: {} }, { ...answer, inputRefs: undefined }]) {
     const session = {

@@ -144,7 +144,9 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   }
   if (options.json) for (const each of all) session.printJson(each)
   else
-    for (const { valid, problems, says, attester, submittable, reasons, landed, log } of all) {
+    for (const { valid, problems, says, attester, submittable, reasons, log, ...seen } of all) {
+      // That of an altered answer is the landing of the content that was signed.
+      const landed = seen.ours ? seen.landed : null
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
       if (says) session.print(paint.bold(sentenceOf(says)))
       for (const problem of problems) session.print(`- ${problem}`)

@@ -63,8 +63,9 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       if ('quorum' in answer) return verifyOfQuorum(tools, answer, signal)
       const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(answer, { signal })
       const sentence = says && sentenceOf(says)
+      // That of an altered answer is the landing of the content that was signed.
       const where =
-        landed?.status === 'landed'
+        ours && landed?.status === 'landed'
           ? `It landed as attestation ${landed.uid} in block ` +
             `${landed.blockNumber}${landed.revoked ? ', and was revoked later' : ''}.`
           : submittable
