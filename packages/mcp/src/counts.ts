@@ -14,7 +14,9 @@ const count = {
     'Counts attested places by one or two of day, week, month, hour, chain, prover, subject, schema, location_type, revoked, geohash:n, h3:n.',
   annotations: READS,
   input: z.object({
-    by: z.string().describe('Such as day or month,chain'),
+    by: z
+      .string({ error: 'expected text, one or two dimensions such as month or month,chain' })
+      .describe('Such as day or month,chain'),
     sum: z.string().optional().describe('area, length or area,length: adds sums in m2 and m'),
     sort: z.string().optional().describe('Such as -records or day'),
     top: pageSize({ usual: 20, most: 200 }),

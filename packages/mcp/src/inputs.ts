@@ -21,19 +21,27 @@ export const pageSize = ({ usual, most }: { usual: number; most: number }) => {
   const error = `expected a whole number from 1 to ${most}`
   return z.number({ error }).int({ error }).min(1, { error }).max(most, { error }).default(usual)
 }
+/** A position as people write it, such as "13.4, 52.5". */
+const POSITION = /^\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*$/
+/** Text of a UID, JSON or position. Models also write names of places, for which the service has no advice. */
+const placeText = (form: string) =>
+  z.string().refine((text) => /^\s*(0x|[[{])/i.test(text) || POSITION.test(text), {
+    error: ({ input }) =>
+      `expected a ${form}, got '${cut(String(input), 60)}'; names of places are not looked up`,
+  })
 /**
  * A place; `role` states its part in the question. GeoJSON may be a JSON string, since some hosts write
  * nested objects as strings.
  */
 export const place = (role: string) =>
   z
-    .union([z.string(), position(), z.looseObject({})], { error: `expected a ${PLACE}` })
+    .union([placeText(PLACE), position(), z.looseObject({})], { error: `expected a ${PLACE}` })
     .describe(`${role}: ${PLACE}`)
 /** A polygon or a line, for which a position is not accepted; `types` names the accepted types. */
 export const shape = (role: string, types: string) => {
   const form = `UID of an attested ${types}, or its GeoJSON`
   return z
-    .union([z.string(), z.looseObject({})], { error: `expected a ${form}` })
+    .union([placeText(form), z.looseObject({})], { error: `expected a ${form}` })
     .describe(`${role}: ${form}`)
 }
 /** A chain by its slug or id, converted to a string. */
@@ -49,9 +57,6 @@ export function placeOf(value: Place): Input {
   const given = typeof value === 'string' ? fromText(value) : value
   return Array.isArray(given) ? { type: 'Point', coordinates: given as number[] } : (given as Input)
 }
-
-/** A position as people write it, such as "13.4, 52.5". */
-const POSITION = /^\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*$/
 
 function fromText(text: string): unknown {
   const position = POSITION.exec(text)

@@ -424,7 +424,14 @@ describe('error messages that state the next step', () => {
       { ...POINT, from: [48, 200], ...CHAIN },
       /latitude must be from -90 to 90, got 200; positions are \[longitude, latitude\]\. Correct the input/,
     ],
-    ['distance', { ...POINT, from: 'Berlin', ...CHAIN }, /^Invalid Input: from: .*UID.* Correct the input/],
+    [
+      'distance',
+      { ...POINT, from: 'Berlin', ...CHAIN },
+      /from: expected a UID .*, \[longitude, latitude\], or GeoJSON, got 'Berlin'; names of places are not/,
+    ],
+    ['area', { geometry: 'Berlin', ...CHAIN }, /geometry: expected a UID of an attested Polygon or MultiPolygon, .*'Berlin'/],
+    ['find_zones', { geometry: 'Berlin', uids: [], ...CHAIN }, /geometry: expected a UID .*'Berlin'/],
+    ['count_records', { by: ['month', 'chain'] }, /by: expected text, .* such as month or month,chain$/],
     [
       'distance',
       { ...POINT, from: `0x${'12'.repeat(32)}`, ...CHAIN },
