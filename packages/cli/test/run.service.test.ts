@@ -91,7 +91,7 @@ test.each([true, false])(
       { ...{ stdin, stdout, stderr, env: {}, cwd: '/' }, signal: stop.signal },
       () => (isAbandoned = true),
     )
-    if (!hasJustStarted) await expect.poll(() => stdin.listenerCount('data')).toBe(1)
+    if (!hasJustStarted) await expect.poll(() => stdin.listenerCount('data')).toBeGreaterThan(0)
     stop.abort(new Error('Ended by Ctrl-C.'))
     expect(await running).toBe(130)
     expect([stdout.end().read(), stderr.end().read(), isAbandoned]).toEqual([null, null, hasJustStarted])

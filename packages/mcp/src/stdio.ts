@@ -20,24 +20,24 @@ export interface StdioConnection {
 }
 
 /** Serves one connection over stdin and stdout. Nothing else may write to stdout: log to stderr. */
-export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioConnection {
+export function serveStdio({ stdin = process.stdin, stdout, ...options }: StdioOptions): StdioConnection {
   const transport = new StdioServerTransport(stdin, stdout)
   // Sending fails if the client has disconnected.
   const send = (message: object) =>
     void transport.send(message as JSONRPCMessage).catch(options.onError ?? (() => {}))
-  const read = transport._ondata
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let begun = ''
-  transport._ondata = (chunk) => {
-    const [first = '', ...others] = decoder.decode(chunk as Uint8Array, { stream: true }).split('\n')
+  const answerFaults = (chunk: Uint8Array) => {
+    const [first = '', ...others] = decoder.decode(chunk, { stream: true }).split('\n')
     const lines = [begun + first, ...others]
     begun = lines.pop()!
     for (const line of lines) {
       const fault = faultOf(line)
       if (fault) send(fault)
     }
-    read(chunk)
   }
+  // The transport listens too, from the next statement on.
+  stdin.on('data', answerFaults)
   const connection = serve(() => createMcpServer({ ...options, keepAnswers: true }), {
     transport,
     onerror: (error) => {
@@ -55,6 +55,8 @@ export function serveStdio({ stdin, stdout, ...options }: StdioOptions): StdioCo
     const close = transport.onclose?.bind(transport)
     transport.onclose = () => {
       close?.()
+      // The transport does not pause a stream to which others listen, and it would keep the process alive.
+      stdin.off('data', answerFaults).pause()
       resolve()
     }
   })

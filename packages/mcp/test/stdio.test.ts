@@ -26,3 +26,11 @@ test.each([
   expect(errors).toEqual([])
   await connection.close()
 })
+
+test('stdio listens to its input only while the connection lasts', async () => {
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const connection = serveStdio({ geo: {} as Geo, stdin, stdout })
+  await connection.close()
+  await connection.closed
+  expect([stdin.listenerCount('data'), stdin.isPaused()]).toEqual([0, true])
+})
