@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 import { PassThrough } from 'node:stream'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import type { Chain } from '@geospatial-attestation/client'
+import { afterEach, expect, test, vi } from 'vitest'
 import { filesIn } from './context'
 import { openSession } from './session'
+
+afterEach(() => void vi.unstubAllGlobals())
 
 test('the session allows any number of concurrent requests without a warning of Node.js', async () => {
   const { stdin, stdout, stderr } = process
@@ -33,4 +39,26 @@ test('the session writes no control characters of strangers', () => {
   const safe = 'not\ufffd[2K  valid'
   expect(String(stdout.read())).toBe(`${safe}\na  ${safe}\nA\n${safe}\n`)
   expect(String(stderr.read())).toBe(`${safe}\n`)
+})
+
+test('the session connects its wallet again after an endpoint did not respond', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'geo-session-'))
+  const keyFile = path.join(folder, 'key')
+  writeFileSync(keyFile, '1'.repeat(64), { mode: 0o600 })
+  let isDown = true
+  vi.stubGlobal('fetch', async (_: string, { body }: { body: string }) => {
+    const { id } = JSON.parse(body) as { id: number }
+    return isDown ? new Response('down', { status: 401 }) : Response.json({ jsonrpc: '2.0', id, result: '0x1' })
+  })
+  const { stdin, stdout, stderr } = process
+  const context = { stdin, stdout, stderr, env: {}, cwd: '/', signal: new AbortController().signal }
+  const options = { url: 'http://service', keyFile, rpc: 'http://node' }
+  const session = openSession(options, context, filesIn('/'), () => {})
+  const chain = { id: 1, slug: 'ethereum' } as Chain
+  await expect(session.wallet(chain)).rejects.toMatchObject({ name: 'ConnectionError' })
+  isDown = false
+  const wallet = session.wallet(chain)
+  expect(await wallet).toBe(await session.wallet(chain))
+  session.end()
+  rmSync(folder, { recursive: true })
 })

@@ -116,6 +116,8 @@ export function openSession<O extends object>(
     wallet: (chain) => {
       const wallet = wallets.get(chain.id) ?? connected(chain)
       wallets.set(chain.id, wallet)
+      // A later call connects again: geo mcp runs for long.
+      wallet.catch(() => wallets.delete(chain.id))
       return wallet
     },
     end: () => clearTimeout(timer),
