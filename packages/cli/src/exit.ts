@@ -88,3 +88,10 @@ function exitCodeOfQuorum({ retryable, dissent }: QuorumError): number {
   const isInvalid = dissent.length > 0 && dissent.every(({ reason }) => reason === 'invalid-input')
   return isInvalid ? EXIT.usage : EXIT.refused
 }
+
+/** Returns the exit code of a command that ran until it was stopped by Ctrl-C, or by --timeout, which it notes. */
+export function exitCodeOfStop(reason: unknown, note: (line: string) => void): number {
+  if (!(reason instanceof TimeoutError)) return EXIT.interrupted
+  note(reason.message)
+  return EXIT.unreachable
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { messageOf } from '@geospatial-attestation/client'
-import { EXIT } from './exit'
+import { EXIT, exitCodeOfStop } from './exit'
 import { openQuorum } from './quorum'
 import type { Session } from './session'
 
@@ -20,5 +20,5 @@ export async function mcp(session: Session<{ quorum?: string }>): Promise<number
   })
   signal.addEventListener('abort', () => void connection.close())
   await connection.closed
-  return signal.aborted ? EXIT.interrupted : EXIT.done
+  return signal.aborted ? exitCodeOfStop(signal.reason, note) : EXIT.done
 }

@@ -15,9 +15,16 @@ const TELL_AFTER_MS = 2_000
 export class TimeoutError extends Error {
   override name = 'TimeoutError'
 
-  /** @param text evaluated when the command ends: until then, a wallet may still send its transaction */
-  constructor(readonly text: () => string) {
-    super('--timeout has elapsed.')
+  /** @param describe called when the command ends: until then, a wallet may still send its transaction */
+  constructor(
+    seconds: number,
+    private readonly describe: (elapsed: string) => string,
+  ) {
+    super(`${seconds} s have elapsed (--timeout).`)
+  }
+
+  text(): string {
+    return this.describe(this.message)
   }
 }
 
@@ -26,11 +33,13 @@ export class TimeoutError extends Error {
  * when the wait is over
  */
 export function startWaiting(tell: ((what: string | undefined) => void) | undefined): Waiting {
-  let last: string | undefined
+  /** servers whose last request has no response, the newest last */
+  const silent = new Set<string>()
   let transaction: string | undefined
   return {
     fetchOf: (name) => async (input, init) => {
-      last = name
+      silent.delete(name)
+      silent.add(name)
       let isShown = false
       const timer =
         tell &&
@@ -39,7 +48,9 @@ export function startWaiting(tell: ((what: string | undefined) => void) | undefi
           tell(name)
         }, TELL_AFTER_MS).unref()
       try {
-        return await fetch(input, init)
+        const response = await fetch(input, init)
+        silent.delete(name)
+        return response
       } finally {
         clearTimeout(timer)
         if (isShown) tell!(undefined)
@@ -48,11 +59,14 @@ export function startWaiting(tell: ((what: string | undefined) => void) | undefi
     sent: (transactionHash) => (transaction = transactionHash),
     pending: () => transaction,
     overtime: (seconds) =>
-      new TimeoutError(() =>
-        transaction === undefined
-          ? `No response from ${last ?? 'the service'} within ${seconds} s (--timeout).`
-          : `${seconds} s have elapsed (--timeout). The transaction ${transaction} was sent and may ` +
-            'still be included in a block: check it before you run this again.',
-      ),
+      new TimeoutError(seconds, (elapsed) => {
+        if (transaction !== undefined)
+          return (
+            `${elapsed} The transaction ${transaction} was sent and may still be included in a block: check it ` +
+            'before you run this again.'
+          )
+        const [server] = [...silent].slice(-1)
+        return server === undefined ? elapsed : `No response from ${server} within ${seconds} s (--timeout).`
+      }),
   }
 }

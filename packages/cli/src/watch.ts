@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 import type { RecordEvent, StreamOptions } from '@geospatial-attestation/client'
-import { EXIT } from './exit'
+import { exitCodeOfStop } from './exit'
 import { time } from './output'
 import { filtersOf, type RecordFlags } from './records'
 import type { Session } from './session'
-import { TimeoutError } from './waiting'
 
 interface WatchFlags extends RecordFlags {
   after?: string
@@ -24,11 +23,8 @@ export async function watch(session: Session<WatchFlags>): Promise<number> {
     if (options.json) session.printJson(event)
     else session.print(lineOf(event, session))
   }
-  const { reason } = signal as { reason: unknown }
   if (position !== undefined) note(`Stopped. To resume, repeat the command with --after '${position}'.`)
-  if (!(reason instanceof TimeoutError)) return EXIT.interrupted
-  note(`${options.timeout} s have elapsed (--timeout).`)
-  return EXIT.unreachable
+  return exitCodeOfStop(signal.reason, note)
 }
 
 function lineOf(event: RecordEvent, { paint }: Session): string {

@@ -97,3 +97,12 @@ test.each([true, false])(
     expect([stdout.end().read(), stderr.end().read(), isAbandoned]).toEqual([null, null, hasJustStarted])
   },
 )
+
+test.each(['mcp', 'log monitor'])('geo %s ends at its timeout with the status of a timeout', async (name) => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const { signal } = new AbortController()
+  const context = { stdin, stdout, stderr, signal, env: {}, cwd: '/' }
+  const argv = [...name.split(' '), '--url', 'http://127.0.0.1:9', '--timeout', '0.2']
+  expect(await run(argv, context)).toBe(4)
+  expect(String(stderr.read())).toMatch(/^(.*\n)?(geo: )?0\.2 s have elapsed \(--timeout\)\.\n$/)
+})

@@ -429,7 +429,8 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
     }
   } catch (error) {
     if (signal.aborted && running && running.alarms.count > 0) return EXIT.no
-    throw error
+    // A pause of Node rejects with an error of its own.
+    throw signal.aborted ? signal.reason : error
   } finally {
     published.end()
   }
