@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { createWriteStream } from 'node:fs'
-import { rename, rm, stat } from 'node:fs/promises'
+import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type {
@@ -82,14 +82,13 @@ export async function filtersOf({ options, at }: Session<RecordFlags>): Promise<
 
 /** Returns GeoJSON or WKT, given directly or in a file. */
 async function shapeOf(given: string, at: Session['at']): Promise<string> {
-  if (/^\s*[{]|\(/.test(given)) return given
   const file = await stat(at(given)).catch(() => undefined)
-  if (!file?.isFile())
-    throw new UsageError(
-      `'${given}' is not GeoJSON, WKT such as 'POLYGON((13 52,14 52,14 53,13 53,13 52))', or a ` +
-        'file with one of them.',
-    )
-  return (await readText(given, at)).trim()
+  if (file?.isFile()) return (await readText(given, at)).trim()
+  if (/^\s*[{]|\(/.test(given)) return given
+  throw new UsageError(
+    `'${given}' is not GeoJSON, WKT such as 'POLYGON((13 52,14 52,14 53,13 53,13 52))', or a ` +
+      'file with one of them.',
+  )
 }
 
 function printRecords(rows: readonly LocationRecord[], { printTable }: Session): void {
@@ -153,16 +152,22 @@ async function write(
     )
 }
 
-/** Writes a file that appears under its name only once it is complete. */
+/**
+ * Writes a file that appears under its name only once it is complete. A link is kept, and so is a pipe or device
+ * such as /dev/null: it is written directly.
+ */
 async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uint8Array>): Promise<void> {
-  const [file, part] = [at(name), at(`${name}.part`)]
+  const file = await realpath(at(name)).catch(() => at(name))
+  const found = await stat(file).catch(() => undefined)
+  const isReplaced = found?.isFile() !== false
+  const written = isReplaced ? `${file}.part` : file
   try {
-    await pipeline(Readable.from(source), createWriteStream(part))
-    await rename(part, file)
+    await pipeline(Readable.from(source), createWriteStream(written))
+    if (isReplaced) await rename(written, file)
   } catch (error) {
-    await rm(part, { force: true })
-    // The error names the user's file instead of the temporary one.
-    if ((error as NodeJS.ErrnoException).path === part) Object.assign(error as object, { path: file })
+    if (isReplaced) await rm(written, { force: true })
+    // The error names the file as the user did.
+    if ((error as NodeJS.ErrnoException).path === written) Object.assign(error as object, { path: at(name) })
     throw error
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { createServer, type Server } from 'node:http'
-import { writeFile, rename } from 'node:fs/promises'
+import { realpath, rename, writeFile } from 'node:fs/promises'
 import { UsageError } from '../exit'
 
 /** Metrics of a monitor, and their publication. */
@@ -76,8 +76,9 @@ export async function publish(
   return { update: () => Promise.resolve(), end }
 }
 
-/** Replaces a file as a whole. */
-export async function replaceFile(file: string, text: string): Promise<void> {
+/** Replaces a file as a whole, and keeps a link to it. */
+export async function replaceFile(name: string, text: string): Promise<void> {
+  const file = await realpath(name).catch(() => name)
   await writeFile(`${file}.new`, text, { flush: true })
   await rename(`${file}.new`, file)
 }

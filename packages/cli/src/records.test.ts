@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { run } from './run'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'geo-records-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+afterEach(() => void vi.unstubAllGlobals())
+
+const CSV = 'uid\n0x1\n'
+/** Runs geo records in the folder. Returns the filters of its request. */
+async function records(...argv: string[]): Promise<URLSearchParams> {
+  const asked: URLSearchParams[] = []
+  vi.stubGlobal('fetch', async ({ url }: Request) => {
+    asked.push(new URL(url).searchParams)
+    return new Response(CSV, { headers: { 'content-type': 'text/csv' } })
+  })
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const { signal } = new AbortController()
+  const all = ['records', '--format', 'csv', '--url', 'http://service', ...argv]
+  const code = await run(all, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: folder })
+  expect([code, String(stderr.read())]).toEqual([0, expect.not.stringContaining('geo:')])
+  return asked[0]!
+}
+
+test('geo records writes to the target of a link, and keeps the link', async () => {
+  const [file, link] = ['real.csv', 'link.csv'].map((name) => path.join(folder, name)) as [string, string]
+  writeFileSync(file, 'old')
+  symlinkSync(file, link)
+  await records('-o', 'link.csv')
+  expect([lstatSync(link).isSymbolicLink(), readFileSync(file, 'utf8')]).toEqual([true, CSV])
+})
+
+test.runIf(process.platform !== 'win32')('geo records writes to a pipe or device, and keeps it', async () => {
+  const fifo = path.join(folder, 'fifo')
+  execFileSync('mkfifo', [fifo])
+  // A reader, so that the writer does not wait for one.
+  const reader = openSync(fifo, 'r+')
+  await records('-o', 'fifo')
+  const content = Buffer.alloc(CSV.length)
+  expect(lstatSync(fifo).isFIFO()).toBe(true)
+  readSync(reader, content)
+  closeSync(reader)
+  expect(String(content)).toBe(CSV)
+})
+
+test('geo records reads a shape from a file whose name has parentheses', async () => {
+  writeFileSync(path.join(folder, 'field (1).wkt'), 'POINT(1 2)\n')
+  expect((await records('--intersects', 'field (1).wkt')).get('intersects')).toBe('POINT(1 2)')
+  expect((await records('--intersects', 'POINT(3 4)')).get('intersects')).toBe('POINT(3 4)')
+})
