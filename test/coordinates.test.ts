@@ -237,6 +237,8 @@ describe('the parser of coordinates', () => {
     ["33°51'S E151°12'", [[151.2, -33.85]]],
     ['33.9S E151.2', [[151.2, -33.9]]],
     ['0 0', [[0, 0]]],
+    // Marks of direction, which programs add to what they copy.
+    ['\u200e33.9S, 151.2E\u202c', [[151.2, -33.9]]],
   ])('reads %s', (text, expected) => {
     const found = positionsIn(text)
     expect(found).toHaveLength(expected.length)
@@ -248,6 +250,8 @@ describe('the parser of coordinates', () => {
   test.each([
     ...['', 'Paris', '48', '48.8584', '1 2 3', '91, 181', "48°61' N 2° E", '48.5 30 N 2 E'],
     ...['-48 S 2 E', 'N 48 N 2'],
+    // One decimal comma next to a whole number: neither degrees and minutes, nor certain.
+    ...['13,4 52', '2,29 48', '52 13,4'],
     ...[`51'30"N 10'5"W`, `48°30"N 2°17"E`, "51' N, 17' E", '4899N00299E', '485160N0021740E'],
     ...['+4860+00217/', '+485160.5+0021740.0/'],
     ...['48 N 2 N', '1,2,3', '10 Downing Street', '2026-11-27', '0x12', 'E 48 2', '12:34', '1e5, 2'],

@@ -69,7 +69,8 @@ const PLUS_DIGITS = '23456789CFGHJMPQRVWX'
  * numbers is ambiguous. In that case, the first position has the latitude first, as people usually write it.
  */
 export function positionsIn(text: string): FoundPosition[] {
-  const trimmed = text.trim()
+  // Programs add marks of direction, which are invisible, to what users copy.
+  const trimmed = text.replace(/\p{Bidi_Control}/gu, '').trim()
   const json = geoJsonPosition(trimmed)
   if (json) return json
   if (DIRECTIONS.test(trimmed)) return []
@@ -182,6 +183,8 @@ function pair(text: string): FoundPosition[] {
   if (/^[NS][EW]$/.test(letters)) return valid([latitudeFirst])
   if (/^[EW][NS]$/.test(letters)) return valid([longitudeFirst])
   if (letters !== '') return []
+  // A comma in `13,4 52` may be that of a decimal.
+  if (first.parts !== second.parts && !/[°'"]/.test(plain)) return []
   if (first.parts > 1 || second.parts > 1) return valid([latitudeFirst])
   const both = valid(isArray ? [longitudeFirst, latitudeFirst] : [latitudeFirst, longitudeFirst])
   return first.degrees === second.degrees ? both.slice(0, 1) : both
