@@ -20,19 +20,20 @@ export function instantOf(local: string): Date | undefined {
 }
 
 /** Local time of an instant; an empty string for an invalid one. */
-function localTime(at: Date): string {
-  const shifted = at.getTime() - at.getTimezoneOffset() * MINUTE_MS
-  return Number.isNaN(shifted) ? '' : new Date(shifted).toISOString().slice(0, 16)
-}
+const localTime = (at: Date): string => minuteOf(at.getTime() - at.getTimezoneOffset() * MINUTE_MS)
+
+const minuteOf = (ms: number): string => (Number.isNaN(ms) ? '' : new Date(ms).toISOString().slice(0, 16))
 
 /**
  * Time of a photo from its EXIF tags: its local time, such as `2026:05:01 12:30:45`, and the offset of that
- * from UTC, such as `+09:00`. Many cameras write no offset.
+ * from UTC, such as `+09:00`. Many cameras write no offset. Undefined if the calendar has no such time.
  */
 export function photoTime(taken: unknown, offset: unknown): PhotoTime | undefined {
   const [, date, time] = /^(\d{4}:\d\d:\d\d) (\d\d:\d\d)/.exec(String(taken)) ?? []
   if (date === undefined) return undefined
   const local = `${date.replaceAll(':', '-')}T${time}`
+  // A camera whose clock was never set writes zeros.
+  if (minuteOf(Date.parse(`${local}Z`)) !== local) return undefined
   const [zone] = /^[+-]\d\d:\d\d/.exec(String(offset)) ?? []
   const known = zone === undefined ? '' : localTime(new Date(local + zone))
   return known === '' ? { local, isCertain: false } : { local: known, isCertain: true }
