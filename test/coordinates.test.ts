@@ -177,6 +177,10 @@ const WRITERS: Record<string, { write: Writer; within: number; isCertain: boolea
 }
 
 describe('the parser of coordinates', () => {
+  test('adds no digits to an angle in degrees, minutes and seconds', () => {
+    const [found] = positionsIn(`48°51'30.24"N 2°17'40.2"E`)
+    expect(found).toEqual({ latitude: 48.8584, longitude: 2.2945 })
+  })
   hunt('reads positions in every notation', 2_000, ({ random, cases }) => {
     for (let i = 0; i < cases; i++) {
       const [latitude, longitude] = [random() * 180 - 90, random() * 360 - 180]

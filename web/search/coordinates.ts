@@ -254,8 +254,12 @@ function angleOf(text: string): Angle | undefined {
   return { degrees: isNegative ? -size : size, letter, parts: numbers.length }
 }
 
-/** Degrees of an angle in degrees, minutes and seconds; undefined if minutes or seconds are not below 60. */
-function sexagesimal(numbers: readonly number[]): number | undefined {
-  if (numbers.slice(1).some((each) => each >= 60)) return undefined
-  return numbers.reduce((sum, each, i) => sum + each / 60 ** i, 0)
+/**
+ * Degrees of an angle in degrees, minutes and seconds; undefined if minutes or seconds are not below 60. The
+ * sum is rounded to a tenth of a millimetre, so that it has no digits that the angle does not have.
+ */
+function sexagesimal([degrees = 0, ...parts]: readonly number[]): number | undefined {
+  if (parts.some((each) => each >= 60)) return undefined
+  if (parts.length === 0) return degrees
+  return Number(parts.reduce((sum, each, i) => sum + each / 60 ** (i + 1), degrees).toFixed(9))
 }
