@@ -134,6 +134,11 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
   test('attests a pasted position by one click on the local chain, and has the form in its address', async () => {
     const browser = await open(plain)
     const { page, complaints } = browser
+    // The user sees the order in which the numbers are read.
+    await page.getByLabel('Place', { exact: true }).fill('48.8584, 2.2945')
+    await page.getByText('Longitude 48.8584, latitude 2.2945.').waitFor()
+    await page.getByLabel('Place', { exact: true }).fill(`48°51'30.24"N 2°17'40.2"E`)
+    await page.getByText('Longitude 2.2945, latitude 48.8584.').waitFor()
     await page.getByLabel('Place', { exact: true }).fill('2.2945, 48.8584')
     await page.getByLabel('Memo').fill('Tower')
     await page.getByLabel('Recipient').fill('0x70997970C51812dc3A010C7d01b50e0d17dc79C8')

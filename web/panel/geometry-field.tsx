@@ -1,4 +1,4 @@
-import type { Geometry } from 'geojson'
+import type { Geometry, Point } from 'geojson'
 import { isAcross } from '../map/extent'
 import type { Map } from '../map/library'
 import { lineText } from '../explorer/words'
@@ -35,8 +35,8 @@ interface Props {
   /** undefined if the browser cannot show a map to draw on */
   map: Map | undefined
   placeholder: string
-  /** parsed text, if the field accepts private places */
-  mayBePrivate?: Parsed
+  /** true if the field accepts private places */
+  mayBePrivate?: boolean
   onText: (text: string) => void
   /** called when the field is focused: a record picked on the map is then written into it */
   onActive?: () => void
@@ -52,12 +52,13 @@ export function GeometryField({
   problem,
   map,
   placeholder,
-  mayBePrivate,
+  mayBePrivate = false,
   onText,
   onActive = () => {},
 }: Props) {
-  const problemId = `problem-${name}`
+  const [problemId, readId] = [`problem-${name}`, `read-${name}`]
   const { record, note } = state
+  const parsed = parseInput(text)
   return (
     <fieldset class={`field geometry-${name}`} onFocusIn={onActive}>
       <legend>{label}</legend>
@@ -69,10 +70,11 @@ export function GeometryField({
         placeholder={placeholder}
         value={text}
         aria-invalid={problem !== undefined}
-        aria-describedby={problemId}
+        aria-describedby={`${problemId} ${readId}`}
         onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
-      {map && <DrawButtons map={map} label={label} text={text} onActive={onActive} onText={onText} />}
+      <Position id={readId} text={text} parsed={parsed} />
+      {map && <DrawButtons {...{ map, label, text, parsed, onActive, onText }} />}
       <PlaceSources
         label={label}
         text={text}
@@ -81,8 +83,8 @@ export function GeometryField({
           onText(found)
         }}
       />
-      {mayBePrivate?.kind === 'geometry' && (
-        <Privacy label={label} text={text} place={mayBePrivate} onText={onText} />
+      {mayBePrivate && parsed.kind === 'geometry' && (
+        <Privacy label={label} text={text} place={parsed} onText={onText} />
       )}
       {note && <p class="soft">{note}</p>}
       {record && <RecordNote record={record} chain={chain} />}
@@ -91,21 +93,32 @@ export function GeometryField({
   )
 }
 
+/** Longitude and latitude as they were read from a position: notations differ in their order. */
+function Position({ id, text, parsed }: { id: string; text: string; parsed: Parsed }) {
+  const isPosition = parsed.kind === 'geometry' && parsed.geometry.type === 'Point' && !/^\s*\{/.test(text)
+  const [longitude, latitude] = isPosition ? (parsed.geometry as Point).coordinates : []
+  return (
+    <span id={id} class="soft">
+      {isPosition && say.place.readAs(longitude!, latitude!)}
+    </span>
+  )
+}
+
 /** Buttons that let the user draw the geometry on the map, or edit its vertices. */
 function DrawButtons({
   map,
   label,
   text,
+  parsed,
   onActive,
   onText,
-}: Pick<Required<Props>, 'label' | 'text' | 'onActive' | 'onText'> & { map: Map }) {
+}: Pick<Required<Props>, 'label' | 'text' | 'onActive' | 'onText'> & { map: Map; parsed: Parsed }) {
   const { drawing, problem, draw, edit, editing, vertices, undo, end } = useDrawing(
     map,
     text,
     onActive,
     onText,
   )
-  const parsed = parseInput(text)
   const editable = parsed.kind === 'geometry' && !parsed.isPrivate && isEditable(parsed.geometry)
   return (
     <>

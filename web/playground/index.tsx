@@ -174,7 +174,7 @@ function QuestionFields({
           state={fields[i]!}
           chain={chain}
           problem={problemAt(i)}
-          mayBePrivate={form.parsed[i]}
+          mayBePrivate
           placeholder={say.playground.example}
           onText={(text) => onText(i, text)}
           onActive={() => onActive(i)}

@@ -227,6 +227,7 @@ export const forms = {
     longitudeFirst: (latitude: number) =>
       `Longitude comes first: the second number, ${latitude}, is not a latitude from -90 to 90.`,
     refused: (reason: string) => `The ${reason}.`,
+    readAs: (longitude: number, latitude: number) => `Longitude ${longitude}, latitude ${latitude}.`,
     notJson: (reason: string) => `Expected valid JSON: ${reason}.`,
     notGeoJson: 'Expected GeoJSON: a geometry, a Feature or a FeatureCollection.',
   },
