@@ -220,6 +220,11 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     const browser = await form()
     const { page, complaints } = browser
     for (const [radius, sentence] of [
+      // The keyboards of some phones have no point.
+      [
+        '1250,5',
+        `No. ${isolated('Eiffel Tower')} is ${meters} from ${isolated('Notre-Dame')}: not within 1,250.5 m.`,
+      ],
       ['5000', `Yes. ${isolated('Eiffel Tower')} is ${meters} from ${isolated('Notre-Dame')}: within 5 km.`],
       [
         '1250.5',
@@ -516,6 +521,8 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
       [{ a: '0, 0' }, 'To', /Choose a place/],
       [{ op: 'area', a: '0, 0' }, 'Polygon', /Polygon/],
       [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],
+      // One or a thousand.
+      [{ op: 'within', a: '0, 0', b: '0, 0', radius: '1,000' }, 'Radius, metres', /at least 0/],
       [{ a: `0x${'12'.repeat(32)}`, b: '0, 0' }, 'From', /no attestation|not found/i],
     ] as const) {
       await show(browser, parameters)

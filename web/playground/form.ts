@@ -54,6 +54,15 @@ export function useForm() {
   }
 }
 
+/**
+ * Number in a text; NaN if there is none. Keyboards of phones have the decimal sign of their language, which
+ * may be a comma. A comma before three digits may also separate thousands.
+ */
+function numberIn(text: string): number {
+  const trimmed = text.trim().replace(/^(\d+),(?!\d{3}$)(\d+)$/, '$1.$2')
+  return trimmed === '' ? NaN : readMeters(trimmed)
+}
+
 /** Question of the form, or the problem of the first field that has one. */
 export function questionOf(
   { operation, parsed, numbers, numberText }: ReturnType<typeof useForm>,
@@ -61,18 +70,18 @@ export function questionOf(
 ): { question: Question; chain: Chain } | { problem: Problem } {
   const wrong = parsed.findIndex(({ kind }) => kind === 'wrong' || kind === 'nothing')
   if (wrong >= 0) return { problem: { field: wrong, sentence: sentenceOf(parsed[wrong]!) } }
-  for (const { name } of numbers)
-    if (numberText(name).trim() === '' || !(Number(numberText(name)) >= 0)) {
-      const { label, unit } = say.numbers[name]!
-      return {
-        problem: { field: name, sentence: say.playground.expectedNumber(label.toLowerCase(), unit) },
-      }
-    }
+  const values = numbers.map(({ name }) => numberIn(numberText(name)))
+  const missing = numbers[values.findIndex((value) => !(value >= 0))]
+  if (missing) {
+    const { label, unit } = say.numbers[missing.name]!
+    const sentence = say.playground.expectedNumber(label.toLowerCase(), unit)
+    return { problem: { field: missing.name, sentence } }
+  }
   if (!chain) return { problem: { field: 'chain', sentence: say.playground.noChains } }
   const question = {
     ...{ operation, chainId: chain.id },
     inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),
-    numbers: numbers.map(({ name }) => readMeters(numberText(name))),
+    numbers: values,
   }
   return { question, chain }
 }
