@@ -17,9 +17,8 @@ export interface Fields {
   media: readonly Medium[]
   recipient: string
 }
-type Field = keyof Fields | 'chain'
 export interface Problem {
-  field: Field
+  field: keyof Fields
   sentence: string
 }
 /** Problem of a form field. It is shown at the field, and nothing is sent. */
@@ -62,7 +61,7 @@ export function useForm() {
   /** Fields to attest. An incomplete time has an empty value and fires no event, so its input is asked. */
   const entered = (): Fields =>
     timeInput.current?.validity.badInput ? { ...fields, time: 'incomplete' } : fields
-  const problemAt = (field: Field) => (problem?.field === field ? problem.sentence : undefined)
+  const problemAt = (field: keyof Fields) => (problem?.field === field ? problem.sentence : undefined)
   return {
     ...{ fields, entered, timeInput, set, setMedia, reads, isReading: reading > 0 },
     ...{ isLinked, problem, problemAt, setProblem },
@@ -71,7 +70,7 @@ export function useForm() {
 
 /** Place in the form. Throws a FormError. */
 export function placeOf({ place, memo, time, media, recipient }: Fields): Place {
-  const wrong = (field: Field, sentence: string) => new FormError({ field, sentence })
+  const wrong = (field: keyof Fields, sentence: string) => new FormError({ field, sentence })
   const parsed = parseInput(place)
   if (parsed.kind === 'nothing') throw wrong('place', say.attest.problems.noPlace)
   if (parsed.kind === 'wrong') throw wrong('place', parsed.problem)

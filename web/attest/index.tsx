@@ -34,9 +34,7 @@ export default function Attest({
   const form = useForm()
   const attesting = useAttesting(form, refresh)
   const { fields } = form
-  const choice = useChains('attest', (error) =>
-    form.setProblem({ field: 'chain', sentence: say.attest.reload(reasonOf(error)) }),
-  )
+  const choice = useChains('attest')
   const { chain } = choice
   const parsed = parseInput(fields.place)
   useGiven(map, [parsed.kind === 'geometry' ? parsed.geometry : undefined])
@@ -76,9 +74,7 @@ export default function Attest({
         isDisabled={isAttesting && !form.problem}
         change={change}
         edit={edit}
-        chainField={
-          <ChainField page="attest" {...choice} problem={form.problemAt('chain')} onChange={forget} />
-        }
+        chainField={<ChainField page="attest" {...choice} onChange={forget} />}
       />
       {fields.memo && !attested && <WholeMemo memo={fields.memo} />}
       {chain && !attested && (

@@ -1,6 +1,7 @@
 import type { Chain } from '@geospatial-attestation/client'
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useId } from 'preact/hooks'
 import { chainNamed } from '../../src/chains'
+import { useLoaded, type Failure } from '../loading'
 import { parametersOf, setParameters, type Page } from '../location'
 import { say } from '../messages'
 import { Options } from '../options'
@@ -9,16 +10,19 @@ import { FieldProblem } from './field'
 
 /**
  * Returns the chains of the service, and the one that the page's address names by its slug, an alias or its
- * ID: by default the first one. A name of another chain is returned as `unknown`, and selects none.
+ * ID: by default the first one. A name of another chain is returned as `unknown`, and selects none. The list
+ * is requested until the service returns it.
  */
-export function useChains(page: Page, onFailure: (error: Error) => void) {
-  const [chains, setChains] = useState<readonly Chain[]>([])
-  useEffect(() => void geo.info().then((info) => setChains(info.chains), onFailure), [])
+export function useChains(page: Page) {
+  const { data: chains = [], failure } = useLoaded(
+    'chains',
+    async (signal): Promise<readonly Chain[]> => (await geo.info({ signal })).chains,
+  )
   const named = parametersOf(page).get('chain')
-  if (!named) return { chains, chain: chains[0] }
+  if (!named) return { chains, chain: chains[0], failure }
   const slug = chainNamed(named)?.slug ?? named.toLowerCase()
   const chain = chains.find((each) => each.slug === slug || String(each.id) === named)
-  return { chains, chain, ...(chains.length > 0 && !chain && { unknown: named }) }
+  return { chains, chain, failure, ...(chains.length > 0 && !chain && { unknown: named }) }
 }
 
 interface ChainFieldProps {
@@ -28,14 +32,16 @@ interface ChainFieldProps {
   chain: Chain | undefined
   /** name in the address that is not one of a chain of the service */
   unknown?: string
-  problem: string | undefined
+  /** failure of the last request for the chains */
+  failure: Failure | undefined
+  problem?: string | undefined
   /** called before another chain is written to the address of the page */
   onChange: () => void
 }
 /** Chain of a form's request, which the address names. */
-export function ChainField({ page, chains, chain, unknown, problem, onChange }: ChainFieldProps) {
+export function ChainField({ page, chains, chain, unknown, failure, problem, onChange }: ChainFieldProps) {
   const id = useId()
-  const sentence = unknown === undefined ? problem : say.place.unknownChain(unknown)
+  const sentence = unknown === undefined ? (problem ?? failure?.text) : say.place.unknownChain(unknown)
   return (
     <label class="field">
       {say.place.chain}

@@ -32,7 +32,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
 
-  const choice = useChains('playground', onFailure)
+  const choice = useChains('playground')
   const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const hasChain = parametersOf('playground').has('chain')

@@ -162,7 +162,6 @@ export const forms = {
     recipient: 'Recipient',
     recipientExample: '0x...',
     recipientHelp: 'The account that this is about (optional).',
-    reload: (problem: string) => `${problem} Reload the page.`,
     wholeMemo: 'What everyone will read',
     wholeMemoOf: (characters: number) =>
       `Full memo, as everyone will read it (${count(characters, 'character')}):`,
@@ -243,7 +242,7 @@ export const forms = {
     loading: 'Loading the record ...',
     number: (label: string, unit: string) => `${label}, ${unit}`,
     expectedNumber: (label: string, unit: string) => `Expected a ${label} in ${unit}, at least 0, such as 1000 or 0.5.`,
-    noChains: 'The list of chains is not loaded yet. Reload the page if it stays empty.',
+    noChains: 'The list of chains is not loaded yet. Try again.',
     noPlace: 'Choose a place: draw it, pick one on the map, or paste coordinates.',
     polar: 'Lines and points within 5 degrees of a pole are drawn at 85 degrees, where the map ends.',
     notDrawn: (reason: string) => `Could not draw the answer: ${reason}`,
