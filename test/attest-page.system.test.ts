@@ -284,6 +284,35 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(await button(browser, 'Attest place with a test account').isEnabled()).toBe(true)
   })
 
+  test('reports a file that the browser cannot read', async () => {
+    const browser = await open(plain, { place: '1, 2' })
+    const { page } = browser
+    await page.evaluate(`
+      arrayBuffer = File.prototype.arrayBuffer
+      File.prototype.arrayBuffer = () => Promise.reject(new DOMException('Gone.', 'NotReadableError'))
+    `)
+    const file = { name: 'gone.txt', mimeType: 'text/plain', buffer: Buffer.from('x') }
+    await page.getByLabel('Add a small file').setInputFiles(file)
+    await page.locator('#problem-media[role=alert]').waitFor()
+    await page.evaluate('File.prototype.arrayBuffer = arrayBuffer')
+    await page.getByLabel('Add a small file').setInputFiles(file)
+    await page.getByText('gone.txt').waitFor()
+    expect(await page.locator('#problem-media[role=alert]').count()).toBe(0)
+    expect(await button(browser, 'Attest place with a test account').isEnabled()).toBe(true)
+  })
+
+  test('shows the chains once the service responds, and keeps what was typed meanwhile', async () => {
+    const { page } = plain
+    await page.route(`${world.url}/`, (route) => route.abort())
+    await page.goto(addressOf())
+    await page.getByRole('alert').getByText('The service does not respond.').waitFor()
+    await page.getByLabel('Recipient').fill('0x70997970C51812dc3A010C7d01b50e0d17dc79C8')
+    await page.getByRole('alert').getByText('The service does not respond.').waitFor()
+    await page.unroute(`${world.url}/`)
+    await button(plain, 'Attest place with a test account').waitFor()
+    expect(await page.getByLabel('Recipient').inputValue()).toMatch(/^0x7099/)
+  })
+
   test('cannot be changed while the wallet is asked', async () => {
     const release = wallet.holdTransactions()
     const browser = await open(withWallet, { place: '1, 2', memo: 'Signed' })

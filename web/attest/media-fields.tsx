@@ -35,30 +35,32 @@ export function MediaFields({ media, problem, onMedia, reads, onPosition, onTime
   const set = (index: number, change: Partial<Medium>) =>
     onMedia((media) => media.map((each, i) => (i === index ? { ...each, ...change } : each)))
   /** handler of a file input, which can be used again for the same file */
-  const chosen = (use: (file: File) => Promise<void>) => (event: Event) => {
+  const chosen = (mediumOf: (file: File) => Promise<Medium>) => (event: Event) => {
     const input = event.currentTarget as HTMLInputElement
     const file = input.files?.[0]
     input.value = ''
-    if (file) void use(file)
-  }
-  const add = async (file: File) => {
-    if (file.size > MOST_BYTES) return setRefused(say.media.tooLarge(file.name, file.size, MOST_BYTES))
     setRefused(undefined)
-    const data = base64Of(new Uint8Array(await reads(file.arrayBuffer())))
-    const medium = { type: file.type || 'application/octet-stream', data, name: file.name }
-    onMedia((media) => [...media, medium])
+    if (file)
+      reads(mediumOf(file)).then(
+        (medium) => onMedia((media) => [...media, { ...medium, name: file.name }]),
+        (error: Error) => setRefused(error.message),
+      )
   }
-  const addPhoto = async (file: File) => {
-    setRefused(undefined)
+  const whole = async (file: File): Promise<Medium> => {
+    if (file.size > MOST_BYTES) throw new Error(say.media.tooLarge(file.name, file.size, MOST_BYTES))
+    const data = base64Of(new Uint8Array(await file.arrayBuffer()))
+    return { type: file.type || 'application/octet-stream', data }
+  }
+  const reduced = async (file: File): Promise<Medium> => {
     setPhoto('reducing')
     try {
-      const preview = await reads(import('./photo').then(({ previewOf }) => previewOf(file, MOST_BYTES)))
+      const { previewOf } = await import('./photo')
+      const preview = await previewOf(file, MOST_BYTES)
       setPhoto(preview)
-      const medium = { type: preview.type, data: base64Of(preview.bytes), name: file.name }
-      onMedia((media) => [...media, medium])
+      return { type: preview.type, data: base64Of(preview.bytes) }
     } catch (error) {
       setPhoto(undefined)
-      setRefused((error as Error).message)
+      throw error
     }
   }
   return (
@@ -82,11 +84,11 @@ export function MediaFields({ media, problem, onMedia, reads, onPosition, onTime
         </button>
         <label class="file">
           {say.photo.add}
-          <input type="file" accept="image/*" onChange={chosen(addPhoto)} />
+          <input type="file" accept="image/*" onChange={chosen(reduced)} />
         </label>
         <label class="file">
           {say.media.file}
-          <input type="file" onChange={chosen(add)} />
+          <input type="file" onChange={chosen(whole)} />
         </label>
       </div>
       {photo && <AboutPhoto photo={photo} onPosition={onPosition} onTime={onTime} />}
