@@ -442,6 +442,9 @@ describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
     await page.keyboard.type('champ de mar')
     // Hits for the first letters may arrive before.
     await expect.poll(() => hits(page).first().innerText()).toContain('Champ de Mars: park in Paris')
+    // Enter accepts a candidate of an input method, and opens no hit.
+    await searchField(page).dispatchEvent('keydown', { key: 'Enter', isComposing: true })
+    expect(await hits(page).first().isVisible()).toBe(true)
     await search(page, 'bridge')
     await hits(page).nth(2).waitFor()
     const chosen = page.locator('.hits [aria-selected=true]')

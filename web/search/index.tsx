@@ -69,6 +69,8 @@ export function Search() {
         onBlur={() => setOpen(false)}
         onKeyDown={(event) => {
           const { key } = event
+          // The keys of an input method choose among its own candidates.
+          if (event.isComposing) return
           if (key === 'ArrowDown') move(1)
           else if (key === 'ArrowUp') move(-1)
           else if (key === 'Enter')
