@@ -22,12 +22,14 @@ export async function copyText(text: string): Promise<boolean> {
     return true
   } catch {
     // Pages over plain HTTP cannot use the clipboard API, but can copy a selection.
+    const { activeElement } = document
     const field = document.createElement('textarea')
     field.value = text
     document.body.append(field)
     field.select()
     const done = document.execCommand('copy')
     field.remove()
+    if (activeElement instanceof HTMLElement) activeElement.focus()
     return done
   }
 }
