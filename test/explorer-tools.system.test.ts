@@ -333,6 +333,25 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(complaints.slice(before)).toEqual([])
   })
 
+  test('accepts a filter for several attesters, as the API does', async () => {
+    const { page, complaints } = await open(plain, `?prover=${ADDRESSES.slice(0, 2).join()}`)
+    const before = complaints.length
+    await page.getByRole('textbox', { name: 'Attester' }).focus()
+    await page.getByLabel('Memo contains').focus()
+    expect(await page.locator('.filters [aria-invalid=true]').count()).toBe(0)
+    expect(complaints.slice(before)).toEqual([])
+  })
+
+  test.each(['fromTimestamp=%2B275760-09-13T00:00:00Z', 'toTimestamp=-271821-04-20T00:00:00Z'])(
+    'stays usable with the last time of JavaScript in its address: %s',
+    async (query) => {
+      const { page } = plain
+      await page.goto(`${world.url}?${query}`)
+      await page.locator('[data-chip]').click()
+      await page.locator('.places li').first().waitFor()
+    },
+  )
+
   test('shows the times of a link also before the first record is known', async () => {
     const { page } = plain
     // This request gets no response.

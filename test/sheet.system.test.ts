@@ -117,6 +117,21 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     await expect.poll(() => isIn('.side .watch')).toBe(true)
   })
 
+  test('keeps the focus on a button that copies although the clipboard is blocked', async () => {
+    await open(uids.tower)
+    await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error())')
+    const copy = sheet(page).locator('.copy').first()
+    await copy.press('Enter')
+    await copy.getByText('Copied').waitFor()
+    expect(await copy.and(page.locator(':focus')).count()).toBe(1)
+    await page.reload()
+  })
+
+  test('marks its place in the list, also if its UID is in capitals', async () => {
+    await follow(page, pageOf(`0x${uids.tower.slice(2).toUpperCase()}`))
+    await page.locator(`.list [data-record="base-sepolia-${uids.tower}"][aria-current=true]`).waitFor()
+  })
+
   test('measures an area by the kernel, in the units that the user chose', async () => {
     await open(uids.park)
     const size = sheet(page).locator('[data-size]')

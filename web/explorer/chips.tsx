@@ -58,10 +58,9 @@ function valueText(name: FilterName, value: string): string {
       return value.split(',').map(shortHex).join(', ')
     case 'fromTimestamp':
     case 'toTimestamp': {
-      const time = Date.parse(value)
       // Bounds are exclusive: a millisecond before the first day, and the start of the day after the last.
-      const inside = name === 'fromTimestamp' ? time + 1 : time - 1
-      return Number.isNaN(time) ? value : dayText(inside)
+      const inside = new Date(Date.parse(value) + (name === 'fromTimestamp' ? 1 : -1)).getTime()
+      return Number.isNaN(inside) ? value : dayText(inside)
     }
     default:
       return value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value

@@ -12,7 +12,8 @@ const TYPES = [
   ...['coordinate-decimal+lon-lat', 'coordinate-decimal+lat-lon', 'scaledCoordinates'],
   ...['wkt', 'h3', 'geohash', 'address'],
 ]
-const ADDRESS = /^0x[0-9a-f]{40}$/i
+/** One or several addresses, as the API accepts them. */
+const ADDRESSES = /^0x[0-9a-f]{40}(,0x[0-9a-f]{40})*$/i
 
 /** Filters: chain, attester, type, memo, state, area. They are folded on a narrow page. */
 export function Filters(given: AreaActions) {
@@ -46,7 +47,7 @@ export function Filters(given: AreaActions) {
           name="prover"
           label={say.filters.attester}
           placeholder={say.filters.attesterExample}
-          refuse={(text) => (ADDRESS.test(text) ? undefined : say.filters.fullAddress)}
+          refuse={(text) => (ADDRESSES.test(text) ? undefined : say.filters.fullAddress)}
         />
         <AreaFilter {...given} />
         <button type="button" disabled={!filterQuery.value} onClick={clearFilters}>

@@ -176,7 +176,7 @@ function Forms({ page, map, refresh }: { page: Page; map: Map | undefined; refre
 
 /** True if a change concerns the record. Compares only UIDs: the address may name the chain by an alias. */
 const concerns = (change: Change, record: RecordKey | undefined): boolean =>
-  ('record' in change ? change.record : change.gone).uid === record?.uid.toLowerCase()
+  ('record' in change ? change.record : change.gone).uid === record?.uid
 
 /** Opens a record that is clicked on the map, or hands it to the shown form. */
 const pick = (record: RecordKey): void => {

@@ -73,7 +73,7 @@ const selectedText = parameter('record')
 /** Record whose sheet is open. */
 export const selected = computed((): RecordKey | undefined => {
   const [, chain, uid] = /^([a-z0-9-]+)-(0x[0-9a-f]{64})$/i.exec(selectedText.value ?? '') ?? []
-  return chain !== undefined && uid !== undefined ? { chain, uid } : undefined
+  return chain !== undefined && uid !== undefined ? { chain, uid: uid.toLowerCase() } : undefined
 })
 /** Opens the sheet of a record, which the browser's back button closes; undefined closes the sheet. */
 export const select = (record: RecordKey | undefined): void =>
