@@ -252,13 +252,10 @@ function standingOf(name: string, { cosigned, last, checkpoint: { size } }: Stat
 
 /** Verifies the pasted answer or proof. Returns the result as a sentence. */
 async function verify(pasted: string): Promise<string> {
-  if (/^[0-9a-f]{64}$/.test(pasted)) {
-    const proof = await text(`log/v0/proof/${pasted}`)
-    const { index, checkpoint } = await openProof(
-      proof,
-      fromHex('leaf', pasted),
-      parsePolicy(await policyOf()),
-    )
+  if (/^[0-9a-f]{64}$/i.test(pasted)) {
+    const leaf = pasted.toLowerCase()
+    const proof = await text(`log/v0/proof/${leaf}`)
+    const { index, checkpoint } = await openProof(proof, fromHex('leaf', leaf), parsePolicy(await policyOf()))
     return say.log.included(index, checkpoint.size)
   }
   let given: unknown
