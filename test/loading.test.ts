@@ -34,6 +34,23 @@ test('pages repeat a 503 only if a retry can succeed, and show the remedy otherw
   expect(failureOf(new UnavailableError({ ...refused, retryAfter: 5 }), 0)).toHaveProperty('retryIn', 5)
 })
 
+test('a page shows data that are slow to load, although newer data arrive faster', async () => {
+  const seen = new Set<string | undefined>()
+  const Page = ({ version }: { version: string }) => {
+    const load = () => new Promise<string>((resolve) => setTimeout(resolve, 60, `data of ${version}`))
+    seen.add(loading.useLoaded('A', load, version).data)
+    return null
+  }
+  const show = await rendered<{ version: string }>(Page, { version: '1' })
+  for (let version = 2; version <= 10; version++) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    show({ version: String(version) })
+  }
+  expect(seen).toContain('data of 1')
+  await expect.poll(() => [...seen].at(-1)).toBe('data of 10')
+  show(null)
+})
+
 test('a page shows no state of a key as that of another key', async () => {
   interface Given {
     name: string

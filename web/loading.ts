@@ -1,5 +1,5 @@
 import { ApiError, InvalidInputError } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { reasonOf, say } from './messages'
 
 export interface Loaded<T> {
@@ -23,6 +23,8 @@ const RETRY_SECONDS = [2, 4, 8, 16, 30]
 /**
  * Loads the data of `key`, and loads again when the key or `version` changes. Temporary failures are retried
  * until they succeed. Nothing is loaded while the key is undefined. A failure removes the data of other keys.
+ * Another version is requested after the response to the last one, so that frequent changes do not abort all
+ * requests on a slow connection.
  */
 export function useLoaded<T>(
   key: string | undefined,
@@ -33,6 +35,9 @@ export function useLoaded<T>(
     ...{ data: undefined, isLoading: true, failure: undefined },
   })
   const [round, setRound] = useState(0)
+  const isLoading = state.key !== key || state.isLoading
+  const asked = useRef({ key, version })
+  if (asked.current.key !== key || !isLoading) asked.current = { key, version }
   useEffect(() => {
     if (key === undefined) return
     const leaving = new AbortController()
@@ -57,10 +62,10 @@ export function useLoaded<T>(
       leaving.abort()
       clearTimeout(timer)
     }
-  }, [key, version, round])
+  }, [key, asked.current.version, round])
   // The state is that of the previous key until the new one has loaded or failed.
-  const current = state.key === key ? state : { ...state, isLoading: true, failure: undefined }
-  return { ...current, retry: () => setRound((before) => before + 1) }
+  const failure = state.key === key ? state.failure : undefined
+  return { data: state.data, isLoading, failure, retry: () => setRound((before) => before + 1) }
 }
 
 /** Message of a failure, after a number of attempts. */
