@@ -53,10 +53,19 @@ test.each([
   ['POINT (2.2945 48.8584)', [2.2945, 48.8584]],
   ['−2.5, −48', [-2.5, -48]],
   ['8FW4V75V+8Q', [2.2944375, 48.8583125]],
+  ['{"lat":48.8584,"lng":2.2945}', [2.2945, 48.8584]],
 ])('the text %s is read as a position', (text, coordinates) => {
   expect(parseInput(text)).toMatchObject({
     geometry: { type: 'Point', coordinates: coordinates.map((each) => expect.closeTo(each, 6)) },
   })
+})
+
+test.each([
+  '{"type":"Feature","properties":{"lat":48,"lon":2},"geometry":null}',
+  '{"type":"FeatureCollection","properties":{"lat":48,"lon":2}',
+  `{"lat":48,"lon":2,"salt":"0x${'5a'.repeat(32)}"}`,
+])('the text %s is not read as a position', (text) => {
+  expect(parseInput(text)).toMatchObject({ kind: 'wrong' })
 })
 
 describe('a place of a file', () => {

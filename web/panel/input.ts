@@ -51,9 +51,10 @@ function parseGeoJson(text: string): Parsed {
   }
   const isPrivate = (json as Partial<PrivatePlace>).salt !== undefined
   const geometry = geometryIn(isPrivate ? (json as PrivatePlace).geometry : json)
-  return geometry
-    ? { kind: 'geometry', geometry, input: json as Input, isPrivate }
-    : { kind: 'wrong', problem: say.place.notGeoJson }
+  if (geometry) return { kind: 'geometry', geometry, input: json as Input, isPrivate }
+  // Programs also write positions as `{"lat": 48.8584, "lng": 2.2945}`.
+  const [found] = isPrivate ? [] : positionsIn(text)
+  return found ? position(found.longitude, found.latitude) : { kind: 'wrong', problem: say.place.notGeoJson }
 }
 
 /** Geometry of GeoJSON; a collection for a FeatureCollection; undefined for other JSON. */
