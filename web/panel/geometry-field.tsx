@@ -73,7 +73,7 @@ export function GeometryField({
         aria-describedby={`${problemId} ${readId}`}
         onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
-      <Position id={readId} text={text} parsed={parsed} />
+      <ReadAs id={readId} parsed={parsed} />
       {map && <DrawButtons {...{ map, label, text, parsed, onActive, onText }} />}
       <PlaceSources
         label={label}
@@ -93,13 +93,13 @@ export function GeometryField({
   )
 }
 
-/** Longitude and latitude as they were read from a position: notations differ in their order. */
-function Position({ id, text, parsed }: { id: string; text: string; parsed: Parsed }) {
-  const isPosition = parsed.kind === 'geometry' && parsed.geometry.type === 'Point' && !/^\s*\{/.test(text)
-  const [longitude, latitude] = isPosition ? (parsed.geometry as Point).coordinates : []
+/** Longitude and latitude of a point, as they were read: notations differ in their order. */
+function ReadAs({ id, parsed }: { id: string; parsed: Parsed }) {
+  const isPoint = parsed.kind === 'geometry' && parsed.geometry.type === 'Point'
+  const [longitude, latitude] = isPoint ? (parsed.geometry as Point).coordinates : []
   return (
     <span id={id} class="soft">
-      {isPosition && say.place.readAs(longitude!, latitude!)}
+      {latitude !== undefined && say.place.readAs(longitude!, latitude)}
     </span>
   )
 }
