@@ -270,6 +270,12 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     expect(await actions.locator('[data-share]').getAttribute('data-share')).toBe(pageOf(uids.mine))
     await actions.getByRole('button', { name: 'Share' }).click()
     await actions.getByText('Link copied').waitFor()
+    await actions.getByText('Link copied').waitFor({ state: 'detached' })
+    // A browser within an app of a phone, without a dialog to share.
+    await page.evaluate(`matchMedia = () => ({ matches: true })
+      navigator.share = () => Promise.reject(new DOMException('refused', 'NotAllowedError'))`)
+    await actions.getByRole('button', { name: 'Share' }).click()
+    await actions.getByText('Link copied').waitFor()
     await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))
       document.execCommand = () => false`)
     await actions.locator('[data-share]').click()

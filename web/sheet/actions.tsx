@@ -91,8 +91,14 @@ function Share({ record }: Pick<Full, 'record'>) {
   const [isCopied, setCopied] = useState<boolean>()
   const url = addressOf(`r/${record.chain}/${record.uid}`)
   const share = async () => {
-    if (navigator.share && matchMedia('(pointer: coarse)').matches)
-      return navigator.share({ title: titleText(record), url }).catch(() => {})
+    if (navigator.share && matchMedia('(pointer: coarse)').matches) {
+      // The user closed the dialog (AbortError), or the browser has none for this page, as within some apps.
+      const isOffered = await navigator.share({ title: titleText(record), url }).then(
+        () => true,
+        ({ name }: Error) => name === 'AbortError',
+      )
+      if (isOffered) return
+    }
     const isDone = await copyText(url)
     setCopied(isDone)
     if (isDone) setTimeout(() => setCopied(undefined), COPIED_MS)
