@@ -324,6 +324,10 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     const memo = browser.page.getByLabel('Memo', { exact: true })
     expect(await memo.isDisabled()).toBe(true)
     await browser.page.evaluate('locate()')
+    // The page that is loaded again would not know what the wallet sends.
+    const question = browser.page.waitForEvent('dialog')
+    await browser.page.evaluate('void setTimeout(() => location.reload())')
+    await (await question).dismiss()
     // A link to another place does not replace the one of the wallet's request.
     await follow(browser.page, addressOf({ place: '3, 4' }))
     release()

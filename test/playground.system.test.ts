@@ -379,6 +379,13 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     expect(await browser.barriers()).toEqual([])
     expect(complaints).toEqual([])
     await page.getByText('may contain what you typed before').waitFor()
+    // Leaving the page would lose the salt.
+    const question = page.waitForEvent('dialog')
+    await page.evaluate('void setTimeout(() => location.reload())')
+    const dialog = await question
+    expect(dialog.type()).toBe('beforeunload')
+    await dialog.dismiss()
+    expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe(kept)
     await browser.picture('playground-private')
     // While the user edits the text, it is not valid JSON.
     await page.getByLabel('From', { exact: true }).fill(kept.slice(0, -1))

@@ -12,6 +12,7 @@ import { GeometryField } from '../panel/geometry-field'
 import { useGiven } from '../panel/given'
 import { parseInput, recordOf, textOf } from '../panel/input'
 import { pickers } from '../panel/picking'
+import { useUnsaved } from '../panel/unsaved'
 import { addressOf } from '../service'
 import { WithSigner } from '../wallet'
 import { useAttesting } from './attesting'
@@ -64,6 +65,8 @@ export default function Attest({
     )
   }
   const { attested, sent } = attesting
+  const isPrivate = parsed.kind === 'geometry' && parsed.isPrivate
+  useUnsaved(isAttesting || (!attested && (isPrivate || fields.media.length > 0)))
   return (
     <>
       <PlaceForm

@@ -12,6 +12,7 @@ import { FieldProblem, TextField } from '../panel/field'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
 import { FIELDS, useGiven } from '../panel/given'
 import { pickers } from '../panel/picking'
+import { useUnsaved } from '../panel/unsaved'
 import { AnswerView } from './answer'
 import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
@@ -31,6 +32,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
+  useUnsaved(isLocked('playground') || disclosure.hasPrivate)
 
   const choice = useChains('playground')
   const { chain } = choice
