@@ -5,7 +5,7 @@ import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { find } from '../search/find'
 import { geo } from '../service'
-import { FormError, placeOf, problemOf, type Problem, type useForm } from './form'
+import { FormError, placeOf, problemOf, type useForm } from './form'
 import { hasFailed, useSent } from './sent'
 
 /** Attests the place of the form, and reports each step until the service returns the record. */
@@ -41,11 +41,18 @@ export function useAttesting(
     // A live map receives the event from the stream.
     if (live.value !== 'live') onIndexed()
   }
-  const atField = <T>(run: () => T | Promise<T>): Promise<T> =>
-    reported(run, (found) => {
+  /** Runs a step. A problem that names a field is shown there. */
+  const atField = async <T>(run: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      const found = problemOf(error)
+      if (!found) throw error
       setSteps([])
       setProblem(found)
-    })
+      throw new FormError(found)
+    }
+  }
   const attest = async (signer: Signer, chain: Chain) => {
     const { signal } = leaving.current
     step(say.attest.steps.checking)
@@ -91,17 +98,5 @@ export function useAttesting(
   return {
     ...{ steps, attested, record, forget, check: () => atField(() => placeOf(entered())), attest },
     ...{ sent, lookAgain, forgetSent: () => keepSent(undefined) },
-  }
-}
-
-/** Runs a step of attesting. `onProblem` receives a problem that names a field. */
-async function reported<T>(run: () => T | Promise<T>, onProblem: (found: Problem) => void): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    const found = error instanceof FormError ? error.problem : problemOf(error)
-    if (!found) throw error
-    onProblem(found)
-    throw new FormError(found)
   }
 }

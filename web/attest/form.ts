@@ -92,8 +92,9 @@ export function placeOf({ place, memo, time, media, recipient }: Fields): Place 
   }
 }
 
-/** Problem that the client reports, with the field that it names; undefined for other errors. */
+/** Problem of the form, or one that the client reports with a field; undefined for other errors. */
 export function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof FormError) return error.problem
   if (!(error instanceof InvalidInputError)) return undefined
   const [, name] = /^place\.(\w+)/.exec(error.detail) ?? []
   const field = (['memo', 'time', 'media', 'recipient'] as const).find((each) => each === name) ?? 'place'
