@@ -31,8 +31,9 @@ describe('in Berlin', () => {
   )
 })
 
-test.each([undefined, '', '    :  :     :  :  ', 5, '0000:00:00 00:00:00', '2026:02:30 12:30:45'])('a photo taken at %j has no time', (taken) =>
-  expect(photoTime(taken, '+09:00')).toBeUndefined(),
+test.each([undefined, '', '    :  :     :  :  ', 5, '0000:00:00 00:00:00', '2026:02:30 12:30:45'])(
+  'a photo taken at %j has no time',
+  (taken) => expect(photoTime(taken, '+09:00')).toBeUndefined(),
 )
 test('a time that is repeated after half an hour is not an instant', () => {
   vi.stubEnv('TZ', 'Australia/Lord_Howe')

@@ -14,8 +14,7 @@ export function useAttesting(
   onIndexed: () => void,
 ) {
   const [steps, setSteps] = useState<readonly string[]>([])
-  const [attested, setAttested] = useState<RecordKey>()
-  const [record, setRecord] = useState<RecordKey>()
+  const [attested, setAttested] = useState<RecordKey & { isIndexed: boolean }>()
   const [sent, keepSent] = useSent()
   const leaving = useRef(new AbortController())
   useEffect(
@@ -32,12 +31,11 @@ export function useAttesting(
   const forget = () => {
     waiting.current.abort()
     setAttested(undefined)
-    setRecord(undefined)
     setSteps([])
   }
   const step = (sentence: string) => setSteps((before) => [...before, sentence])
-  const showRecord = (found: RecordKey) => {
-    setRecord(found)
+  const showRecord = ({ chain, uid }: RecordKey) => {
+    setAttested({ chain, uid, isIndexed: true })
     // A live map receives the event from the stream.
     if (live.value !== 'live') onIndexed()
   }
@@ -73,10 +71,9 @@ export function useAttesting(
     // A form that was left cannot show the UID. The next one finds it by the transaction.
     if (signal.aborted) return
     keepSent(undefined)
-    setAttested({ chain: chain.slug, uid: done.uid })
+    setAttested({ chain: chain.slug, uid: done.uid, isIndexed: false })
     step(say.attest.steps.confirmed(done.blockNumber))
-    waiting.current = new AbortController()
-    const { signal: left } = waiting.current
+    const { signal: left } = (waiting.current = new AbortController())
     void done.indexed({ signal: left }).then(
       (found) => {
         if (left.aborted) return
@@ -91,12 +88,11 @@ export function useAttesting(
     const [hit] = await find(sent!.transactionHash, leaving.current.signal)
     if (!hit?.record) return false
     keepSent(undefined)
-    setAttested(hit.record)
     showRecord(hit.record)
     return true
   }
   return {
-    ...{ steps, attested, record, forget, check: () => atField(() => placeOf(entered())), attest },
+    ...{ steps, attested, forget, check: () => atField(() => placeOf(entered())), attest },
     ...{ sent, lookAgain, forgetSent: () => keepSent(undefined) },
   }
 }

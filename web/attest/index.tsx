@@ -4,7 +4,6 @@ import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import { isLocked } from '../location'
 import type { Map } from '../map/library'
-import type { RecordKey } from '../map/record-layers'
 import { reasonOf, say } from '../messages'
 import { ChainField, useChains } from '../panel/chain-field'
 import { TextField } from '../panel/field'
@@ -97,7 +96,7 @@ export default function Attest({
       {sent && !isAttesting && (
         <SentBefore sent={sent} lookAgain={attesting.lookAgain} onForget={attesting.forgetSent} />
       )}
-      {attested && <AttestedPlace attested={attested} record={attesting.record} onMore={forget} />}
+      {attested && <AttestedPlace attested={attested} onMore={forget} />}
     </>
   )
 }
@@ -236,24 +235,21 @@ function SentBefore({
 }
 
 function AttestedPlace({
-  attested: { uid, chain },
-  record,
+  attested: { uid, chain, isIndexed },
   onMore,
 }: {
-  attested: RecordKey
-  /** undefined until the service has indexed it */
-  record: RecordKey | undefined
+  attested: NonNullable<ReturnType<typeof useAttesting>['attested']>
   /** called when the user wants to attest another place */
   onMore: () => void
 }) {
   return (
-    <section class="attested-place" aria-label={say.attest.attestation} data-indexed={record !== undefined}>
+    <section class="attested-place" aria-label={say.attest.attestation} data-indexed={isIndexed}>
       <p>
         {say.attest.attestedAs} <code data-uid>{uid}</code> <CopyButton text={uid} what={say.copy.uid} />
       </p>
-      {record && (
+      {isIndexed && (
         <p class="good">
-          {say.attest.onMap} <a href={addressOf(`r/${record.chain}/${record.uid}`)}>{say.attest.openIt}</a>.
+          {say.attest.onMap} <a href={addressOf(`r/${chain}/${uid}`)}>{say.attest.openIt}</a>.
         </p>
       )}
       <p>
