@@ -249,6 +249,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['web/explorer/time-filter.tsx', 'Math.min(Date.now(),', 'the days of a calendar'],
   ['web/explorer/time-filter.tsx', 'dayOf(Date.now())', 'the days of a calendar'],
   ['web/explorer/time-filter.tsx', 'new Date(Date.now() - days * DAY_MS)', 'the days of a calendar'],
+  ['packages/witness/src/folder.ts', 'Date.now() - 1_000 * uptime()', 'compared with the time of a file'],
 ]
 test('a monotonic clock measures durations, and the system clock is read for timestamps only', () => {
   const scripts = readdirSync('dev').filter((file) => /\.m?js$/.test(file))

@@ -44,7 +44,7 @@ export function boxFrom(numbers: readonly unknown[]): Box | undefined {
     : undefined
 }
 
-/** What is wrong with a position or with the corners of a box, after a semicolon; empty if nothing is. */
+/** Problem of a position or of the corners of a box, after a semicolon; empty if there is none. */
 export function remedyFor([west, south, east = west, north = south]: readonly unknown[]): string {
   const [minLat, maxLat] = [Number(south), Number(north)]
   const problem =
