@@ -218,9 +218,9 @@ function isWatched({ slug }: Chain, [event]: readonly EventRow[], recorded: stri
 
 const MEASURES = ['area_square_centimeters', 'length_centimeters']
 /**
- * SQL that is true if a row and the expected row are equal in the columns that are compared apart: the PostGIS
- * column, whose operators compare boxes; the line of a record, which contains its write times; and the
- * measures, which no response about a single record shows.
+ * SQL that is true if a row and the expected row are equal in the columns that are compared apart: the
+ * PostGIS column, whose operators compare boxes; the line of a record, which contains its write times; and
+ * the measures, which no response about a single record shows.
  */
 const EQUAL: Readonly<Record<ProjectedTable, { shape: string; line: string; version: string }>> = {
   location_record: {
