@@ -42,7 +42,11 @@ function someShape(): Geometry {
       round(Math.max(-90, Math.min(90, at[1]! + (random() - 0.5) * size))),
     ]
   }
-  const kind = whole(5)
+  const kind = whole(6)
+  if (kind === 5) {
+    const points: Geometry = { type: 'MultiPoint', coordinates: [at, near()] }
+    return { type: 'GeometryCollection', geometries: [{ type: 'GeometryCollection', geometries: [points] }] }
+  }
   if (kind <= 1) return { type: 'Point', coordinates: at }
   if (kind === 2) return { type: 'LineString', coordinates: [at, near(), near()] }
   if (kind === 3) return { type: 'MultiPoint', coordinates: [at, near()] }
