@@ -18,6 +18,7 @@ import {
   computeProblem,
   ownShareUsed,
   PROBLEM_TYPE,
+  notUtf8,
   QueryStringError,
   recordsErrorHandler,
   RequestError,
@@ -45,7 +46,6 @@ const MAX_HEADERS = 100
 /** Node itself enforces the size limit of 16 KiB. */
 const HEAD_TOO_LARGE = `The URL and the headers of the request are too large: at most 16 KiB together, and ${MAX_HEADERS} headers.`
 const NOT_HTTP = 'The request is not valid HTTP/1.1.'
-const NOT_UTF8 = 'The query string is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).'
 
 /** Parses a body of more than LARGE_BODY bytes off the event loop. May transfer the memory of its pieces. */
 export type ParseLarge = (pieces: readonly Buffer[], work: Work) => Promise<unknown>
@@ -293,7 +293,7 @@ function headFault({ raw, headers }: FastifyRequest): RequestError | undefined {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     return new RequestError('Content-Encoding: expected none. Send the body uncompressed.')
-  if (!isEncoded(url)) return new QueryStringError(NOT_UTF8)
+  if (!isEncoded(url)) return new QueryStringError(notUtf8('query string'))
   return undefined
 }
 

@@ -156,8 +156,13 @@ export class SlowRequestError extends RequestError {
 
 export class QueryStringError extends RequestError {}
 
+export function notUtf8(part: 'path' | 'query string'): string {
+  return `The ${part} is not percent-encoded UTF-8: write a percent sign as %25 (RFC 3986, 2.1).`
+}
+
 /** Problems of requests that Fastify refuses. */
 const REFUSALS: Readonly<Record<string, string>> = {
+  FST_ERR_BAD_URL: notUtf8('path'),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Content-Type must be application/json.',
   FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. The maximum is 5 MiB.',
 }
