@@ -11,9 +11,18 @@ import { addAnswerAttesters } from '../../answer'
 import { CHAINS } from '../../chains'
 import { encodeBooleanResult } from '../../eas'
 import { EventKind } from '../../model'
-import { PROJECTED_TABLES, project, type ChainEvent, type ProjectedTable } from '../project'
+import { PROJECTED_TABLES, eventId, project, type ChainEvent, type ProjectedTable } from '../project'
 import { watchedOf } from '../registry'
-import { ChainDatabase, Database, finalBlock, replayPage, rewindFinal, type BatchWriter } from '.'
+import {
+  ChainDatabase,
+  Database,
+  NotFinalError,
+  finalBlock,
+  repairLog,
+  replayPage,
+  rewindFinal,
+  type BatchWriter,
+} from '.'
 import { insertSql } from './log'
 
 /**
@@ -100,6 +109,8 @@ class Followed {
   branch: Block[] = []
   /** Number of final blocks. */
   final = 0
+  /** Events that an endpoint returns of a block. */
+  returned = ({ events }: Block) => events
 
   constructor(
     private readonly target: (bodies: Blocks['bodies']) => Target & { connect(): Promise<unknown> },
@@ -135,10 +146,7 @@ class Followed {
   }
 
   private async write(writer: BatchWriter, blocks: readonly Block[]): Promise<void> {
-    await writer.write(
-      blocks.flatMap(({ events }) => events),
-      this.blocks.bodies,
-    )
+    await writer.write(blocks.flatMap(this.returned), this.blocks.bodies)
     const { height, hash } = blocks.at(-1)!
     await writer.finish({ height, hash, timestamp: height * 12_000, agreementAgeMs: 0, unproven: [] })
   }
@@ -221,6 +229,60 @@ hunt('the store has exactly the rows of the chain after reorgs', 15, async ({ ra
     })
   }
 })
+
+hunt(
+  'the store has the rows of the chain after reorgs, omitted events and repairs',
+  5,
+  async ({ random, cases }) => {
+    for (let i = 0; i < cases; i++) {
+      const world = await fresh()
+      const { database, url } = world
+      const blocks = new Blocks(random)
+      const store = new ChainDatabase((work) => database.transaction(work), CHAIN, SILENT)
+      const followed = new Followed(() => store, blocks)
+      const repair = async (share: number) => {
+        const known = new Set(
+          (await rows<{ id: string }>(url, 'SELECT id FROM attestation_event')).map(({ id }) => id),
+        )
+        const events = followed.branch
+          .slice(0, followed.final)
+          .flatMap((block) => block.events)
+          .filter(
+            (event) => !known.has(eventId(CHAIN.slug, event.blockNumber, event.logIndex)) && random() < share,
+          )
+        const { bodies } = blocks
+        const found = { events, bodies, surplus: [], finalHeight: followed.final - 1 }
+        // The repair waits while one of its attestations has an event that is not final.
+        await repairLog(database, CHAIN, found).catch((error: unknown) => {
+          if (!(error instanceof NotFinalError)) throw error
+        })
+      }
+      const replay = () => replayPage(database, CHAIN, watchedOf(CHAIN), '', 1_000, followed.final - 1, true)
+      const steps = [
+        () => followed.history(1 + Math.floor(random() * 8)),
+        () => followed.hot(followed.branch.length, 1 + Math.floor(random() * 7)),
+        () =>
+          followed.hot(followed.final + Math.floor(random() * (followed.branch.length - followed.final)), 3),
+        () => repair(0.5),
+        () => rows(url, `UPDATE location_record SET memo = memo || '!' WHERE random() < 0.1`).then(replay),
+        () =>
+          rows(
+            url,
+            `DELETE FROM record_group; INSERT INTO record_uncounted SELECT chain, '-infinity' FROM record_state ON CONFLICT (chain) DO UPDATE SET counted_until = '-infinity'`,
+          ),
+        () => rows(url, 'SELECT count_records($1, 3)', [CHAIN.slug]),
+      ]
+      followed.returned = ({ events }) => events.filter(() => random() > 0.1)
+      await followed.history(3)
+      for (let step = 0; step < 30; step++) await steps[Math.floor(random() * steps.length)]!()
+      followed.returned = ({ events }) => events
+      await followed.history(followed.branch.length - followed.final + 1)
+      await repair(1)
+      await replay()
+      await followed.expectStored(world)
+    }
+  },
+)
 
 test('the block store rejects an update that does not fit the stored blocks, without a write', async () => {
   const world = await fresh()
