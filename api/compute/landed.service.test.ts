@@ -22,11 +22,17 @@ afterAll(() => chain?.stop())
 
 const address = testAccount(0).address
 /** @param host 0.0.0.0 reaches the loopback interface as well, but does not count as local */
-function served(host = '0.0.0.0', row = LOCAL_CHAIN, clock = () => Date.now(), proxies = [proxy]) {
+function served(
+  host = '0.0.0.0',
+  row = LOCAL_CHAIN,
+  clock = () => Date.now(),
+  proxies = [proxy],
+  batchSize?: number,
+) {
   const rpcUrls = proxies.map(({ url }) => url.replace('127.0.0.1', host))
   return {
     attester: { chain: row } as Attester,
-    reader: new ChainReader({ chain: row, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, clock),
+    reader: new ChainReader({ chain: row, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, clock, batchSize),
   }
 }
 let made = 0
@@ -120,8 +126,10 @@ test('the search for an answer returns unknown if an endpoint lags', async () =>
   const unknown = { status: 'unknown', uid: null }
   // Another endpoint has returned the head, but no logs.
   proxy.misbehave(({ method }) => (method === 'eth_getLogs' ? { status: 500 } : undefined))
-  const both = served(undefined, undefined, undefined, [proxy, replica])
-  expect(await search(both, statement, address, timestamp)).toMatchObject(unknown)
+  for (const batchSize of [undefined, 1]) {
+    const both = served(undefined, undefined, undefined, [proxy, replica], batchSize)
+    expect(await search(both, statement, address, timestamp)).toMatchObject(unknown)
+  }
   // The log is there, but not the attestation.
   proxy.misbehave(faults.bodiesUnknown)
   expect(await search(served(), statement, address, timestamp)).toMatchObject(unknown)

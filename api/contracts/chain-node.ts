@@ -173,8 +173,17 @@ export class ChainNode {
     return [block, ...(await Promise.all(calls.map((call) => this.send('eth_call', [call, block.number]))))]
   }
 
+  /** Sends calls to one endpoint, one by one if it does not accept them as one batch. */
+  protected async sendToOne(calls: readonly RpcCall[]): Promise<unknown[]> {
+    const answers = await this.sendTogether(calls)
+    if (answers) return answers
+    return this.route.batchCall(calls, { once: true, singly: true }).catch((cause: unknown) => {
+      throw this.noAnswer(cause)
+    })
+  }
+
   /** Sends calls as one batch to one endpoint; undefined if it must be split or is refused as a batch. */
-  protected async sendTogether(calls: readonly RpcCall[]): Promise<unknown[] | undefined> {
+  private async sendTogether(calls: readonly RpcCall[]): Promise<unknown[] | undefined> {
     if (calls.length > this.batchSize) return undefined
     try {
       return await this.route.batchCall(calls, { once: true })

@@ -1,5 +1,5 @@
 import { Interface } from 'ethers/abi'
-import { ZeroAddress } from 'ethers/constants'
+import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import { expect, test } from 'vitest'
 import { CHAINS } from '../../src/chains'
 import { QUORUM_ABI, schemaUid } from '../../src/eas'
@@ -85,3 +85,17 @@ test.each([
   })
   expect(await reader.proxyFacts(ZeroAddress)).toBeUndefined()
 })
+
+test.each([[null], [{}], [[null]], [[{ data: null }]]])(
+  'the reader of contracts finds no logs in %j',
+  async (logs) => {
+    class LogReader extends ToldReader {
+      protected override sendToOne(): Promise<unknown[]> {
+        return Promise.resolve([{}, logs])
+      }
+    }
+    const reader = new LogReader(() => '')
+    const filter = { recipient: ZeroAddress, attester: ZeroAddress, schema: ZeroHash }
+    await expect(reader.attested(filter, 1, 2)).rejects.toThrow(UnavailableError)
+  },
+)

@@ -183,15 +183,13 @@ export class ChainReader extends ChainNode {
       { method: 'eth_getBlockByNumber', params: [toBlock, false] },
       { method: 'eth_getLogs', params: [filter] },
     ]
-    const [last, answer] = await this.limited(
-      async () =>
-        (await this.sendTogether(calls)) ??
-        Promise.all(calls.map(({ method, params }) => this.send(method, params))),
-    )
+    const [last, logs] = await this.limited(() => this.sendToOne(calls))
     if (!last)
       throw new UnavailableError(`The RPC endpoint of ${this.connected.chain.slug} lacks block ${to}.`)
     type Log = Record<'data' | 'blockNumber' | 'transactionHash', string> & { blockTimestamp?: string }
-    return (answer as Log[]).map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
+    const isLog = (log: Partial<Log> | null) => typeof log?.data === 'string'
+    if (!Array.isArray(logs) || !logs.every(isLog)) throw this.noAnswerOf('eth_getLogs', 'no list of logs')
+    return (logs as Log[]).map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
       ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
       // Some nodes return 0 instead of the time.
       ...(Number(blockTimestamp) > 0 && { time: Number(blockTimestamp) }),

@@ -28,6 +28,8 @@ export interface CallOptions {
   once?: boolean
   /** true if null is not a result, so that the next endpoint is queried */
   required?: boolean
+  /** true to send the calls of a batch one by one, nevertheless all to one endpoint */
+  singly?: boolean
 }
 
 /** A result, and a function by which the caller reports that it cannot be true. */
@@ -252,7 +254,11 @@ export class Route {
   batch<T>(calls: readonly RpcCall[], options?: CallOptions): Promise<Answered<T[]>> {
     if (calls.length === 0) return Promise.resolve({ answer: [], distrust: () => {} })
     const methods = calls.map(({ method }) => method)
-    return this.rpc.ask(this.order, (client) => client.batchCall<T>([...calls]), methods, options)
+    const send = (client: RpcClient) =>
+      options?.singly
+        ? Promise.all(calls.map(({ method, params }) => client.call<T>(method, params)))
+        : client.batchCall<T>([...calls])
+    return this.rpc.ask(this.order, send, methods, options)
   }
 
   /** Results of each endpoint, to compare them. Those that fail or are on another chain are left out. */
