@@ -11,7 +11,7 @@ import { boxOf, cellsOf, EXTENT, WORLD_BITS, type Tile } from './grid'
 
 /** SQL of tiles. */
 
-/** A tile with more records than this counts them in clusters instead of drawing them. */
+/** A tile with more records than this shows only those whose position is in it: as points, or as clusters. */
 export const MOST_DRAWN = 500
 /**
  * Maximum characters of GeoJSON read for a tile, and for one record. Geometries beyond these limits are drawn
@@ -60,6 +60,11 @@ export interface TileCell {
   ySum: number
 }
 
+/** SQL of the columns of TileRecord but its shape. */
+const DRAWN = `uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
+          left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat,
+          map_x AS x, map_y AS y`
+
 /**
  * Reads the records of a tile, newest last. If there are more than MOST_DRAWN, it returns MOST_DRAWN + 1
  * without shapes, or none if the stored counts show it (isTotalled). Uses the GiST indexes on geom and on the
@@ -77,9 +82,7 @@ export function recordsQuery(filter: RecordFilter, tile: Tile): Statement {
     // An attester chooses the size of geom and geometry. Only the bounding box of a shape is read, and the
     // GeoJSON of the shapes that are drawn, the small ones first.
     return `WITH found AS MATERIALIZED (
-        SELECT id, uid, chain, prover, left(location_type, ${TYPE_INDEXED}) AS location_type, revoked, date_part('epoch', timestamp) * 1000 AS at,
-          left(memo, ${MEMO_CHARACTERS}) AS memo, CASE WHEN longitude IS NOT NULL THEN ST_X(geom) END AS lon, CASE WHEN longitude IS NOT NULL THEN ST_Y(geom) END AS lat,
-          map_x AS x, map_y AS y, reach, octet_length(geometry) AS size, geometry
+        SELECT id, ${DRAWN}, reach, octet_length(geometry) AS size, geometry
         FROM location_record WHERE ${where.join(' AND ')} LIMIT ${MOST_DRAWN + 1})
       SELECT uid, chain, prover, location_type, revoked, at, memo, lon, lat, x, y,
         CASE WHEN is_shape AND sum(size) FILTER (WHERE is_shape) OVER (ORDER BY size, id) <= ${SHAPE_CHARACTERS} THEN geometry END AS shape
@@ -132,21 +135,36 @@ export function keptCountsQuery(filter: RecordFilter, tile: Tile): Statement {
 
 /** Counts the records of a tile's clusters. Uses the indexes of lists. */
 export function countsQuery(filter: RecordFilter, tile: Tile): Statement {
-  const { z, x, y } = tile
   return statement((value) => {
-    // The reach of a shape contains its position.
-    const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
-    if (z === 0) where.push('geom IS NOT NULL')
-    const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
-    const shift = value(WORLD_BITS - z - CLUSTER_BITS)
-    // OFFSET 0 is an optimization fence, so that each position is computed once.
-    return `SELECT (x >> ${shift})::float8 AS x, (y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(x)::float8 AS "xSum", sum(y)::float8 AS "ySum"
-      FROM (SELECT chain, revoked, CASE WHEN longitude IS NULL THEN map_x ELSE location_x(geom) END AS x,
-          CASE WHEN longitude IS NULL THEN map_y ELSE location_y(geom) END AS y FROM location_record
-        WHERE ${where.join(' AND ')} OFFSET 0) AS placed
-      WHERE x ${between(cellsOf(x, z, WORLD_BITS))} AND y ${between(cellsOf(y, z, WORLD_BITS))}
-      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
+    const shift = value(WORLD_BITS - tile.z - CLUSTER_BITS)
+    return `SELECT (at_x >> ${shift})::float8 AS x, (at_y >> ${shift})::float8 AS y, chain, revoked, count(*)::float8 AS total, sum(at_x)::float8 AS "xSum", sum(at_y)::float8 AS "ySum"
+      FROM ${placed('chain, revoked', filter, tile, value)} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
   })
+}
+
+/**
+ * Reads the records whose position is in a tile, without shapes, newest last, at most MOST_DRAWN. Uses the
+ * indexes of lists.
+ */
+export function placedQuery(filter: RecordFilter, tile: Tile): Statement {
+  return statement((value) => {
+    const rows = placed(`id, ${DRAWN}`, filter, tile, value)
+    return `SELECT *, NULL AS shape FROM ${rows} ORDER BY at, id LIMIT ${MOST_DRAWN}`
+  })
+}
+
+/** SQL of the records whose position, at_x and at_y, is in a tile. */
+function placed(columns: string, filter: RecordFilter, tile: Tile, value: Bind): string {
+  const { z, x, y } = tile
+  // The reach of a shape contains its position.
+  const where = conditions(z === 0 ? filter : { ...filter, shownIn: boxOf(tile) }, value)
+  if (z === 0) where.push('geom IS NOT NULL')
+  const between = (bounds: [number, number]) => `BETWEEN ${value(bounds[0])} AND ${value(bounds[1])}`
+  // OFFSET 0 is an optimization fence, so that each position is computed once.
+  return `(SELECT ${columns}, CASE WHEN longitude IS NULL THEN map_x ELSE location_x(geom) END AS at_x,
+          CASE WHEN longitude IS NULL THEN map_y ELSE location_y(geom) END AS at_y FROM location_record
+        WHERE ${where.join(' AND ')} OFFSET 0) AS placed
+      WHERE at_x ${between(cellsOf(x, z, WORLD_BITS))} AND at_y ${between(cellsOf(y, z, WORLD_BITS))}`
 }
 
 /** Changes of a chain's records after an ID. */

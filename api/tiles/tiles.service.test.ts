@@ -199,6 +199,26 @@ describe('the tile service shows every matching record once in the tiles of a zo
   test('points, lines and areas', { tags: ['slow'] }, () => expectEveryRecord([0], 2))
 })
 
+test('the tile service shows a record although more than 500 large areas cover its tile', async () => {
+  const ring = [[-60, -50], [60, -50], [60, 50], [-60, 50], [-60, -50]] // oxfmt-ignore
+  const area = { type: 'Polygon', coordinates: [ring] }
+  await insertRecords(
+    database.url,
+    Array.from({ length: 501 }, () => ({ chain: 'celo', geometry: area })),
+  )
+  const [stored] = await insertRecords(database.url, [{ chain: 'celo', geometry: point(...BERLIN) }], 1_000)
+  const api = await start()
+  for (const z of [3, 8, 12, 22])
+    for (const query of ['', `subject=${ADDRESSES.join()}`]) {
+      const shown = await show(api, tileAt(z, ...BERLIN), query)
+      expect(shown.map(({ layer, properties: { uid, reduced } }) => [layer, uid, reduced])).toEqual([
+        ['records', stored!.uid, undefined],
+      ])
+    }
+  expect(await show(api, tileAt(22, 0.00001, 0.00001))).toEqual([])
+  expect((await show(api, tileAt(8, 0.1, -0.1))).map(({ layer }) => layer)).toEqual(['clusters'])
+})
+
 test('the tile service updates the counts by cell as records are added, changed and removed', async () => {
   await insertRecords(database.url, someRecords(300, 2))
   await client.query(

@@ -13,6 +13,7 @@ import {
   isTotalled,
   keptCountsQuery,
   MOST_DRAWN,
+  placedQuery,
   recordsQuery,
   type TileCell,
   type TileRecord,
@@ -136,7 +137,10 @@ export class Tiles {
     const isTold = found.length > 0 || !isTotalled(filter, tile)
     if (found.length <= MOST_DRAWN && isTold) return drawnTile(tile, found)
     const counts = hasClusters(filter, tile) ? keptCountsQuery : countsQuery
-    return countedTile(tile, await store.run<TileCell>(counts(filter, tile), true))
+    const cells = await store.run<TileCell>(counts(filter, tile), true)
+    if (cells.reduce((sum, { total }) => sum + total, 0) > MOST_DRAWN) return countedTile(tile, cells)
+    // Anyone may attest areas that meet many tiles. They hide no record with another position.
+    return drawnTile(tile, await store.run<TileRecord>(placedQuery(filter, tile), true))
   }
 }
 
