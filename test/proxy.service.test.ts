@@ -195,14 +195,17 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     const resolver = hexlify(randomBytes(20))
     const register = (await chain.registry()).getFunction('register')
     await mined(chain, (await register.send(NUMERIC_RESULT_FIELDS, resolver, true)).hash)
-    const answer = await asked(slug, { schema: schemaUid(NUMERIC_RESULT_FIELDS, resolver, true) })
-    expect(await compute('verify', { chainId: chain.chain.id, ...answer })).toMatchObject({
-      status: 200,
-      body: {
-        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
-        reasons: ['the contract reverts without a reason'],
-      },
-    })
+    const schema = schemaUid(NUMERIC_RESULT_FIELDS, resolver, true)
+    for (const submission of ['proxy', 'direct']) {
+      const answer = await asked(slug, { schema, submission })
+      expect(await compute('verify', { chainId: chain.chain.id, ...answer })).toMatchObject({
+        status: 200,
+        body: {
+          ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+          reasons: ['the contract reverts without a reason'],
+        },
+      })
+    }
   })
 
   test('signs a batch, which lands in one transaction, or answer by answer in any order', async () => {

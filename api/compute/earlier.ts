@@ -247,10 +247,11 @@ export async function verify(parts: ComputeParts, request: VerifyRequest, work: 
     isLate: deadline < now,
     remedy: isOld ? 'repeat the request' : 're-sign it with POST /compute/v0/resign',
   }
+  const signed = call && { claims, call }
   const standing =
     nonce === undefined
-      ? await atProxy(chain, contract, answer, call && { claims, call }, late)
-      : await atEas(chain, contract, answer, by, claims, nonce, late)
+      ? await atProxy(chain, contract, answer, signed, late)
+      : await atEas(chain, contract, answer, by, signed, nonce, late)
   reasons.push(...standing.reasons)
   return {
     ours,
@@ -277,13 +278,19 @@ interface Lateness {
   remedy: string
 }
 
+/** Claims of an answer of this service, and the call that submits it. */
+interface Signed {
+  claims: Claims
+  call: DelegatedRequest
+}
+
 /** Checks an answer at EAS, which accepts it at its nonce, and in the legacy layout at any time. */
 async function atEas(
   chain: ServedChain,
   contract: VerifyingContract,
   { statement, terms }: ReadAnswer,
   by: string,
-  claims: Claims | null,
+  ours: Signed | null,
   nonce: number,
   late: Lateness,
 ): Promise<Standing> {
@@ -296,9 +303,9 @@ async function atEas(
         !late.isLate || layout === 'legacy' || time > terms.deadline || (await chain.reader.isLocal())
   let landed: Landed | null = null
   // While keys are replaced, an instance with another key may have re-signed the answer.
-  for (const signer of claims ? new Set([by, ...(await chain.attester.addresses())]) : []) {
+  for (const signer of ours ? new Set([by, ...(await chain.attester.addresses())]) : []) {
     const found = await findLanded(
-      ...[chain, { ...statement, ...terms }, signer, claims!.timestamp, isDecisive],
+      ...[chain, { ...statement, ...terms }, signer, ours!.claims.timestamp, isDecisive],
     )
     if (landed?.status !== 'unknown' || found.status === 'landed') landed = found
     if (landed.status === 'landed') break
@@ -307,6 +314,12 @@ async function atEas(
   if (nonce < current) reasons.push(`nonce ${nonce} was used${landed ? usedBy(landed.status, late) : ''}`)
   if (nonce > current) reasons.push(`nonce ${nonce} cannot be used yet: the contract expects ${current}`)
   if (late.isLate && layout !== 'legacy') reasons.push(tooLate(terms, landed, late))
+  if (ours && reasons.length === 0) {
+    const revert = await chain.reader.revertOf(contract.address, attestCalldata(layout, ours.call))
+    const error = revert && delegationError(layout, revert)
+    // Signature and nonce were checked, so the endpoint of this call has an earlier nonce.
+    if (revert && error !== 'InvalidSignature') reasons.push(reverted(revert, error))
+  }
   return { reasons, landed, current }
 }
 
@@ -315,7 +328,7 @@ async function atProxy(
   chain: ServedChain,
   contract: VerifyingContract,
   { statement, terms }: ReadAnswer,
-  ours: { claims: Claims; call: DelegatedRequest } | null,
+  ours: Signed | null,
   late: Lateness,
 ): Promise<Standing> {
   if (!ours) return { reasons: [], landed: null }
@@ -332,15 +345,18 @@ async function atProxy(
   if (error === 'UsedSignature')
     return { reasons: ['the proxy has already accepted this signature: this answer has landed'], landed }
   if (landed.status === 'landed') return { reasons: ['this answer has landed'], landed }
-  const why =
-    revert === '0x' ? 'without a reason' : `with ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
   const reason =
     error === 'DeadlineExpired'
       ? tooLate(terms, landed, late)
       : error === 'AccessDenied'
         ? 'the proxy has a new owner: re-sign the answer with submission direct'
-        : `the contract reverts ${why}`
+        : reverted(revert, error)
   return { reasons: [reason], landed }
+}
+
+function reverted(revert: string, error: string | undefined): string {
+  if (revert === '0x') return 'the contract reverts without a reason'
+  return `the contract reverts with ${error ?? `an unknown error, ${revert.slice(0, 10)}`}`
 }
 
 function tooLate({ deadline }: Terms, landed: Landed | null, { remedy }: Lateness): string {
