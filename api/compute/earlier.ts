@@ -317,8 +317,9 @@ async function atEas(
   if (ours && reasons.length === 0) {
     const revert = await chain.reader.revertOf(contract.address, attestCalldata(layout, ours.call))
     const error = revert && delegationError(layout, revert)
-    // Signature and nonce were checked, so the endpoint of this call has an earlier nonce.
-    if (revert && error !== 'InvalidSignature') reasons.push(reverted(revert, error))
+    // Signature, nonce and deadline were checked. This endpoint may lag, or have another time.
+    if (revert && error !== 'InvalidSignature' && error !== 'DeadlineExpired')
+      reasons.push(reverted(revert, error))
   }
   return { reasons, landed, current }
 }
