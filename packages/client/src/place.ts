@@ -59,7 +59,7 @@ export function knownSchema(name: SchemaName): Schema | undefined {
     return { uid: schemaUid(schema), ...schema }
   }
   if (isHex(name)) return TEXTS.map(ofText).find(({ uid }) => uid === name.toLowerCase())
-  const text = NAMED[name] ?? name
+  const text = Object.hasOwn(NAMED, name) ? NAMED[name]! : name
   return text.includes(' ') ? ofText(text) : undefined
 }
 
