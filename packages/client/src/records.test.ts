@@ -63,6 +63,14 @@ describe('a stream', () => {
     }
   })
 
+  test('rejects a position that no header holds, instead of connecting again and again', async () => {
+    const dropped = vi.fn()
+    const records = recordsOf('https://geo.example', async () => new Response())
+    const stream = records.stream({ after: '\u2018e,base.1\u2019', onDrop: dropped })[Symbol.asyncIterator]()
+    await expect(stream.next()).rejects.toMatchObject({ name: 'InvalidInputError', detail: /^after: / })
+    expect(dropped).not.toHaveBeenCalled()
+  })
+
   test.each(['onOpen', 'onPosition', 'onDrop'])('ends with the error that %s throws', async (name) => {
     const mistake = new Error('disk full')
     const [asked, dropped] = [vi.fn(), vi.fn()]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { EventName, EVENTS } from '../../../src/events'
-import { ConnectionError, InvalidInputError, ServiceVersionError } from './errors'
+import { cut } from '../../../src/cut'
+import { ConnectionError, InvalidInputError, invalidInput, ServiceVersionError } from './errors'
 import { requireJson, type Send } from './http'
 import type {
   ListPage,
@@ -209,6 +210,9 @@ async function* changes(
   send: Send,
   request: (headers: Record<string, string>, query: object) => Request,
 ): AsyncGenerator<RecordEvent> {
+  // A header holds no other characters, such as the quotation marks of a text processor.
+  if (after !== undefined && !/^[\x20-\x7e]*$/.test(after))
+    throw invalidInput(`after: expected the id of an event, got '${cut(after, 80)}'`)
   let position = after
   for (let drops = 0; !signal?.aborted;) {
     const connection = new AbortController()
