@@ -2,6 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterAll, expect, test } from 'vitest'
 import { KeyError } from './exit'
 import { fileNamed, readAccount } from './key'
@@ -90,4 +91,16 @@ test('the key reader hides a file name that may contain a key', () => {
   ])
     expect(fileNamed(file)).toBe('(name not shown)')
   expect(fileNamed('folder/key.txt')).toBe("'folder/key.txt'")
+})
+
+test('the key reader ends at Ctrl-D instead of waiting for a passphrase', async () => {
+  const keyFile = path.join(folder, 'prompt.json')
+  writeFileSync(keyFile, JSON.stringify(VECTORS.scrypt), { mode: 0o600 })
+  const terminal = () => Object.assign(new PassThrough(), { isTTY: true as const })
+  const [stdin, stderr] = [terminal(), terminal()]
+  const { signal } = new AbortController()
+  const at = (file: string) => file
+  const reading = readAccount({ keyFile }, { stdin, stderr, signal, env: {}, at, interrupt: () => {} })
+  stdin.write('\x04')
+  await expect(reading).rejects.toThrow(KeyError)
 })

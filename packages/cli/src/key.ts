@@ -155,6 +155,9 @@ async function asked(
   stderr.write(question)
   try {
     return await terminal.question('', { signal })
+  } catch {
+    signal.throwIfAborted()
+    throw new KeyError('No passphrase was entered. Nothing was signed.')
   } finally {
     terminal.close()
     stderr.write('\n')
