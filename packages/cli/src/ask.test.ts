@@ -57,3 +57,27 @@ test('writes an answer that did not land to a file that only its owner can read'
   expect(JSON.parse(readFileSync(file!, 'utf8'))).toEqual(signed(2))
   expect(statSync(file!).mode & 0o777).toBe(0o600)
 })
+
+test('geo land keeps an answer only if it was re-signed, since its file has the other one', async () => {
+  const before = readdirSync(folder).length
+  for (const [steps, kept] of [
+    [[], 0],
+    [[{ step: 'signed anew', reason: '', answer: signed(3) }], 1],
+  ] as const) {
+    const geo = {
+      chain: async () => ({ id: 1, slug: 'ethereum' }),
+      land: async (_: object, __: object, { onStep }: { onStep: (step: object) => void }) => {
+        steps.forEach(onStep)
+        throw unknown
+      },
+    }
+    const session = {
+      ...{ geo, options: {}, context: {}, at: (file: string) => path.join(folder, file), note: () => {} },
+      ...{ stdin: async () => JSON.stringify(signed(1)), wallet: async () => ({}) },
+    } as unknown as Session
+    await expect(landFile(session, '-')).rejects.toBe(unknown)
+    expect(readdirSync(folder).length).toBe(before + kept)
+  }
+  const contents = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), 'utf8'))
+  expect(contents.map((text) => JSON.parse(text) as object)).toContainEqual(signed(3))
+})

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: MIT
-import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import type {
-  Answer,
-  Chain,
-  Input,
-  Landed,
-  LandingStep,
-  Question,
-  Quorum,
-  QuorumAnswer,
-  Signer,
-  Submission,
-} from '@geospatial-attestation/client'
+import type { Answer, Chain, Input, Question, Submission } from '@geospatial-attestation/client'
 import { rowOf, UNITS, type OperationName, type UnitName } from '../../../src/operations/table'
 import { readInput } from './inputs'
-import { landAnswer, landedFields, landedJson } from './land'
-import { distanceInTime, grouped, jsonLine, time, type Field } from './output'
+import { landedFields, landedJson, landOrKeep } from './land'
+import { distanceInTime, grouped, time, type Field } from './output'
 import { isPrivate, keepPrivate, makePrivate } from './private'
 import type { Session } from './session'
 
@@ -61,7 +48,7 @@ export async function ask(
     : await geo.ask(question, { chain: chain.id, recipient, schema, submission, signal })
   // Salts are saved before the answer lands, because an answer on a chain cannot be given another salt.
   await keepPrivate(kept, session.note)
-  const landed = wallet && (await landOrKeep(session, answer, wallet, opened))
+  const landed = wallet && (await landOrKeep(session, answer, wallet, { by: opened }))
   if (options.json) return session.printJson({ ...answer, ...(landed && { landed: landedJson(landed) }) })
   const isSigned = 'attestation' in answer
   session.print(session.paint.bold(resultText(answer)))
@@ -72,38 +59,6 @@ export async function ask(
     ...(landed ? landedFields(landed) : isSigned ? waitingFields(answer) : []),
     ['map', isSigned ? mapLink(geo.url, inputs) : undefined],
   ])
-}
-
-/**
- * Lands an answer. If that fails, prints the answer with its last signature, or writes it to a file whose
- * name it notes, for `geo land`, which finds out if it has landed: another answer could land as well.
- */
-async function landOrKeep(
-  session: Session,
-  answer: Answer | QuorumAnswer,
-  wallet: Signer,
-  quorum: Quorum | undefined,
-): Promise<Landed> {
-  let last: object = answer
-  const onStep = (step: LandingStep) => {
-    if ('answer' in step) last = step.answer
-  }
-  try {
-    return await landAnswer(session, answer, wallet, onStep, quorum)
-  } catch (error) {
-    const file = `answer-${randomUUID()}.json`
-    const write = () => writeFile(session.at(file), `${jsonLine(last)}\n`, { flag: 'wx', mode: 0o600 })
-    const isWritten =
-      !session.options.json &&
-      !session.options.quiet &&
-      (await write().then(
-        () => true,
-        () => false,
-      ))
-    if (isWritten) session.note(`Wrote the signed answer to ${file}, for geo land.`)
-    else session.printJson(last)
-    throw error
-  }
 }
 
 /** Formats a result, such as "881,329.94 m", "10,199.3273 m²" or "yes". */

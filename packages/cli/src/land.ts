@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import type {
   Answer,
   BatchAnswer,
@@ -12,7 +14,7 @@ import type {
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
 import { parsed, readSource } from './inputs'
-import { time, type Field } from './output'
+import { jsonLine, time, type Field } from './output'
 import type { Session } from './session'
 
 /** Lands answers: with --land, or from a file with `geo land`. */
@@ -21,7 +23,7 @@ export async function landFile(session: Session, file: string): Promise<void> {
   const answer = await readAnswer(session, file)
   const chain = await session.geo.chain(answer.chainId, { signal: session.signal })
   const wallet = await session.wallet(chain)
-  const landed = await landAnswer(session, answer, wallet)
+  const landed = await landOrKeep(session, answer, wallet, { isStored: true })
   const all = Array.isArray(landed) ? landed : [landed]
   if (session.options.json) for (const each of all) session.printJson(landedJson(each))
   else
@@ -47,6 +49,40 @@ export async function landAnswer<A extends Answer | BatchAnswer | QuorumAnswer>(
   const landed = await (by as Geo).land(answer as Answer, wallet, { signal, onStep: steps })
   sent(undefined)
   return landed as A extends BatchAnswer ? Landed[] : Landed
+}
+
+/**
+ * Lands an answer. If that fails, prints the answer with its last signature, or writes it to a file whose
+ * name it notes, for `geo land`, which finds out if it has landed: another answer could land as well, and so
+ * could another signature. An answer that is stored is kept only if it was re-signed.
+ */
+export async function landOrKeep<A extends Answer | BatchAnswer | QuorumAnswer>(
+  session: Session,
+  answer: A,
+  wallet: Signer,
+  { by, isStored = false }: { by?: Quorum | undefined; isStored?: boolean },
+): Promise<A extends BatchAnswer ? Landed[] : Landed> {
+  let last: object = answer
+  const onStep = (step: LandingStep) => {
+    if ('answer' in step) last = step.answer
+  }
+  try {
+    return await landAnswer(session, answer, wallet, onStep, by)
+  } catch (error) {
+    if (isStored && last === answer) throw error
+    const file = `answer-${randomUUID()}.json`
+    const write = () => writeFile(session.at(file), `${jsonLine(last)}\n`, { flag: 'wx', mode: 0o600 })
+    const isWritten =
+      !session.options.json &&
+      !session.options.quiet &&
+      (await write().then(
+        () => true,
+        () => false,
+      ))
+    if (isWritten) session.note(`Wrote the signed answer to ${file}, for geo land.`)
+    else session.printJson(last)
+    throw error
+  }
 }
 
 /** Returns the fields of a landed answer that scripts need. */
