@@ -12,7 +12,7 @@ import {
 import { expandSignature, isCanonicalSignature } from '../../../src/eas/compact'
 import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
-import { AlteredAnswerError, ConnectionError } from './errors'
+import { AlteredAnswerError, ConnectionError, SignerError } from './errors'
 import { same } from './says'
 import type { ChainReader, Hex, RevertedError } from './reader'
 import type { Answer, Chain, Claims } from './types'
@@ -141,7 +141,7 @@ export function contractError(error: RevertedError): string | undefined {
   return ERRORS[selectorOf(error)!]
 }
 
-/** Calls a function of a contract. Throws a ConnectionError if the response is not its result. */
+/** Calls a function of a contract. Throws a SignerError if the response is not its result. */
 export async function read<T>(
   reader: ChainReader,
   to: string,
@@ -154,8 +154,10 @@ export async function read<T>(
   try {
     return decodeAbiParameters([result], answer)[0] as T
   } catch (cause) {
-    const message = `The RPC endpoint returned no result of ${name} for the contract ${to}.`
-    throw new ConnectionError(message, { cause })
+    throw new SignerError(
+      `The RPC endpoint has no contract with ${name} at ${to}. Check that it is an endpoint of this chain, and the address.`,
+      { cause },
+    )
   }
 }
 

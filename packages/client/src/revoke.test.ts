@@ -83,13 +83,17 @@ describe('a revocation', () => {
   })
 
   test.each([
-    ['fails', () => Promise.reject(new Error('HTTP request failed.\nURL: https://node.example/SECRET'))],
-    ['returns no attestation', () => Promise.resolve('0x')],
-  ])('can be tried again if the RPC endpoint %s', async (_, respond) => {
+    [
+      'fails',
+      { name: 'ConnectionError', retryable: true },
+      () => Promise.reject(new Error('HTTP request failed.\nURL: https://node.example/SECRET')),
+    ],
+    ['has no contract', { name: 'SignerError', retryable: false }, () => Promise.resolve('0x')],
+  ])('shows if a retry may succeed after the RPC endpoint %s', async (_, expected, respond) => {
     const request = ({ method }: { method: string }) =>
       method === 'eth_chainId' ? Promise.resolve('0x1') : respond()
     const error = (await revokeOnchain(context, UID, { request }).catch((thrown: unknown) => thrown)) as Error
-    expect(error).toMatchObject({ name: 'ConnectionError', retryable: true })
+    expect(error).toMatchObject(expected)
     expect(error.message).not.toContain('SECRET')
   })
 })
