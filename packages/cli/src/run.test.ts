@@ -15,9 +15,11 @@ const folder = mkdtempSync(path.join(tmpdir(), 'geo-run-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
+let stop: AbortController
 async function resultOf(...argv: string[]): Promise<{ code: number; out: string; error: string }> {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const { signal } = new AbortController()
+  stop = new AbortController()
+  const { signal } = stop
   const code = await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })
   stdout.end()
   stderr.end()
@@ -111,6 +113,19 @@ describe('an RPC endpoint that fails after its chain id', () => {
   })
 })
 
+test.each(['verify', 'recompute'])('an RPC endpoint without the contract is no outage: geo %s', async (name) => {
+  const address = `0x${'2'.repeat(40)}`
+  const chain = { id: 1, slug: 'ethereum', eas: address, schemaRegistry: address, attester: address }
+  vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
+    if (given instanceof Request)
+      return Response.json({ chains: [{ ...chain, proxy: null }], defaultSchemas: {} })
+    const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
+    return Response.json({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x' })
+  })
+  const { code, error } = await resultOf(name, `0x${'1'.repeat(64)}`, '--rpc', 'http://node')
+  expect([code, error]).toEqual([EXIT.key, expect.stringContaining(address)])
+})
+
 test('an internal error is reported without URLs, which may include secrets', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const { signal } = new AbortController()
@@ -125,7 +140,7 @@ test('an internal error is reported without URLs, which may include secrets', as
   expect(report).not.toContain('SECRET')
 })
 
-test('an endpoint that fails after a transaction was sent exits with the status of a landing', async () => {
+describe('a transaction that was sent', () => {
   const key = path.join(folder, 'key.txt')
   writeFileSync(key, `0x${'1'.padStart(64, '0')}`, { mode: 0o600 })
   const schema = encodeAbiParameters(
@@ -133,7 +148,8 @@ test('an endpoint that fails after a transaction was sent exits with the status 
     [[`0x${'1'.padStart(64, '0')}`, zeroAddress, true, '']],
   )
   const hash = `0x${'2'.padStart(64, '0')}`
-  let isSent = false
+  let isSent: boolean
+  let whenSent: () => Response | undefined
   const results: Record<string, unknown> = {
     eth_chainId: '0x1',
     eth_getTransactionCount: '0x0',
@@ -142,15 +158,20 @@ test('an endpoint that fails after a transaction was sent exits with the status 
     eth_estimateGas: '0x5208',
     eth_getTransactionReceipt: { status: '0x0', blockNumber: '0x1', logs: [] },
   }
-  vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
-    const chain = { id: 1, slug: 'ethereum', eas: zeroAddress, schemaRegistry: zeroAddress, proxy: null }
-    if (given instanceof Request) return Response.json({ chains: [chain], defaultSchemas: {} })
-    const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
-    if (method === 'eth_call' && isSent) return new Response('closed', { status: 410 })
-    if (method === 'eth_sendRawTransaction') isSent = true
-    const result = { ...results, eth_call: schema, eth_sendRawTransaction: hash }[method]
-    return Response.json({ id, jsonrpc: '2.0', ...(result ? { result } : { error: { code: -32601 } }) })
-  })
+  const attested = async (after: () => Response | undefined) => {
+    ;[isSent, whenSent] = [false, after]
+    vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
+      const chain = { id: 1, slug: 'ethereum', eas: zeroAddress, schemaRegistry: zeroAddress, proxy: null }
+      if (given instanceof Request) return Response.json({ chains: [chain], defaultSchemas: {} })
+      const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
+      const response = method === 'eth_call' && isSent ? whenSent() : undefined
+      if (response) return response
+      if (method === 'eth_sendRawTransaction') isSent = true
+      const result = { ...results, eth_call: schema, eth_sendRawTransaction: hash }[method]
+      return Response.json({ id, jsonrpc: '2.0', ...(result ? { result } : { error: { code: -32601 } }) })
+    })
+    return resultOf(...argv)
+  }
   const argv = [
     'attest',
     '1,2',
@@ -163,7 +184,13 @@ test('an endpoint that fails after a transaction was sent exits with the status 
     key,
     '-q',
   ]
-  const { code, error } = await resultOf(...argv)
-  expect(error).toContain(hash)
-  expect(code).toBe(EXIT.landing)
+
+  test.each([
+    ['fails', EXIT.landing, (): Response => new Response('closed', { status: 410 })],
+    ['is read at Ctrl-C', EXIT.interrupted, (): undefined => void stop.abort(new Error('Ended by Ctrl-C.'))],
+  ])('is named if the RPC endpoint then %s', async (_, expected, after) => {
+    const { code, error } = await attested(after)
+    expect(error).toContain(hash)
+    expect(code).toBe(expected)
+  })
 })

@@ -53,7 +53,9 @@ export async function run(
   } catch (error) {
     if (own.signal.aborted) {
       onAbandon()
-      return EXIT.interrupted
+      code = EXIT.interrupted
+      if (sent !== undefined) fail(error as Error, `Ended by Ctrl-C.${checkFirst(sent)}`)
+      return code
     }
     if (error instanceof CommanderError) {
       code = error.exitCode === 0 ? EXIT.done : EXIT.usage
@@ -69,14 +71,15 @@ export async function run(
       const text = textOf(error as NodeJS.ErrnoException, code, files)
       // A script repeats the command after these codes, and would send another transaction.
       if (sent !== undefined && (code === EXIT.unreachable || code === EXIT.limited)) code = EXIT.landing
-      const unnamed = sent === undefined || text.includes(sent) ? undefined : sent
-      const remedy = unnamed && ` The transaction ${unnamed} was sent: check it before you run this again.`
-      fail(error as Error, text + (remedy ?? ''))
+      fail(error as Error, sent === undefined || text.includes(sent) ? text : text + checkFirst(sent))
       if (error instanceof TimeoutError) onAbandon()
     }
   }
   return code
 }
+
+const checkFirst = (sent: string) =>
+  ` The transaction ${sent} was sent: check it before you run this again.`
 
 /** Prefixes positions west of Greenwich with a space: their minus sign does not start an option. */
 function withoutDashes(words: readonly string[], program: Command): string[] {
