@@ -145,7 +145,7 @@ export interface Landed {
   chainId: number
   transactionHash: string
   blockNumber: number
-  /** true if the answer had landed before the call, which then sent nothing */
+  /** true if no transaction of this call is known to have landed it: it had landed before */
   already: boolean
   /** decoded claims of the attestation */
   says: Claims

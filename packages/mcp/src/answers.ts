@@ -19,6 +19,12 @@ export class KeptAnswers {
     return id
   }
 
+  /** Replaces an answer, if it is stored, by its re-signed form. Returns that form. */
+  renew<A extends Answer | QuorumAnswer>(answer: A, resigned: A): A {
+    for (const [id, each] of this.answers) if (each === answer) this.answers.set(id, resigned)
+    return resigned
+  }
+
   get(id: string): Answer | QuorumAnswer | undefined {
     return this.answers.get(id)
   }

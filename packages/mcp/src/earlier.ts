@@ -4,13 +4,14 @@ import {
   messageOf,
   sentenceOf,
   SignerError,
+  type Answer,
   type Chain,
+  type LandingStep,
   type QuorumAnswer,
   type Signer,
 } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { answerOf, answerParameter } from './answers'
-import { slugOf } from './inputs'
 import { addTool, READS, type Told, type Tools } from './tool'
 
 const verified = z.object({
@@ -34,7 +35,7 @@ const landed = z.object({
   chain: z.string(),
   transactionHash: z.string(),
   blockNumber: z.number(),
-  already: z.boolean().describe('True if it had landed before; nothing was sent'),
+  already: z.boolean().describe('True if it had landed before'),
   sentence: z.string(),
 })
 
@@ -98,17 +99,23 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
     },
     async (values, signal) => {
       const answer = answerOf(values.answer, kept)
-      const signer = await signerOf(land, () => geo.chain(answer.chainId))
-      const sent = await ('quorum' in answer
+      // Nothing may fail once the answer has landed.
+      const on = await geo.chain(answer.chainId, { signal })
+      const signer = await signerOf(land, on)
+      let last = answer
+      // A second call must find the landing of the last signature.
+      const onStep = (step: LandingStep) => {
+        if (step.step === 'signed anew') last = kept!.renew(last, step.answer as Answer)
+      }
+      const { uid, transactionHash, blockNumber, already, says } = await ('quorum' in answer
         ? (quorum ?? geo).land(answer, signer, { signal })
-        : geo.land(answer, signer, { signal }))
-      const { uid, transactionHash, blockNumber, already, says } = sent
-      const chain = await slugOf(geo, answer.chainId)
+        : geo.land(answer, signer, { signal, onStep }))
+      const chain = on.slug
       const sentence = sentenceOf(says)
       return {
         structured: { uid, chain, transactionHash, blockNumber, already, sentence },
         texts: [
-          `${already ? 'It had already landed, so nothing was sent: attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
+          `${already ? 'It had already landed as attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
         ],
       }
     },
@@ -149,11 +156,10 @@ async function verifyOfQuorum(
 }
 
 /** Returns the signer of a chain. Errors of the given function become SignerErrors, which the model sees. */
-async function signerOf(land: Payer, chain: () => Promise<Chain>): Promise<Signer> {
+async function signerOf(land: Payer, chain: Chain): Promise<Signer> {
   if (typeof land !== 'function') return land
-  const on = await chain()
   try {
-    return await land(on)
+    return await land(chain)
   } catch (error) {
     throw error instanceof GeoError ? error : new SignerError(`${messageOf(error)}.`, { cause: error })
   }

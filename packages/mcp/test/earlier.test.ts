@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+import { ConnectionError } from '@geospatial-attestation/client'
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client'
 import { afterEach, expect, test, vi } from 'vitest'
+import { createMcpServer } from '../src'
 import { call, textsOf } from './call'
 
 afterEach(() => void vi.useRealTimers())
@@ -28,4 +31,39 @@ test('verify_answer names no landing of an altered answer, whose signed content 
   const [text] = await textsOf({ verify: () => Promise.resolve(seen) }, 'verify_answer', { answer })
   expect(text).not.toContain('0xuid')
   expect(text).toContain('altered')
+})
+
+test('land_answer lands the last signature of an answer again after a lost connection', async () => {
+  const signed = (nonce: number) => ({
+    ...{ operation: 'area', result: 1, units: 'square_meters', timestamp: 1, inputRefs: ['0x'], chainId: 1 },
+    delegatedAttestation: { attester: '0x', deadline: 1, nonce },
+  })
+  const landed: object[] = []
+  let isKnown = true
+  const geo = {
+    ask: async () => signed(1),
+    chain: async () => {
+      if (isKnown) return { slug: 'ethereum' }
+      throw new ConnectionError('down')
+    },
+    land: async (answer: object, _: object, { onStep }: { onStep: (step: object) => void }) => {
+      landed.push(answer)
+      for (const nonce of [2, 3]) onStep({ step: 'signed anew', reason: '', answer: signed(nonce) })
+      throw new ConnectionError('lost')
+    },
+  }
+  const [ours, theirs] = InMemoryTransport.createLinkedPair()
+  await createMcpServer({ geo: geo as never, land: { request: async () => {} } }).connect(theirs)
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(ours)
+  const polygon = { type: 'Polygon', coordinates: [] }
+  await client.callTool({ name: 'area', arguments: { geometry: polygon, chain: 'ethereum' } })
+  const land = () => client.callTool({ name: 'land_answer', arguments: { answer: 'answer-1' } })
+  for (const known of [true, true, false]) {
+    isKnown = known
+    expect((await land()).isError).toBe(true)
+  }
+  // Without the service, which describes the chain, nothing is sent.
+  expect(landed).toEqual([signed(1), signed(3)])
+  await client.close()
 })
