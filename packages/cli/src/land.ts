@@ -38,7 +38,7 @@ export async function landAnswer<A extends Answer | BatchAnswer | QuorumAnswer>(
   { geo, signal, note, sent }: Session,
   answer: A,
   wallet: Signer,
-  onStep: (step: LandingStep) => unknown = () => {},
+  onStep: (step: LandingStep) => unknown,
   by: Geo | Quorum = geo,
 ): Promise<A extends BatchAnswer ? Landed[] : Landed> {
   const steps = (step: LandingStep) => {
