@@ -113,18 +113,21 @@ describe('an RPC endpoint that fails after its chain id', () => {
   })
 })
 
-test.each(['verify', 'recompute'])('an RPC endpoint without the contract is no outage: geo %s', async (name) => {
-  const address = `0x${'2'.repeat(40)}`
-  const chain = { id: 1, slug: 'ethereum', eas: address, schemaRegistry: address, attester: address }
-  vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
-    if (given instanceof Request)
-      return Response.json({ chains: [{ ...chain, proxy: null }], defaultSchemas: {} })
-    const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
-    return Response.json({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x' })
-  })
-  const { code, error } = await resultOf(name, `0x${'1'.repeat(64)}`, '--rpc', 'http://node')
-  expect([code, error]).toEqual([EXIT.key, expect.stringContaining(address)])
-})
+test.each(['verify', 'recompute'])(
+  'an RPC endpoint without the contract is no outage: geo %s',
+  async (name) => {
+    const address = `0x${'2'.repeat(40)}`
+    const chain = { id: 1, slug: 'ethereum', eas: address, schemaRegistry: address, attester: address }
+    vi.stubGlobal('fetch', async (given: Request | string, init?: RequestInit) => {
+      if (given instanceof Request)
+        return Response.json({ chains: [{ ...chain, proxy: null }], defaultSchemas: {} })
+      const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
+      return Response.json({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x' })
+    })
+    const { code, error } = await resultOf(name, `0x${'1'.repeat(64)}`, '--rpc', 'http://node')
+    expect([code, error]).toEqual([EXIT.key, expect.stringContaining(address)])
+  },
+)
 
 test('an internal error is reported without URLs, which may include secrets', async () => {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]

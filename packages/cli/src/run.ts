@@ -78,8 +78,7 @@ export async function run(
   return code
 }
 
-const checkFirst = (sent: string) =>
-  ` The transaction ${sent} was sent: check it before you run this again.`
+const checkFirst = (sent: string) => ` The transaction ${sent} was sent: check it before you run this again.`
 
 /** Prefixes positions west of Greenwich with a space: their minus sign does not start an option. */
 function withoutDashes(words: readonly string[], program: Command): string[] {

@@ -48,7 +48,9 @@ test('the session connects its wallet again after an endpoint did not respond', 
   let isDown = true
   vi.stubGlobal('fetch', async (_: string, { body }: { body: string }) => {
     const { id } = JSON.parse(body) as { id: number }
-    return isDown ? new Response('down', { status: 401 }) : Response.json({ jsonrpc: '2.0', id, result: '0x1' })
+    return isDown
+      ? new Response('down', { status: 401 })
+      : Response.json({ jsonrpc: '2.0', id, result: '0x1' })
   })
   const { stdin, stdout, stderr } = process
   const context = { stdin, stdout, stderr, env: {}, cwd: '/', signal: new AbortController().signal }

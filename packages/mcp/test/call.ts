@@ -10,7 +10,10 @@ async function resultOf(geo: object, name: string, args: object, options: Partia
     { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
     () => createMcpServer({ geo: geo as Geo, ...options }),
   )
-  return ((await response.json()) as any).result as { structuredContent: unknown; content: { text: string }[] }
+  return ((await response.json()) as any).result as {
+    structuredContent: unknown
+    content: { text: string }[]
+  }
 }
 
 /** Returns the structured content of a tool's result. */

@@ -429,7 +429,11 @@ describe('error messages that state the next step', () => {
       { ...POINT, from: 'Berlin', ...CHAIN },
       /from: expected a UID .*, \[longitude, latitude\], or GeoJSON, got 'Berlin'; names of places are not/,
     ],
-    ['area', { geometry: 'Berlin', ...CHAIN }, /geometry: expected a UID of an attested Polygon or MultiPolygon, .*'Berlin'/],
+    [
+      'area',
+      { geometry: 'Berlin', ...CHAIN },
+      /geometry: expected a UID of an attested Polygon or MultiPolygon, .*'Berlin'/,
+    ],
     ['find_zones', { geometry: 'Berlin', uids: [], ...CHAIN }, /geometry: expected a UID .*'Berlin'/],
     ['count_records', { by: ['month', 'chain'] }, /by: expected text, .* such as month or month,chain$/],
     [

@@ -371,9 +371,8 @@ class Monitor {
 
 /** Part that does not respond or limits the rate, so that a later read may succeed; otherwise undefined. */
 async function unreachablePart(error: unknown): Promise<'log' | 'chain' | undefined> {
-  const { ApiError, ConnectionError, ServiceVersionError, SignerError } = await import(
-    '@geospatial-attestation/client'
-  )
+  const { ApiError, ConnectionError, ServiceVersionError, SignerError } =
+    await import('@geospatial-attestation/client')
   const { BaseError } = await import('viem')
   const isOfChain = error instanceof BaseError || error instanceof SignerError
   if (isOfChain || (error as Error).cause instanceof BaseError) return 'chain'
