@@ -62,7 +62,7 @@ test('geo land keeps an answer only if it was re-signed, since its file has the 
   const before = readdirSync(folder).length
   for (const [steps, kept] of [
     [[], 0],
-    [[{ step: 'signed anew', reason: '', answer: signed(3) }], 1],
+    [[{ reason: '', answer: signed(3) }], 1],
   ] as const) {
     const geo = {
       chain: async () => ({ id: 1, slug: 'ethereum' }),

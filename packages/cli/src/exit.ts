@@ -89,7 +89,7 @@ function exitCodeOfQuorum({ retryable, dissent }: QuorumError): number {
   return isInvalid ? EXIT.usage : EXIT.refused
 }
 
-/** Returns the exit code of a command that ran until it was stopped by Ctrl-C, or by --timeout, which it notes. */
+/** Returns the exit code of a command that ran until Ctrl-C, or until --timeout, which it notes. */
 export function exitCodeOfStop(reason: unknown, note: (line: string) => void): number {
   if (!(reason instanceof TimeoutError)) return EXIT.interrupted
   note(reason.message)

@@ -153,8 +153,8 @@ async function write(
 }
 
 /**
- * Writes a file that appears under its name only once it is complete. A link is kept, and so is a pipe or device
- * such as /dev/null: it is written directly.
+ * Writes a file that appears under its name only once it is complete. A link is kept, and so is a pipe or a
+ * device such as /dev/null: it is written directly.
  */
 async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await realpath(at(name)).catch(() => at(name))

@@ -105,7 +105,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       let last = answer
       // A second call must find the landing of the last signature.
       const onStep = (step: LandingStep) => {
-        if (step.step === 'signed anew') last = kept!.renew(last, step.answer as Answer)
+        if ('answer' in step) last = kept!.renew(last, step.answer as Answer)
       }
       const { uid, transactionHash, blockNumber, already, says } = await ('quorum' in answer
         ? (quorum ?? geo).land(answer, signer, { signal })

@@ -23,7 +23,7 @@ export const pageSize = ({ usual, most }: { usual: number; most: number }) => {
 }
 /** A position as people write it, such as "13.4, 52.5". */
 const POSITION = /^\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*$/
-/** Text of a UID, JSON or position. Models also write names of places, for which the service has no advice. */
+/** Text of a UID, JSON or position. Models also write names of places, for which the API has no advice. */
 const placeText = (form: string) =>
   z.string().refine((text) => /^\s*(0x|[[{])/i.test(text) || POSITION.test(text), {
     error: ({ input }) =>

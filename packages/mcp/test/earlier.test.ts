@@ -48,7 +48,7 @@ test('land_answer lands the last signature of an answer again after a lost conne
     },
     land: async (answer: object, _: object, { onStep }: { onStep: (step: object) => void }) => {
       landed.push(answer)
-      for (const nonce of [2, 3]) onStep({ step: 'signed anew', reason: '', answer: signed(nonce) })
+      for (const nonce of [2, 3]) onStep({ reason: '', answer: signed(nonce) })
       throw new ConnectionError('lost')
     },
   }
