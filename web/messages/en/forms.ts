@@ -241,7 +241,8 @@ export const forms = {
     notIndexed: 'The record is not indexed yet. The service will look for it on the chain.',
     loading: 'Loading the record ...',
     number: (label: string, unit: string) => `${label}, ${unit}`,
-    expectedNumber: (label: string, unit: string) => `Expected a ${label} in ${unit}, at least 0, such as 1000 or 0.5.`,
+    expectedNumber: (label: string, unit: string) =>
+      `Expected a ${label} in ${unit}, at least 0, such as 1000 or 0.5.`,
     noChains: 'The list of chains is not loaded yet. Try again.',
     noPlace: 'Choose a place: draw it, pick one on the map, or paste coordinates.',
     polar: 'Lines and points within 5 degrees of a pole are drawn at 85 degrees, where the map ends.',
