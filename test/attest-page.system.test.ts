@@ -49,6 +49,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     plain = await openPage({ ...WITHOUT_MAP, viewport: { width: 390, height: 800 } })
     withWallet = await openPage(WITHOUT_MAP)
     await wallet.install(withWallet.page)
+    // The tests replace contents of the form.
+    plain.page.on('dialog', (dialog) => dialog.accept())
     for (const { page } of [plain, withWallet]) await page.goto(addressOf())
   })
   let visits = 0
@@ -465,6 +467,7 @@ describe.skipIf(!CHROMIUM)('the aids of the attest page', () => {
     plain = await openPage({ ...WITHOUT_MAP, timezoneId: 'Europe/Berlin' })
     mapped = await openPage()
     phone = await openPage(PHONE)
+    plain.page.on('dialog', (dialog) => dialog.accept())
     for (const { page } of [plain, mapped, phone]) await page.goto(`${world.url}/attest`)
   })
   let visits = 0

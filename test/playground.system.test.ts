@@ -385,6 +385,11 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     const dialog = await question
     expect(dialog.type()).toBe('beforeunload')
     await dialog.dismiss()
+    // So would a link to another question.
+    const replacing = page.waitForEvent('dialog')
+    const followed = follow(page, addressOf({ op: 'area', a: '1, 2' }))
+    await (await replacing).dismiss()
+    await followed
     expect(await page.getByLabel('From', { exact: true }).inputValue()).toBe(kept)
     await browser.picture('playground-private')
     // While the user edits the text, it is not valid JSON.

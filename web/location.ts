@@ -43,6 +43,17 @@ export function lock(page: Page, isLocking: boolean): void {
   locked.value = isLocking ? [...others, page] : others
 }
 
+/** Questions to the user before an address replaces the contents of the form of a page. */
+const questions = new Map<Page, string>()
+export function askBeforeReplacing(page: Page, question: string | undefined): void {
+  if (question === undefined) questions.delete(page)
+  else questions.set(page, question)
+}
+function mayReplace(page: Page): boolean {
+  const question = questions.get(page)
+  return !isLocked(page) && (question === undefined || confirm(question))
+}
+
 /** Operators of a quorum in the address of a page; null if it names none. */
 const namedOperators = () =>
   pageOf(location.pathname) === 'playground' ? new URLSearchParams(location.search).get('operators') : null
@@ -128,7 +139,7 @@ function arrive(): void {
   const place = placeIn(location.pathname)
   if (place !== undefined && !parameters.has('record')) parameters.set('record', place)
   const { visit, parameters: last } = states.peek()[page]
-  if (String(parameters) !== String(last) && !isLocked(page))
+  if (String(parameters) !== String(last) && mayReplace(page))
     states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
   shownPage.value = page
   if (hasForm(page)) writeAddress()

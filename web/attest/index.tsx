@@ -65,7 +65,7 @@ export default function Attest({
   }
   const { attested, sent } = attesting
   const isPrivate = parsed.kind === 'geometry' && parsed.isPrivate
-  useUnsaved(isAttesting || (!attested && (isPrivate || fields.media.length > 0)))
+  useUnsaved('attest', isAttesting || (!attested && (isPrivate || fields.media.length > 0)))
   return (
     <>
       <PlaceForm

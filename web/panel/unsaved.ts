@@ -1,11 +1,17 @@
 import { useEffect } from 'preact/hooks'
+import { askBeforeReplacing, type Page } from '../location'
+import { say } from '../messages'
 
-/** Lets the browser ask before the page is left, as long as that would lose content of a form. */
-export function useUnsaved(isUnsaved: boolean): void {
+/** Asks before the page is left, or another address fills its form, as long as that would lose content. */
+export function useUnsaved(page: Page, isUnsaved: boolean): void {
   useEffect(() => {
     if (!isUnsaved) return
     const ask = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
+    askBeforeReplacing(page, say.place.replace)
+    return () => {
+      removeEventListener('beforeunload', ask)
+      askBeforeReplacing(page, undefined)
+    }
   }, [isUnsaved])
 }

@@ -32,7 +32,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
-  useUnsaved(isLocked('playground') || disclosure.hasPrivate)
+  useUnsaved('playground', isLocked('playground') || disclosure.hasPrivate)
 
   const choice = useChains('playground')
   const { chain } = choice
