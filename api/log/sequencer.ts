@@ -166,6 +166,8 @@ export class Sequencer {
     const otherKey = await this.keyProblemOf(state)
     const problem = otherKey ?? this.treeProblemOf(state)
     this.contradiction = problem
+    // Without the lease, refuse() would send its statements at each poll, without an effect.
+    if (problem && !state.held) throw new Error(problem)
     if (problem) await this.refuse(problem, otherKey !== undefined)
     this.seen = { size: state.size, root: state.root }
     if (!state.held) return
