@@ -93,8 +93,11 @@ export function isType(column: string, names: OneOrMore, value: Bind): string {
 
 /** SQL of a record's position and Unix seconds as the index location_record_place_time stores them. */
 const PLACE_TIME = `ST_Force3DZ(geom, date_part('epoch', timestamp AT TIME ZONE 'UTC'))`
-/** Unix seconds later than all times. (An infinite coordinate would match everything.) */
-const ENDLESS = 1e12
+/**
+ * Unix seconds later than all times: those of JavaScript end at 8.64e12, those of Postgres at 9.2e12. (An
+ * infinite coordinate would match everything.)
+ */
+const ENDLESS = 1e13
 
 /**
  * Reads the records of a list, in a total order, within a window of time if one is given. Uses the indexes
