@@ -11,11 +11,9 @@ import { sentence, testSentences } from '../../../test/sentences'
 
 const KEY = new SigningKey(`0x${'11'.repeat(32)}`)
 const DIGEST = `0x${'5a'.repeat(32)}`
-const [HANGS, DIES, OF_ANOTHER_DIGEST] = ['01', '02', '03'].map((byte) => `0x${byte.repeat(32)}`) as [
-  string,
-  string,
-  string,
-]
+const [HANGS, DIES, OF_ANOTHER_DIGEST, FAILS] = ['01', '02', '03', '04'].map(
+  (byte) => `0x${byte.repeat(32)}`,
+) as [string, string, string, string]
 const SCRIPT = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { SigningKey } = require(${JSON.stringify(require.resolve('ethers/crypto'))})
@@ -28,6 +26,7 @@ else parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'he
 parentPort.on('message', ({ id, digest }) => {
   if (digest[0] === 1) Atomics.wait(gate, 0, 0)
   if (digest[0] === 2) process.exit(0)
+  if (digest[0] === 4) throw new Error('failed')
   const { r, s } = key.sign(digest[0] === 3 ? Buffer.alloc(32) : digest)
   parentPort.postMessage({ id, signature: Buffer.from(r.slice(2) + s.slice(2), 'hex') })
 })`
@@ -85,6 +84,11 @@ test('the PKCS#11 signer times out on a hanging token, and signs again once the 
 test('the PKCS#11 signer restarts its thread after the thread has ended', async () => {
   const { sign } = await tokenSigner(600_000)
   await expect(sign(DIES)).rejects.toThrow(UnavailableError)
+  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+})
+test('the PKCS#11 signer signs in a new thread while one that failed exits', async () => {
+  const { sign } = await tokenSigner(600_000)
+  await expect(sign(FAILS)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
 })
 test('the PKCS#11 signer opens a token again that was absent when its thread restarted', async () => {

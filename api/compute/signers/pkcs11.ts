@@ -55,7 +55,9 @@ class TokenDevice implements Device {
     }
     worker.on('message', (signed: Signed) => this.settle(signed))
     const ended = (problem: string) => {
-      if (this.worker === worker) this.worker = undefined
+      // After an error, the thread also exits. Signatures that came in between wait for the next thread.
+      if (this.worker !== worker) return
+      this.worker = undefined
       this.late.clear()
       for (const id of this.waiting.keys()) this.settle({ id, problem })
     }
