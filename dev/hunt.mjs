@@ -83,8 +83,9 @@ function ended(moduleId, test, hunt, errors = []) {
 const patternOf = (name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')
 const repeatOf = ({ file, test, seed, effort }) =>
   `SEED=${seed} EFFORT=${effort} npx vitest run ${file}${test ? ` -t '${patternOf(test)}'` : ''}`
-/** Commit of the sources; undefined without git. */
-const commit = () => spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout?.trim()
+/** Commit of the sources; undefined without git, or outside a repository. */
+const commit = () =>
+  spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout?.trim() || undefined
 
 async function runOnce(seed, effort, specifications) {
   run = { seed, effort, hunts: 0, cases: 0, failures: 0 }
