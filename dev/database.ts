@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
@@ -86,9 +86,10 @@ async function open(folder: string | undefined): Promise<PGlite> {
   } catch (error) {
     // The database was killed during a write, or lacks memory. Its records are indexed again from the chain.
     // Only this copy has the transparency log and its key, and the webhooks.
-    const damaged = `${folder}.damaged`
+    let damaged = `${folder}.damaged`
+    // An earlier start may have moved the only database with records there, if this start also lacks memory.
+    for (let n = 2; existsSync(damaged); n++) damaged = `${folder}.damaged-${n}`
     console.error(`${folder} is now ${damaged}, because it cannot be opened:`, error)
-    rmSync(damaged, { recursive: true, force: true })
     renameSync(folder, damaged)
     await copyPrepared(folder)
     return create(folder)

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -86,18 +86,22 @@ test('the embedded database writes rows by COPY, even after a failed COPY', () =
     expect(await one(client, 'after')).toBe('after')
   }))
 
-test('the embedded database replaces a damaged folder, and keeps it', async () => {
+test('the embedded database replaces damaged folders, and keeps each', async () => {
   const damaged = path.join(temporaryFolder(), 'database')
+  const version = (name = '') => path.join(`${damaged}${name}`, 'PG_VERSION')
   mkdirSync(damaged)
-  writeFileSync(path.join(damaged, 'PG_VERSION'), 'damaged')
   const args = ['dist/dev/database.js', '--small', String(await freePort()), damaged]
-  const replaced = startService('replaced', args, process.env, folder)
-  await replaced.ready
-  await replaced.stop()
-  expect(['', '.damaged'].map((name) => existsSync(path.join(`${damaged}${name}`, 'PG_VERSION')))).toEqual([
-    true,
-    true,
+  for (const content of ['damaged first', 'damaged again']) {
+    writeFileSync(version(), content)
+    const replaced = startService('replaced', args, process.env, folder)
+    await replaced.ready
+    await replaced.stop()
+  }
+  expect(['.damaged', '.damaged-2'].map((name) => readFileSync(version(name), 'utf8'))).toEqual([
+    'damaged first',
+    'damaged again',
   ])
+  expect(existsSync(version())).toBe(true)
 })
 
 test('the embedded server has one database, and neither opens nor creates another', async () => {
