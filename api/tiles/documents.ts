@@ -38,7 +38,7 @@ export const LAYERS: readonly {
         type: 'boolean',
         description:
           'True if points represent lines or areas that are too small to be visible at this zoom, or a ' +
-          'point represents a shape that is too large for a tile, or in a tile that many records meet.',
+          'point represents a shape that is too large for a tile, or that is in a tile with many records.',
       },
     },
   },

@@ -86,7 +86,8 @@ export class Tiles {
     await this.changes.follow()
     const key = `${tile.z}/${tile.x}/${tile.y} ${choiceTag(choice, NEWEST_FIRST)}`
     const known = () =>
-      [this.kept.get(key), this.making.get(key)].find((tile) => tile && this.changes.spare(tile))?.content
+      [this.kept.get(key), this.making.get(key)].find((each) => each && this.changes.areIncludedIn(each))
+        ?.content
     const begin = () => this.begin(key, tile, choice, work)
     return joined(
       () => {
@@ -188,8 +189,8 @@ class Changes {
     return this.reading.get()
   }
 
-  /** True if no change that a tile has not seen affects it. The tile has then seen all changes. */
-  spare(tile: Known<unknown>): boolean {
+  /** True if a tile includes every change that affects it. Notes on the tile that it then includes all. */
+  areIncludedIn(tile: Known<unknown>): boolean {
     const unseen = this.count - tile.seen
     if (unseen > this.boxes.length) return false
     for (const changed of this.boxes.slice(this.boxes.length - unseen))
