@@ -6,7 +6,7 @@ import { startApi, type TestApi } from '../../test/api'
 import { connect, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { FAMILIES, hostileShape } from '../../test/hostile'
 import { ADDRESSES, insertRecords } from '../../test/records'
-import { countsQuery, RECORD_CHARACTERS, recordsQuery, type TileRecord } from './sql'
+import { countsQuery, placedQuery, RECORD_CHARACTERS, recordsQuery, type TileRecord } from './sql'
 
 /**
  * Tests tiles of large shapes that attesters could choose to make tiles slow. The tests count the work
@@ -70,6 +70,7 @@ test.each(TILES)('tile %i/%i/%i reads no position of shapes that are too large f
     recordsQuery({ chain: 'celo' }, tile),
     recordsQuery({ chain: 'celo', prover: ADDRESSES }, tile),
     countsQuery({ chain: 'celo' }, tile),
+    placedQuery({ chain: 'celo' }, tile),
   ])
     expect((await readBy(statement)).parts).toBe(0)
   const { rows, parts } = await readBy<TileRecord>(recordsQuery({ chain: 'sepolia' }, tile))

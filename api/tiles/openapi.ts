@@ -87,8 +87,8 @@ export const tilesSchemas = {
     description: [
       `Mapbox Vector Tile 2.1, in the tile matrix set WebMercatorQuad, zooms 0 to ${MAX_ZOOM}. A ` +
         `tile with at most ${MOST_DRAWN} records has each of them in the layer \`records\`. A tile ` +
-        'with more has those whose position is in it: as points in `records`, or if these are more ' +
-        `than ${MOST_DRAWN}, their counts in the layer \`clusters\`. A tile without records is empty.`,
+        'with more has those whose position is in it: as points in `records`, or if these are too many, ' +
+        'their counts in the layer `clusters`. A tile without records is empty.',
       'The filters are those of the list of records. The ETag identifies the content: with ' +
         'If-None-Match, the response is 304 until at most a quarter of a second after a record of ' +
         'this tile changes.',

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { VectorTile } from '@mapbox/vector-tile'
 import { PbfReader } from 'pbf'
 import { Client } from 'pg'
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
 import { SIEVE_WORKER, startApi, type TestApi, type TestApiOptions } from '../../test/api'
@@ -215,8 +215,16 @@ test('the tile service shows a record although more than 500 large areas cover i
         ['records', stored!.uid, undefined],
       ])
     }
+  for (const z of [12, 22]) expect(await show(api, tileAt(z, 20, 20))).toEqual([])
+  // The stored counts show that no record has its position in this tile.
+  const statements = vi.spyOn(Store.prototype, 'run')
+  closing.push(() => statements.mockRestore())
+  expect(await show(api, tileAt(8, 20, 20))).toEqual([])
+  expect(statements.mock.calls.filter(([{ text }]) => text.includes('AS placed'))).toEqual([])
+  expect(statements.mock.calls.filter(([{ text }]) => text.includes('record_cell'))).toHaveLength(2)
   expect(await show(api, tileAt(22, 0.00001, 0.00001))).toEqual([])
-  expect((await show(api, tileAt(8, 0.1, -0.1))).map(({ layer }) => layer)).toEqual(['clusters'])
+  for (const query of ['', `subject=${ADDRESSES.join()}`])
+    expect((await show(api, tileAt(8, 0.1, -0.1), query)).map(({ layer }) => layer)).toEqual(['clusters'])
 })
 
 test('the tile service updates the counts by cell as records are added, changed and removed', async () => {

@@ -13,6 +13,7 @@ import {
   isTotalled,
   keptCountsQuery,
   MOST_DRAWN,
+  MOST_MET,
   placedQuery,
   recordsQuery,
   type TileCell,
@@ -137,11 +138,16 @@ export class Tiles {
     // An empty result means either no records or too many, unless the counts were not checked.
     const isTold = found.length > 0 || !isTotalled(filter, tile)
     if (found.length <= MOST_DRAWN && isTold) return drawnTile(tile, found)
-    const counts = hasClusters(filter, tile) ? keptCountsQuery : countsQuery
-    const cells = await store.run<TileCell>(counts(filter, tile), true)
-    if (cells.reduce((sum, { total }) => sum + total, 0) > MOST_DRAWN) return countedTile(tile, cells)
+    const kept = hasClusters(filter, tile)
+      ? await store.run<TileCell>(keptCountsQuery(filter, tile), true)
+      : undefined
+    const total = kept?.reduce((sum, cell) => sum + cell.total, 0) ?? 0
+    if (kept && total > MOST_DRAWN) return countedTile(tile, kept)
+    if (kept && total === 0) return drawnTile(tile, [])
     // Anyone may attest areas that meet many tiles. They hide no record with another position.
-    return drawnTile(tile, await store.run<TileRecord>(placedQuery(filter, tile), true))
+    const placed = await store.run<TileRecord>(placedQuery(filter, tile, kept && MOST_MET), true)
+    if (placed.length <= MOST_DRAWN && placed.length >= total) return drawnTile(tile, placed)
+    return countedTile(tile, kept ?? (await store.run<TileCell>(countsQuery(filter, tile), true)))
   }
 }
 
