@@ -546,4 +546,20 @@ test.each<[string, Omit<RecordQuery, 'limit'>]>([
     }
 })
 
+test('the store reads times from a database whose default form of dates is not ISO', async () => {
+  const other = await createMigratedDatabase()
+  const [stored] = await insertRecords(other.url, [{ memo: 'dated' }])
+  await rows(
+    other.url,
+    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET DateStyle = ''SQL, DMY''', current_database()); END $$`,
+  )
+  const dated = new Store(other.url, () => {})
+  try {
+    expect((await dated.readExtent())?.first).toEqual(new Date(stored!.timestamp))
+    expect(await dated.stateTag()).toHaveLength(22)
+  } finally {
+    await dated.close()
+  }
+})
+
 testSentences()
