@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { UncertainError } from '@geospatial-attestation/client'
@@ -58,11 +58,15 @@ test('writes an answer that did not land to a file that only its owner can read'
   expect(statSync(file!).mode & 0o777).toBe(0o600)
 })
 
-test('geo land keeps an answer only if it was re-signed, since its file has the other one', async () => {
-  const before = readdirSync(folder).length
-  for (const [steps, kept] of [
-    [[], 0],
-    [[{ reason: '', answer: signed(3) }], 1],
+test.each([
+  ['a file, which has the other one, only if it was re-signed', 'answer.json', 0],
+  ['standard input, which nothing stores', '-', 1],
+] as const)('geo land keeps an answer of %s', async (_, source, unchanged) => {
+  const from = mkdtempSync(path.join(tmpdir(), 'geo-land-'))
+  writeFileSync(path.join(from, 'answer.json'), JSON.stringify(signed(1)))
+  for (const [steps, last, kept] of [
+    [[], signed(1), unchanged],
+    [[{ reason: '', answer: signed(3) }], signed(3), 1],
   ] as const) {
     const geo = {
       chain: async () => ({ id: 1, slug: 'ethereum' }),
@@ -72,12 +76,14 @@ test('geo land keeps an answer only if it was re-signed, since its file has the 
       },
     }
     const session = {
-      ...{ geo, options: {}, context: {}, at: (file: string) => path.join(folder, file), note: () => {} },
+      ...{ geo, options: {}, context: {}, at: (file: string) => path.join(from, file), note: () => {} },
       ...{ stdin: async () => JSON.stringify(signed(1)), wallet: async () => ({}) },
     } as unknown as Session
-    await expect(landFile(session, '-')).rejects.toBe(unknown)
-    expect(readdirSync(folder).length).toBe(before + kept)
+    await expect(landFile(session, source)).rejects.toBe(unknown)
+    const written = readdirSync(from).filter((name) => name !== 'answer.json')
+    const contents = written.map((name) => JSON.parse(readFileSync(path.join(from, name), 'utf8')) as object)
+    expect(contents).toEqual(kept ? [last] : [])
+    written.forEach((name) => rmSync(path.join(from, name)))
   }
-  const contents = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), 'utf8'))
-  expect(contents.map((text) => JSON.parse(text) as object)).toContainEqual(signed(3))
+  rmSync(from, { recursive: true })
 })

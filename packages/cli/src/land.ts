@@ -23,7 +23,8 @@ export async function landFile(session: Session, file: string): Promise<void> {
   const answer = await readAnswer(session, file)
   const chain = await session.geo.chain(answer.chainId, { signal: session.signal })
   const wallet = await session.wallet(chain)
-  const landed = await landOrKeep(session, answer, wallet, { isStored: true })
+  // Standard input may be a pipe, whose answer is stored nowhere.
+  const landed = await landOrKeep(session, answer, wallet, { isStored: file !== '-' })
   const all = Array.isArray(landed) ? landed : [landed]
   if (session.options.json) for (const each of all) session.printJson(landedJson(each))
   else
