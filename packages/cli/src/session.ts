@@ -117,7 +117,10 @@ export function openSession<O extends object>(
       const wallet = wallets.get(chain.id) ?? connected(chain)
       wallets.set(chain.id, wallet)
       // A later call connects again: geo mcp runs for long.
-      wallet.catch(() => wallets.delete(chain.id))
+      wallet.catch(() => {
+        // Another caller may have connected again already: two wallets of one key would use one nonce twice.
+        if (wallets.get(chain.id) === wallet) wallets.delete(chain.id)
+      })
       return wallet
     },
     end: () => clearTimeout(timer),
