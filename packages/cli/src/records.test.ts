@@ -45,6 +45,22 @@ test('geo records writes to the target of a link, and keeps the link', async () 
   expect([lstatSync(link).isSymbolicLink(), readFileSync(file, 'utf8')]).toEqual([true, CSV])
 })
 
+test('geo records creates the target of a link', async () => {
+  const [file, link] = ['new.csv', 'dangling.csv'].map((name) => path.join(folder, name)) as [string, string]
+  symlinkSync('new.csv', link)
+  await records('-o', 'dangling.csv')
+  expect([lstatSync(link).isSymbolicLink(), readFileSync(file, 'utf8')]).toEqual([true, CSV])
+})
+
+test.runIf(process.platform === 'linux')('geo records appends to an open file', async () => {
+  const file = path.join(folder, 'all.csv')
+  writeFileSync(file, 'old\n')
+  const open = openSync(file, 'a')
+  await records('-o', `/dev/fd/${open}`)
+  closeSync(open)
+  expect(readFileSync(file, 'utf8')).toBe(`old\n${CSV}`)
+})
+
 test.runIf(process.platform !== 'win32')('geo records writes to a pipe or device, and keeps it', async () => {
   const fifo = path.join(folder, 'fifo')
   execFileSync('mkfifo', [fifo])

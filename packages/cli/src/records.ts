@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { createWriteStream } from 'node:fs'
-import { realpath, rename, rm, stat } from 'node:fs/promises'
+import { readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type {
@@ -152,22 +153,29 @@ async function write(
     )
 }
 
+/** Names of open files of a process, such as /dev/stdout: links to files whose content others have written. */
+const OPEN_FILE = /^\/dev\/(stdout|stderr|fd\/\d+)$|^\/proc\/(self|\d+)\/fd\/\d+$/
+
 /**
- * Writes a file that appears under its name only once it is complete. A link is kept, and so is a pipe or a
- * device such as /dev/null: it is written directly.
+ * Writes a file that appears under its name only once it is complete. A link is kept. A pipe, a device such
+ * as /dev/null and an open file such as /dev/stdout are written directly, after their content.
  */
 async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uint8Array>): Promise<void> {
-  const file = await realpath(at(name)).catch(() => at(name))
+  const given = at(name)
+  // The target of a link may not exist yet.
+  const target = async () => path.resolve(path.dirname(given), await readlink(given))
+  const isOpen = OPEN_FILE.test(given)
+  const file = isOpen ? given : await realpath(given).catch(target).catch(() => given)
   const found = await stat(file).catch(() => undefined)
-  const isReplaced = found?.isFile() !== false
+  const isReplaced = !isOpen && found?.isFile() !== false
   const written = isReplaced ? `${file}.part` : file
   try {
-    await pipeline(Readable.from(source), createWriteStream(written))
+    await pipeline(Readable.from(source), createWriteStream(written, { flags: isReplaced ? 'w' : 'a' }))
     if (isReplaced) await rename(written, file)
   } catch (error) {
     if (isReplaced) await rm(written, { force: true })
     // The error names the file as the user did.
-    if ((error as NodeJS.ErrnoException).path === written) Object.assign(error as object, { path: at(name) })
+    if ((error as NodeJS.ErrnoException).path === written) Object.assign(error as object, { path: given })
     throw error
   }
 }
