@@ -112,17 +112,19 @@ test('geo verify computes the verdict whatever the response contains', async () 
     stdin: async () => JSON.stringify({ chainId: CELO.id, attestation: {} }),
   }
   expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
-  expect(printed).toEqual([{ ...seen, valid: false, problems: reasons, log: undefined }])
+  expect(printed).toEqual([{ ...seen, landed: null, valid: false, problems: reasons, log: undefined }])
 })
 
 test('geo verify names no landing of an altered answer, whose signed content has landed', async () => {
-  const landed = { status: 'landed', uid: '0xuid', transactionHash: '0xhash', revoked: false }
+  const landed = { status: 'landed', uid: '0xuid', transactionHash: '0xhash', revoked: true }
   const seen = { ours: false, reasons: ['altered'], submittable: false, says: null, attester: '0x1', landed }
   const printed: string[] = []
   const same = (text: string) => text
+  const options: { json?: boolean } = {}
   const session = {
     geo: { chain: async () => CELO, verify: async () => seen, logged: async () => undefined },
-    ...{ options: {}, context: { env: {} }, print: (line: string) => printed.push(line) },
+    ...{ options, context: { env: {} }, print: (line: string) => printed.push(line) },
+    printJson: (value: unknown) => printed.push(JSON.stringify(value)),
     ...{ paint: { good: same, bad: same, bold: same } },
     printFields: (rows: [string, string | undefined][]) =>
       printed.push(...rows.flatMap(([name, value]) => (value === undefined ? [] : name))),
@@ -130,6 +132,9 @@ test('geo verify names no landing of an altered answer, whose signed content has
   }
   expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
   expect(printed).toEqual(['not valid', '- altered', 'chain', 'signed by'])
+  ;[options.json, printed.length] = [true, 0]
+  expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
+  expect(JSON.parse(printed[0]!)).toMatchObject({ valid: false, problems: ['altered'], landed: null })
 })
 
 test('geo recompute rejects an answer that is reduced to its signed parts', async () => {

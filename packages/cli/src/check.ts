@@ -131,7 +131,9 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   const policy = await policyOf(session)
   const all: (Verification & { valid: boolean; problems: string[]; log?: Logged | undefined })[] = []
   for (const each of answers) {
-    const seen = await geo.verify({ ...each, chainId: answer.chainId }, { signal })
+    const response = await geo.verify({ ...each, chainId: answer.chainId }, { signal })
+    // That of an altered answer is the landing of the content that was signed.
+    const seen = { ...response, landed: response.ours ? response.landed : null }
     const log = await geo.logged({ ...each, chainId: answer.chainId }, { signal, ...policy })
     const problems = [
       ...(seen.ours ? [] : seen.reasons),
@@ -144,9 +146,7 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   }
   if (options.json) for (const each of all) session.printJson(each)
   else
-    for (const { valid, problems, says, attester, submittable, reasons, log, ...seen } of all) {
-      // That of an altered answer is the landing of the content that was signed.
-      const landed = seen.ours ? seen.landed : null
+    for (const { valid, problems, says, attester, submittable, reasons, log, landed } of all) {
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
       if (says) session.print(paint.bold(sentenceOf(says)))
       for (const problem of problems) session.print(`- ${problem}`)

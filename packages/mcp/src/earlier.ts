@@ -62,11 +62,12 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
     async (values, signal) => {
       const answer = answerOf(values.answer, kept)
       if ('quorum' in answer) return verifyOfQuorum(tools, answer, signal)
-      const { ours, submittable, reasons, says, landed, deadline } = await geo.verify(answer, { signal })
+      const { ours, submittable, reasons, says, deadline, ...found } = await geo.verify(answer, { signal })
       const sentence = says && sentenceOf(says)
       // That of an altered answer is the landing of the content that was signed.
+      const landed = ours ? found.landed : null
       const where =
-        ours && landed?.status === 'landed'
+        landed?.status === 'landed'
           ? `It landed as attestation ${landed.uid} in block ` +
             `${landed.blockNumber}${landed.revoked ? ', and was revoked later' : ''}.`
           : submittable

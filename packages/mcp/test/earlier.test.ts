@@ -28,7 +28,9 @@ test('verify_answer names no landing of an altered answer, whose signed content 
     ...{ chainId: 1, attestation: { data: '0x', signature: '0x' }, delegatedAttestation: { deadline: 1 } },
     attestByDelegation: { data: {}, signature: { v: 27, r: '0x', s: '0x' } },
   }
-  const [text] = await textsOf({ verify: () => Promise.resolve(seen) }, 'verify_answer', { answer })
+  const geo = { verify: () => Promise.resolve(seen) }
+  expect(await call(geo, 'verify_answer', { answer })).toMatchObject({ ours: false, landed: null })
+  const [text] = await textsOf(geo, 'verify_answer', { answer })
   expect(text).not.toContain('0xuid')
   expect(text).toContain('altered')
 })
