@@ -210,7 +210,7 @@ async function* changes(
   send: Send,
   request: (headers: Record<string, string>, query: object) => Request,
 ): AsyncGenerator<RecordEvent> {
-  // A header holds no other characters, such as the quotation marks of a text processor.
+  // Event ids are ASCII. A header refuses some other characters, such as a text processor's quotation marks.
   if (after !== undefined && !/^[\x20-\x7e]*$/.test(after))
     throw invalidInput(`after: expected the id of an event, got '${cut(after, 80)}'`)
   let position = after
