@@ -55,8 +55,10 @@ export function serveStdio({ stdin = process.stdin, stdout, ...options }: StdioO
     const close = transport.onclose?.bind(transport)
     transport.onclose = () => {
       close?.()
-      // The transport does not pause a stream to which others listen, and it would keep the process alive.
-      stdin.off('data', answerFaults).pause()
+      // The transport does not pause a stream to which others listen. It would keep the process alive, but the
+      // host may read it too.
+      stdin.off('data', answerFaults)
+      if (stdin.listenerCount('data') === 0) stdin.pause()
       resolve()
     }
   })

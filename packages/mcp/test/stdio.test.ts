@@ -34,3 +34,12 @@ test('stdio listens to its input only while the connection lasts', async () => {
   await connection.closed
   expect([stdin.listenerCount('data'), stdin.isPaused()]).toEqual([0, true])
 })
+
+test('stdio does not pause an input to which the host listens too', async () => {
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  stdin.on('data', () => {})
+  const connection = serveStdio({ geo: {} as Geo, stdin, stdout })
+  await connection.close()
+  await connection.closed
+  expect(stdin.isPaused()).toBe(false)
+})
