@@ -35,7 +35,7 @@ const landed = z.object({
   chain: z.string(),
   transactionHash: z.string(),
   blockNumber: z.number(),
-  already: z.boolean().describe('True if it had landed before'),
+  already: z.boolean().describe('True if no transaction of this call is known to have landed it'),
   sentence: z.string(),
 })
 
@@ -91,8 +91,8 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       title: 'Land an answer on its chain',
       description:
         'Writes an answer to its chain as an attestation, in a transaction that costs gas and cannot ' +
-        'be undone, and waits until it is in a block. If the answer has landed before, returns its ' +
-        'attestation and sends nothing.',
+        'be undone, and waits until it is in a block. An answer that has landed before is not landed ' +
+        'again: the tool returns its attestation.',
       // The tool only adds an attestation, but it spends gas, so a host should ask its user.
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
       input,
@@ -116,7 +116,7 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       return {
         structured: { uid, chain, transactionHash, blockNumber, already, sentence },
         texts: [
-          `${already ? 'It had already landed as attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
+          `${already ? 'It has already landed as attestation' : 'Landed as attestation'} ${uid} on ${chain}, transaction ${transactionHash}, block ${blockNumber}. ${sentence}`,
         ],
       }
     },
