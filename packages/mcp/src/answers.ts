@@ -10,25 +10,40 @@ const KEPT = 500
 /** Stores answers under short ids: a model copies 3.4 kB slowly, and not always correctly. */
 export class KeptAnswers {
   private readonly answers = new Map<string, Answer | QuorumAnswer>()
+  /** last re-signed forms of answers, by the signature of each earlier form */
+  private readonly resigned = new Map<string, Answer | QuorumAnswer>()
   private last = 0
 
   keep(answer: Answer | QuorumAnswer): string {
     const id = `answer-${++this.last}`
-    this.answers.set(id, answer)
-    if (this.answers.size > KEPT) this.answers.delete(this.answers.keys().next().value!)
+    store(this.answers, id, answer)
     return id
   }
 
-  /** Replaces an answer, if it is stored, by its re-signed form. Returns that form. */
-  renew<A extends Answer | QuorumAnswer>(answer: A, resigned: A): A {
-    for (const [id, each] of this.answers) if (each === answer) this.answers.set(id, resigned)
-    return resigned
+  /** Remembers the re-signed form of an answer, which is stored here or was passed as a whole. */
+  renew(answer: Answer, resigned: Answer): void {
+    for (const map of [this.answers, this.resigned])
+      for (const [key, each] of map) if (each === answer) map.set(key, resigned)
+    store(this.resigned, signatureOf(answer), resigned)
+  }
+
+  /** Returns the last re-signed form of an answer, or the answer itself. */
+  latest(answer: Answer | QuorumAnswer): Answer | QuorumAnswer {
+    return this.resigned.get(signatureOf(answer)) ?? answer
   }
 
   get(id: string): Answer | QuorumAnswer | undefined {
     return this.answers.get(id)
   }
 }
+
+function store<V>(map: Map<string, V>, key: string, value: V): void {
+  map.set(key, value)
+  if (map.size > KEPT) map.delete(map.keys().next().value!)
+}
+
+const signatureOf = (answer: Answer | QuorumAnswer) =>
+  'quorum' in answer ? answer.signatures : answer.attestation.signature
 
 const signedAnswer = z.looseObject({
   chainId: z.number(),

@@ -99,14 +99,16 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       output: landed,
     },
     async (values, signal) => {
-      const answer = answerOf(values.answer, kept)
+      // A second call must find the landing of the last signature.
+      const answer = kept!.latest(answerOf(values.answer, kept))
       // Nothing may fail once the answer has landed.
       const on = await geo.chain(answer.chainId, { signal })
       const signer = await signerOf(land, on)
-      let last = answer
-      // A second call must find the landing of the last signature.
+      let last = answer as Answer
       const onStep = (step: LandingStep) => {
-        if ('answer' in step) last = kept!.renew(last, step.answer as Answer)
+        if (!('answer' in step)) return
+        kept!.renew(last, step.answer as Answer)
+        last = step.answer as Answer
       }
       const { uid, transactionHash, blockNumber, already, says } = await ('quorum' in answer
         ? (quorum ?? geo).land(answer, signer, { signal })

@@ -35,11 +35,14 @@ test('verify_answer names no landing of an altered answer, whose signed content 
   expect(text).toContain('altered')
 })
 
+const signed = (nonce: number) => ({
+  ...{ operation: 'area', result: 1, units: 'square_meters', timestamp: 1, inputRefs: ['0x'], chainId: 1 },
+  attestation: { data: '0x', signature: `0x${nonce}` },
+  delegatedAttestation: { attester: '0x', deadline: 1, nonce },
+  attestByDelegation: { data: {}, signature: { v: 27, r: '0x', s: '0x' } },
+})
+
 test('land_answer lands the last signature of an answer again after a lost connection', async () => {
-  const signed = (nonce: number) => ({
-    ...{ operation: 'area', result: 1, units: 'square_meters', timestamp: 1, inputRefs: ['0x'], chainId: 1 },
-    delegatedAttestation: { attester: '0x', deadline: 1, nonce },
-  })
   const landed: object[] = []
   let isKnown = true
   const geo = {
@@ -60,12 +63,17 @@ test('land_answer lands the last signature of an answer again after a lost conne
   await client.connect(ours)
   const polygon = { type: 'Polygon', coordinates: [] }
   await client.callTool({ name: 'area', arguments: { geometry: polygon, chain: 'ethereum' } })
-  const land = () => client.callTool({ name: 'land_answer', arguments: { answer: 'answer-1' } })
+  const land = (answer: unknown) => client.callTool({ name: 'land_answer', arguments: { answer } })
   for (const known of [true, true, false]) {
     isKnown = known
-    expect((await land()).isError).toBe(true)
+    expect((await land('answer-1')).isError).toBe(true)
   }
   // Without the service, which describes the chain, nothing is sent.
   expect(landed).toEqual([signed(1), signed(3)])
+  isKnown = true
+  // The form that a model passes as a whole has another identity on each call.
+  await land(signed(1))
+  await land(JSON.stringify(signed(1)))
+  expect(landed.slice(2)).toEqual([signed(3), signed(3)])
   await client.close()
 })
