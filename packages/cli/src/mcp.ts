@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { messageOf } from '@geospatial-attestation/client'
+import { messageOf, UncertainError } from '@geospatial-attestation/client'
 import { EXIT, exitCodeOfStop } from './exit'
 import { openQuorum } from './quorum'
 import type { Session } from './session'
@@ -13,12 +13,19 @@ export async function mcp(session: Session<{ quorum?: string }>): Promise<number
   const quorum = options.quorum === undefined ? undefined : await openQuorum(session, options.quorum)
   const { serveStdio } = await import('@geospatial-attestation/mcp')
   signal.throwIfAborted()
+  const pending = new Set<string>()
   const connection = serveStdio({
-    ...{ geo, stdin, stdout, ...(quorum && { quorum }) },
+    ...{ geo, stdin, stdout, pending, ...(quorum && { quorum }) },
     ...(options.keyFile && { land: session.wallet }),
     onError: (error) => note(`geo: ${messageOf(error)}`),
   })
   signal.addEventListener('abort', () => void connection.close())
   await connection.closed
+  if (pending.size > 0) {
+    // The error names the transaction (run.ts).
+    session.sent([...pending].join(', '))
+    signal.throwIfAborted()
+    throw new UncertainError('The host disconnected during land_answer.')
+  }
   return signal.aborted ? exitCodeOfStop(signal.reason, note) : EXIT.done
 }

@@ -46,8 +46,8 @@ const landed = z.object({
 export type Payer = Signer | ((chain: Chain) => Signer | Promise<Signer>)
 
 /** Adds the tool verify_answer and, if there is a signer, land_answer. */
-export function earlierTools(tools: Tools, land: Payer | undefined): void {
-  const { geo, quorum, kept } = tools
+export function earlierTools(tools: Tools, land: Payer | undefined, pending?: Set<string>): void {
+  const { geo, kept } = tools
   const input = z.object({ answer: answerParameter(kept) })
   addTool(
     tools,
@@ -83,7 +83,16 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       }
     },
   )
-  if (!land) return
+  if (land) landTool(tools, input, land, pending)
+}
+
+function landTool(
+  tools: Tools,
+  input: z.ZodObject<{ answer: z.ZodType }>,
+  land: Payer,
+  pending = new Set<string>(),
+): void {
+  const { geo, quorum, kept } = tools
   addTool(
     tools,
     {
@@ -105,14 +114,24 @@ export function earlierTools(tools: Tools, land: Payer | undefined): void {
       const on = await geo.chain(answer.chainId, { signal })
       const signer = await signerOf(land, on)
       let last = answer as Answer
+      const sent: string[] = []
       const onStep = (step: LandingStep) => {
-        if (!('answer' in step)) return
-        kept!.renew(last, step.answer as Answer)
-        last = step.answer as Answer
+        if ('answer' in step) {
+          kept!.renew(last, step.answer as Answer)
+          last = step.answer as Answer
+        } else {
+          sent.push(step.transactionHash)
+          pending.add(step.transactionHash)
+        }
       }
-      const { uid, transactionHash, blockNumber, already, says } = await ('quorum' in answer
-        ? (quorum ?? geo).land(answer, signer, { signal })
-        : geo.land(answer, signer, { signal, onStep }))
+      const { uid, transactionHash, blockNumber, already, says } = await (
+        'quorum' in answer
+          ? (quorum ?? geo).land(answer, signer, { signal, onStep })
+          : geo.land(answer, signer, { signal, onStep })
+      ).finally(() => {
+        // After a cancellation, the model gets no result.
+        if (!signal.aborted) sent.forEach((each) => pending.delete(each))
+      })
       const chain = on.slug
       const sentence = sentenceOf(says)
       return {

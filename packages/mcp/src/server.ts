@@ -27,6 +27,11 @@ export interface McpOptions {
    * can refer to them. Not useful for a server that handles one request.
    */
   keepAnswers?: boolean
+  /**
+   * Set to which `land_answer` adds each transaction that it sends, until the model has its result. After the
+   * connection, the remaining ones may still be included in a block.
+   */
+  pending?: Set<string>
   /** Called with internal errors; the model gets a generic message. */
   onError?: (error: unknown) => void
 }
@@ -52,7 +57,7 @@ const LANDING =
  * request.
  */
 export function createMcpServer(options: McpOptions): McpServer {
-  const { geo, quorum, land, keepAnswers = false, onError = () => {} } = options
+  const { geo, quorum, land, keepAnswers = false, pending, onError = () => {} } = options
   const server = new McpServer(
     { name: 'geospatial-attestation', title: 'Geospatial Attestation Service', version },
     {
@@ -69,7 +74,7 @@ export function createMcpServer(options: McpOptions): McpServer {
   countTools(tools)
   landedTools(tools)
   zoneTools(tools)
-  earlierTools(tools, land)
+  earlierTools(tools, land, pending)
   chainTools(tools)
   return server
 }
