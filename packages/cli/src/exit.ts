@@ -28,7 +28,7 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
     'transaction was sent',
   5:
     'problem with the key: permissions of the key file, passphrase, RPC endpoint of another ' +
-    'chain or without its contracts, or too little balance',
+    'chain or without its contracts, or too little balance; before a transaction was sent',
   6:
     'the answer is altered or by another attester; or it did not land, the place was not attested, or a ' +
     'transaction was sent whose result is not known: do not repeat the command before you have checked it ' +

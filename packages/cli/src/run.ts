@@ -70,7 +70,8 @@ export async function run(
       code = await exitCodeOf(error)
       const text = textOf(error as NodeJS.ErrnoException, code, files)
       // A script repeats the command after these codes, and would send another transaction.
-      if (sent !== undefined && (code === EXIT.unreachable || code === EXIT.limited)) code = EXIT.landing
+      const isRepeated = code === EXIT.unreachable || code === EXIT.limited || code === EXIT.key
+      if (sent !== undefined && isRepeated) code = EXIT.landing
       fail(error as Error, sent === undefined || text.includes(sent) ? text : text + checkFirst(sent))
       if (error instanceof TimeoutError) onAbandon()
     }
