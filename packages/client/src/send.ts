@@ -95,22 +95,22 @@ function unreachable(slug: string, cause: unknown): ConnectionError {
   return new ConnectionError(`The RPC endpoint of ${slug} does not respond: ${messageOf(cause)}.`, { cause })
 }
 
-/** Last transaction of each signer, which may still be pending. */
+/** Last transaction of each signer, and last landing of each answer for the proxy. They may be pending. */
 const queues = new WeakMap<object, Promise<unknown>>()
 
 /**
- * Runs the tasks of a signer one after the other, so that each transaction has its own nonce. The next task
- * starts when `release` is called or the task ends.
+ * Runs the tasks of a signer one after the other, so that each transaction has its own nonce, or those of an
+ * answer. The next task starts when `release` is called or the task ends.
  */
 export async function inTurn<T>(
-  signer: object,
+  owner: object,
   signal: AbortSignal | undefined,
   work: (release: () => void) => Promise<T>,
 ): Promise<T> {
-  const before = queues.get(signer) ?? Promise.resolve()
+  const before = queues.get(owner) ?? Promise.resolve()
   let release = () => {}
   const released = new Promise<void>((resolve) => (release = resolve))
-  queues.set(signer, Promise.all([before, released]))
+  queues.set(owner, Promise.all([before, released]))
   return untilAborted(before, signal)
     .then(() => work(release))
     .finally(release)

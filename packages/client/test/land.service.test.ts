@@ -202,6 +202,16 @@ describe('concurrent answers', () => {
       expect(await sent('base')).toBe(before)
     },
   )
+
+  test('of the proxy are sent once when one is landed twice at once', async () => {
+    const geo = geoOf('base')
+    const signer = ethersSigner('base')
+    const answer = await geo.within(TOWER, GATE, 10, { submission: 'proxy' })
+    const before = await sent('base')
+    const [first, second] = await Promise.all([geo.land(answer, signer), geo.land(answer, signer)])
+    expect(second).toEqual({ ...first, already: true })
+    expect(await sent('base')).toBe(before + 1)
+  })
 })
 
 describe('the client sends no transaction', () => {
