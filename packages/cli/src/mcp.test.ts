@@ -26,7 +26,11 @@ async function interrupted(end: (stop: AbortController, stdin: PassThrough) => v
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const stop = new AbortController()
   let pending: string | undefined
-  const land = async (_: object, __: object, given: { signal: AbortSignal; onStep: (step: object) => void }) => {
+  const land = async (
+    _: object,
+    __: object,
+    given: { signal: AbortSignal; onStep: (step: object) => void },
+  ) => {
     given.onStep({ step: 'sent', transactionHash: HASH })
     setImmediate(() => end(stop, stdin))
     await pause(60_000, undefined, { signal: given.signal })

@@ -165,7 +165,11 @@ async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uin
   // The target of a link may not exist yet.
   const target = async () => path.resolve(path.dirname(given), await readlink(given))
   const isOpen = OPEN_FILE.test(given)
-  const file = isOpen ? given : await realpath(given).catch(target).catch(() => given)
+  const file = isOpen
+    ? given
+    : await realpath(given)
+        .catch(target)
+        .catch(() => given)
   const found = await stat(file).catch(() => undefined)
   const isReplaced = !isOpen && found?.isFile() !== false
   const written = isReplaced ? `${file}.part` : file
