@@ -153,7 +153,7 @@ async function write(
     )
 }
 
-/** Names of open files of a process, such as /dev/stdout: links to files whose content others have written. */
+/** Names of open files of a process, such as /dev/stdout: links to files that others may have written. */
 const OPEN_FILE = /^\/dev\/(stdout|stderr|fd\/\d+)$|^\/proc\/(self|\d+)\/fd\/\d+$/
 
 /**

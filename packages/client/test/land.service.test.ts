@@ -203,7 +203,7 @@ describe('concurrent answers', () => {
     },
   )
 
-  test('of the proxy are sent once when one is landed twice at once', async () => {
+  test('send one transaction if one of the proxy lands twice at once', async () => {
     const geo = geoOf('base')
     const signer = ethersSigner('base')
     const answer = await geo.within(TOWER, GATE, 10, { submission: 'proxy' })

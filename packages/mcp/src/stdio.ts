@@ -55,8 +55,8 @@ export function serveStdio({ stdin = process.stdin, stdout, ...options }: StdioO
     const close = transport.onclose?.bind(transport)
     transport.onclose = () => {
       close?.()
-      // The transport does not pause a stream to which others listen. It would keep the process alive, but the
-      // host may read it too.
+      // The transport does not pause a stream to which others listen. It would keep the process alive, unless
+      // the host reads it too.
       stdin.off('data', answerFaults)
       if (stdin.listenerCount('data') === 0) stdin.pause()
       resolve()
