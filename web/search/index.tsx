@@ -69,8 +69,9 @@ export function Search() {
         onBlur={() => setOpen(false)}
         onKeyDown={(event) => {
           const { key } = event
-          // The keys of an input method choose among its own candidates.
-          if (event.isComposing) return
+          // The keys of an input method choose among its own candidates. In Safari, the composition ends
+          // before the Enter that accepts one, which has keyCode 229.
+          if (event.isComposing || event.keyCode === 229) return
           if (key === 'ArrowDown') move(1)
           else if (key === 'ArrowUp') move(-1)
           else if (key === 'Enter')
