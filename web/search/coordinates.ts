@@ -184,7 +184,7 @@ function pair(text: string): FoundPosition[] {
   if (/^[EW][NS]$/.test(letters)) return valid([longitudeFirst])
   if (letters !== '') return []
   // A comma in `13,4 52` may be that of a decimal.
-  if (first.parts !== second.parts && !/[°'"]/.test(plain)) return []
+  if (first.parts !== second.parts && plain.includes(',') && !/[°'":]/.test(plain)) return []
   if (first.parts > 1 || second.parts > 1) return valid([latitudeFirst])
   const both = valid(isArray ? [longitudeFirst, latitudeFirst] : [latitudeFirst, longitudeFirst])
   return first.degrees === second.degrees ? both.slice(0, 1) : both
