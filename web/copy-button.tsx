@@ -29,7 +29,7 @@ export async function copyText(text: string): Promise<boolean> {
     field.select()
     const done = document.execCommand('copy')
     field.remove()
-    if (activeElement instanceof HTMLElement) activeElement.focus()
+    if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true })
     return done
   }
 }
