@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { InvalidInputError, UnavailableError } from '@geospatial-attestation/client'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { rendered } from './hooks'
 
 /** The module, and its types without those of browsers, which this project does not have. */
@@ -13,6 +13,10 @@ interface Loading {
     version?: string,
   ) => { data: string | undefined; isLoading: boolean; failure: { text: string } | undefined }
 }
+const PLAIN_RECORDS = path.resolve('web/map/plain-records.ts')
+interface PlainRecords {
+  usePlainRecords: (query: string, version: number) => { failure: { retryIn: number | undefined } | undefined }
+}
 let loading: Loading
 beforeAll(async () => {
   // Modules of pages read their address and language when they are loaded.
@@ -20,6 +24,7 @@ beforeAll(async () => {
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {} })
   loading = (await import(LOADING)) as Loading
+  await import(PLAIN_RECORDS)
   vi.unstubAllGlobals()
 })
 
@@ -36,18 +41,46 @@ test('pages repeat a 503 only if a retry can succeed, and show the remedy otherw
 
 test('a page shows data that are slow to load, although newer data arrive faster', async () => {
   const seen = new Set<string | undefined>()
+  const responses = new Map<string, () => void>()
   const Page = ({ version }: { version: string }) => {
-    const load = () => new Promise<string>((resolve) => setTimeout(resolve, 60, `data of ${version}`))
+    const load = () =>
+      new Promise<string>((resolve) => responses.set(version, () => resolve(`data of ${version}`)))
     seen.add(loading.useLoaded('A', load, version).data)
     return null
   }
   const show = await rendered<{ version: string }>(Page, { version: '1' })
-  for (let version = 2; version <= 10; version++) {
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    show({ version: String(version) })
-  }
-  expect(seen).toContain('data of 1')
+  await expect.poll(() => responses.has('1')).toBe(true)
+  // Each render first runs the effects of the previous one.
+  for (let version = 2; version <= 10; version++) show({ version: String(version) })
+  responses.get('1')!()
+  await expect.poll(() => [...seen]).toContain('data of 1')
+  await expect.poll(() => responses.has('10')).toBe(true)
+  responses.get('10')!()
   await expect.poll(() => [...seen].at(-1)).toBe('data of 10')
+  show(null)
+})
+
+test('the map without WebGL loads again after a connection that stalls', async () => {
+  const { usePlainRecords } = (await import(PLAIN_RECORDS)) as PlainRecords
+  const seen = new Set<unknown>()
+  const Page = () => {
+    seen.add(usePlainRecords('', 1).failure?.retryIn)
+    return null
+  }
+  let requests = 0
+  vi.stubGlobal('fetch', (_: Request, { signal }: { signal: AbortSignal }) => {
+    requests++
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error())))
+  })
+  vi.useFakeTimers()
+  onTestFinished(() => {
+    vi.useRealTimers()
+    vi.unstubAllGlobals()
+  })
+  const show = await rendered(Page, {})
+  await vi.advanceTimersByTimeAsync(130_000)
+  expect([...seen]).toEqual([undefined, 2])
+  expect(requests).toBe(2)
   show(null)
 })
 
