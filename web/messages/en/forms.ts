@@ -320,7 +320,7 @@ export const forms = {
     confirm: 'Confirm in your wallet ...',
     sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
     signedAgain: (reason: string) => `Signed again because ${reason}.`,
-    already: 'Already on the chain; nothing was sent.',
+    already: 'Already on the chain.',
     confirmed: (block: number) => `Confirmed in block ${block}.`,
     unread: (reason: string) => `It landed, but could not be read from the chain: ${reason}`,
     attestedAs: 'Attested as',
