@@ -500,6 +500,22 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     await browser.page.locator('[data-checked=true]').waitFor()
     expect(wallet.added).toEqual([world.chain.url])
   })
+  test('lands the last signature of an answer that was re-signed before the wallet failed', async () => {
+    const wallet = new StandIn(world.chain, { refuses: { eth_sendTransaction: 4001 } })
+    await using browser = await openWith(wallet)
+    // Another answer uses the nonce of the first signature.
+    const geo = await client()
+    await geo.land(await geo.distance([3, 3], [4, 4]), await world.chain.provider.getSigner(0))
+    const button = browser.page.getByRole('button', { name: 'Publish with Stand-in' })
+    const signedAgain = browser.page.locator('.steps', { hasText: 'Signed again' })
+    await button.click()
+    await signedAgain.waitFor()
+    await expect.poll(() => alert(browser)).toMatch(/^You rejected/)
+    wallet.refuses = {}
+    await button.click()
+    await browser.page.locator('[data-checked=true]').waitFor()
+    expect(await signedAgain.count()).toBe(0)
+  })
   test('names the software to install if there is no wallet, unless the chain is local', async () => {
     await using browser = await openPage(WITHOUT_MAP)
     await browser.page.route('**/local-nodes', (route) => route.fulfill({ json: {} }))
@@ -593,10 +609,14 @@ test('the pages get the RPC endpoints of this machine only if the settings allow
   }
 })
 
+async function client() {
+  const { createGeo } = await import('@geospatial-attestation/client')
+  return createGeo({ url: world.url, chain: LOCAL_CHAIN.id })
+}
+
 /** Attests a place with a hostile memo. Returns its UID when it is indexed. */
 async function attested(): Promise<string> {
-  const { createGeo } = await import('@geospatial-attestation/client')
-  const geo = createGeo({ url: world.url, chain: LOCAL_CHAIN.id })
+  const geo = await client()
   const place = { location: at(2, 48) as { type: 'Point'; coordinates: Position }, memo: 'A place <b>&' }
   const { uid } = await geo.attest(place, await world.chain.provider.getSigner(0))
   await world.caughtUp()

@@ -9,7 +9,7 @@ import {
   type QuorumAnswer,
   type Signer,
 } from '@geospatial-attestation/client'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import { reasonOf, say } from '../messages'
@@ -25,14 +25,18 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
   const [unread, setUnread] = useState('')
   const pages = usePages(chain.slug)
   const page = landed && pages?.attestation(landed.uid)
+  /** Answer with its last signature. Landing an earlier one after a failure could pay and land twice. */
+  const last = useRef(answer as Answer)
   const land = async (signer: Signer) => {
     setSteps([say.landing.confirm])
-    const onStep = (step: LandingStep) =>
+    const onStep = (step: LandingStep) => {
+      if ('answer' in step) last.current = step.answer as Answer
       setSteps((before) => [
         ...before,
         step.step === 'sent' ? say.landing.sent(step.transactionHash) : say.landing.signedAgain(step.reason),
       ])
-    const done = await geo.land(answer as Answer, signer, { onStep })
+    }
+    const done = await geo.land(last.current, signer, { onStep })
     setLanded(done)
     setSteps((before) => [
       ...before,
