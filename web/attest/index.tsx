@@ -11,6 +11,7 @@ import { GeometryField } from '../panel/geometry-field'
 import { useGiven } from '../panel/given'
 import { parseInput, recordOf, textOf } from '../panel/input'
 import { pickers } from '../panel/picking'
+import { isShareable } from '../panel/shareable'
 import { useUnsaved } from '../panel/unsaved'
 import { addressOf } from '../service'
 import { WithSigner } from '../wallet'
@@ -64,8 +65,8 @@ export default function Attest({
     )
   }
   const { attested, sent } = attesting
-  const isPrivate = parsed.kind === 'geometry' && parsed.isPrivate
-  useUnsaved('attest', isAttesting || (!attested && (isPrivate || fields.media.length > 0)))
+  const hasUnsaved = !isShareable(fields.place) || fields.media.length > 0
+  useUnsaved('attest', isAttesting || (!attested && hasUnsaved))
   return (
     <>
       <PlaceForm

@@ -12,6 +12,7 @@ import { FieldProblem, TextField } from '../panel/field'
 import { GeometryField, type FieldState } from '../panel/geometry-field'
 import { FIELDS, useGiven } from '../panel/given'
 import { pickers } from '../panel/picking'
+import { isShareable } from '../panel/shareable'
 import { useUnsaved } from '../panel/unsaved'
 import { AnswerView } from './answer'
 import { useAsking } from './asking'
@@ -32,7 +33,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
-  useUnsaved('playground', isLocked('playground') || disclosure.hasPrivate)
+  useUnsaved('playground', isLocked('playground') || !form.texts.every(isShareable))
 
   const choice = useChains('playground')
   const { chain } = choice
