@@ -313,6 +313,13 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     await card(page).getByRole('button', { name: 'Attest this place' }).click()
     await page.getByText('This place is private.').waitFor()
     expect(page.url()).not.toMatch(/salt|place=/)
+    // The page of the log would remove the form.
+    const question = page.waitForEvent('dialog')
+    const left = follow(page, `${world.url}/log`)
+    await (await question).dismiss()
+    await left
+    await page.getByText('This place is private.').waitFor()
+    expect(new URL(page.url()).pathname).toBe('/attest')
     expect(complaints.slice(before)).toEqual([])
   })
   test('reports a dropped file without a place, and stays, also on the page of the log', async () => {
@@ -327,6 +334,7 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
       await page.keyboard.press('Escape')
       await card(page).waitFor({ state: 'detached' })
     }
+    page.once('dialog', (dialog) => dialog.accept())
     await open(plain, '/log')
     await page.locator('main h1').first().waitFor()
     expect(await drop(page, 'header', { 'two.geojson': TWO })).toBe(true)

@@ -300,6 +300,15 @@ describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
     const place = page.getByLabel('Place', { exact: true })
     await expect.poll(() => place.inputValue()).not.toBe('')
     expect(JSON.parse(await place.inputValue())).toEqual(area)
+    // It replaces a private place only if the user agrees.
+    await place.fill('{"salt"')
+    await open(uid)
+    const question = page.waitForEvent('dialog')
+    const clicked = sheet(page).getByRole('button', { name: 'Attest here' }).click()
+    await (await question).dismiss()
+    await clicked
+    expect(await place.inputValue()).toBe('{"salt"')
+    await place.fill('')
   })
 
   test.each([

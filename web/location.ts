@@ -43,16 +43,16 @@ export function lock(page: Page, isLocking: boolean): void {
   locked.value = isLocking ? [...others, page] : others
 }
 
-/** Questions to the user before an address replaces the contents of the form of a page. */
+/** Questions to the user before the contents of the form of a page are lost. */
 const questions = new Map<Page, string>()
-export function askBeforeReplacing(page: Page, question: string | undefined): void {
+export function askBeforeLosing(page: Page, question: string | undefined): void {
   if (question === undefined) questions.delete(page)
   else questions.set(page, question)
 }
-function mayReplace(page: Page): boolean {
-  const question = questions.get(page)
-  return !isLocked(page) && (question === undefined || confirm(question))
-}
+const agrees = (question: string | undefined) => question === undefined || confirm(question)
+/** False if the user keeps the forms: the log is the only page that removes them. */
+const mayShow = (page: Page | undefined) =>
+  page !== 'log' || shownPage.peek() === 'log' || agrees([...questions.values()][0])
 
 /** Operators of a quorum in the address of a page; null if it names none. */
 const namedOperators = () =>
@@ -62,7 +62,10 @@ const allowedOperators = namedOperators()
 
 export const shownPage = signal<Page>(pageOf(location.pathname) ?? 'explorer')
 arrive()
-addEventListener('popstate', arrive)
+addEventListener('popstate', () => {
+  if (mayShow(pageOf(location.pathname))) arrive()
+  else history.replaceState(null, '', hrefOf(shownPage.peek()))
+})
 addEventListener('click', followLink)
 
 /** Title of the place whose sheet is open. */
@@ -79,10 +82,14 @@ export function hrefOf(page: Page): string {
   return addressOf(`${page === 'explorer' ? '' : page}${query && `?${query}`}`)
 }
 
-/** Opens a page of this app, and adds an entry to the browser's history. */
-export function goTo(href: string): void {
+/**
+ * Opens a page of this app, and adds an entry to the browser's history. Returns false if the user keeps the
+ * contents of a form that the address would replace or remove.
+ */
+export function goTo(href: string): boolean {
+  if (!mayShow(pageOf(new URL(href, location.href).pathname))) return false
   history.pushState(null, '', href)
-  arrive()
+  return arrive()
 }
 
 /** Parameters of a page as in its address: those of a form include the filters of the map, if they fit. */
@@ -117,13 +124,10 @@ export const hasArea = (query: URLSearchParams): boolean =>
   ['bbox', 'near', 'intersects'].some((name) => query.get(name))
 
 /**
- * Replaces the map's filters by those in the address of a form, and removes them from its parameters. An
- * address without filters keeps the map's filters, so that a link from a place to a form does not reset the
- * map.
+ * Replaces the map's filters by those in the address of a form. An address without filters keeps the map's
+ * filters, so that a link from a place to a form does not reset the map.
  */
-function takeFilters(parameters: URLSearchParams): void {
-  const given = parameters.get(FILTERS_PARAMETER)
-  parameters.delete(FILTERS_PARAMETER)
+function takeFilters(given: string | null): void {
   const { visit, parameters: last } = states.peek().explorer
   if (given === null || given === String(filtersIn(last))) return
   const explorer = new URLSearchParams(last)
@@ -132,19 +136,26 @@ function takeFilters(parameters: URLSearchParams): void {
   states.value = { ...states.peek(), explorer: { parameters: explorer, visit } }
 }
 
-function arrive(): void {
+/** Shows the page of the address. Returns false if the user keeps the form that the address would replace. */
+function arrive(): boolean {
   const page = pageOf(location.pathname) ?? 'explorer'
   const parameters = new URLSearchParams(location.search)
-  if (hasForm(page) && !isLocked(page)) takeFilters(parameters)
+  const filters = parameters.get(FILTERS_PARAMETER)
+  if (hasForm(page)) parameters.delete(FILTERS_PARAMETER)
   const place = placeIn(location.pathname)
   if (place !== undefined && !parameters.has('record')) parameters.set('record', place)
   const { visit, parameters: last } = states.peek()[page]
-  if (String(parameters) !== String(last) && mayReplace(page))
-    states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
+  const isOther = String(parameters) !== String(last)
+  const isKept = isOther && !isLocked(page) && !agrees(questions.get(page))
+  if (!isKept && !isLocked(page)) {
+    if (hasForm(page)) takeFilters(filters)
+    if (isOther) states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
+  }
   shownPage.value = page
   if (hasForm(page)) writeAddress()
   const operators = namedOperators()
   if (operators !== null && operators !== allowedOperators && !isLocked(page)) location.reload()
+  return !isKept
 }
 
 /** Opens links to pages of this app without loading the app again. */

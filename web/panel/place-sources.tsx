@@ -3,6 +3,7 @@ import { locale, say } from '../messages'
 import { ACCEPTED, type FilePlace } from './files'
 import { handed, useDroppedFile } from './handed'
 import { PlaceChoice } from './place-choice'
+import { isShareable } from './shareable'
 
 /** Number of decimals of the device's position in degrees: about ten centimetres. */
 const DIGITS = 6
@@ -74,6 +75,7 @@ export function PlaceSources({
     const place = taken.current
     if (!place || isLocked()) return
     taken.current = undefined
+    if (!isShareable(text) && !confirm(say.place.lose)) return
     choose([place])
     setNote(sources.opened(place.name, 1))
   })

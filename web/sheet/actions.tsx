@@ -76,8 +76,7 @@ function AttestHere({ record, geometry }: Pick<Full, 'record'> & { geometry: Geo
       </a>
     )
   const hand = () => {
-    handed.value = { name: titleText(record), text }
-    goTo(addressWith({}))
+    if (goTo(addressWith({}))) handed.value = { name: titleText(record), text }
   }
   return (
     <button type="button" onClick={hand}>

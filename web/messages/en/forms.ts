@@ -226,7 +226,7 @@ export const forms = {
     longitudeFirst: (latitude: number) =>
       `Longitude comes first: the second number, ${latitude}, is not a latitude from -90 to 90.`,
     refused: (reason: string) => `The ${reason}.`,
-    replace: 'The form has a private place or media, which are not in the link. Replace and lose them?',
+    lose: 'The form has a private place or media, which no link contains, or waits for a wallet. Continue and lose its contents?',
     readAs: (longitude: number, latitude: number) => `Longitude ${longitude}, latitude ${latitude}.`,
     notJson: (reason: string) => `Expected valid JSON: ${reason}.`,
     notGeoJson: 'Expected GeoJSON: a geometry, a Feature or a FeatureCollection.',
