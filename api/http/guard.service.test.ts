@@ -442,10 +442,7 @@ describe('request methods and targets', () => {
   test.each([['/compute/v0/%zz'], ['http://x/compute/v0/%zz'], ['/%63ompute/%zz']])(
     'return an error for POST %s, which cannot be decoded',
     async (target) => {
-      await expectProblem(
-        `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`,
-        sentence(),
-      )
+      await expectProblem(`POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`, sentence())
     },
   )
   test.each([['/computer/%zz'], ['/%zz/compute'], ['/api/%zz']])(
