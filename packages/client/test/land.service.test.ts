@@ -207,8 +207,21 @@ describe('concurrent answers', () => {
     const geo = geoOf('base')
     const signer = ethersSigner('base')
     const answer = await geo.within(TOWER, GATE, 10, { submission: 'proxy' })
+    const { provider } = local('base')
     const before = await sent('base')
-    const [first, second] = await Promise.all([geo.land(answer, signer), geo.land(answer, signer)])
+    await provider.send('evm_setAutomine', [false])
+    const steps: string[] = []
+    const land = () => geo.land(answer, signer, { onStep: ({ step }) => steps.push(step) })
+    const both = Promise.all([land(), land()])
+    try {
+      await expect.poll(() => steps).toEqual(['sent'])
+      // Time for a second transaction, which would be simulated before the first one is in a block.
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    } finally {
+      await provider.send('evm_setAutomine', [true])
+      await provider.send('evm_mine', [])
+    }
+    const [first, second] = await both
     expect(second).toEqual({ ...first, already: true })
     expect(await sent('base')).toBe(before + 1)
   })
