@@ -15,7 +15,10 @@ interface Loading {
 }
 const PLAIN_RECORDS = path.resolve('web/map/plain-records.ts')
 interface PlainRecords {
-  usePlainRecords: (query: string, version: number) => { failure: { retryIn: number | undefined } | undefined }
+  usePlainRecords: (
+    query: string,
+    version: number,
+  ) => { failure: { retryIn: number | undefined } | undefined }
 }
 let loading: Loading
 beforeAll(async () => {
