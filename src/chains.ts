@@ -119,6 +119,9 @@ export const CHAINS: readonly Chain[] = [
   },
 ]
 
+/** Maximum of Postgres's type integer: above every block number and every index of a log. */
+export const LAST_HEIGHT = 2 ** 31 - 1
+
 /** Slugs of the `chain` filter, in the order of messages and statistics (docs/spec/interface.md 5). */
 export const ACTIVE_SLUGS: readonly string[] = CHAINS.filter((c) => c.active).map((c) => c.slug)
 

@@ -1,3 +1,4 @@
+import { LAST_HEIGHT } from '../chains'
 import { hexNumber, type RpcCall } from '../rpc'
 import { ContradictionError } from './doubt'
 
@@ -119,9 +120,6 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   )
 }
 
-/** Largest number that a column of the database stores. */
-const MOST = 2 ** 31 - 1
-
 /**
  * Checks the form of the members that the indexer reads or stores: a log that the database refuses would end
  * the indexer, although another endpoint has the correct log.
@@ -131,7 +129,9 @@ function isLog(log: unknown): boolean {
   return (
     Array.isArray(topics) &&
     [address, data, ...topics].every((each) => typeof each === 'string') &&
-    [blockNumber, logIndex].every((each) => /^0x[0-9a-f]+$/i.test(String(each)) && Number(each) <= MOST) &&
+    [blockNumber, logIndex].every(
+      (each) => /^0x[0-9a-f]+$/i.test(String(each)) && Number(each) <= LAST_HEIGHT,
+    ) &&
     /^0x[0-9a-f]{64}$/i.test(String(transactionHash))
   )
 }

@@ -3,11 +3,10 @@ import { createLogger, type Logger } from '@subsquid/logger'
 import { Auditor, auditOutcome } from './audit'
 import { BodyReader } from './bodies'
 import { parseCommand } from './command-line'
-import { chainNamed, rpcLimits, settingSuffix, type Chain } from '../chains'
+import { LAST_HEIGHT, chainNamed, rpcLimits, settingSuffix, type Chain } from '../chains'
 import { SettingsError, chosenChain, type ConnectedChain, type Requirement, type Settings } from '../config'
 import {
   Database,
-  LAST_HEIGHT,
   bodilessEvents,
   countRecords,
   countUids,

@@ -1,5 +1,5 @@
 import type { Logger } from '@subsquid/logger'
-import type { Chain } from '../../chains'
+import { LAST_HEIGHT, type Chain } from '../../chains'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
 import { ContentError, attempt, isolate } from '../isolate'
@@ -15,7 +15,7 @@ import {
   type Revocation,
 } from '../project'
 import { limitStatements, lockChain, type Copy, type Query } from './connection'
-import { LAST_HEIGHT, saveRevoked, settleHotBlocks } from './hot'
+import { saveRevoked, settleHotBlocks } from './hot'
 import { noteIndexed, type IndexedBlock } from './status'
 
 /** A part of a batch, projected and encoded for COPY. */

@@ -1,6 +1,6 @@
 import type { HashAndHeight, HotDatabaseState } from '@subsquid/util-internal-processor-tools'
 import type { BlockRef } from '../../chain'
-import type { Chain } from '../../chains'
+import { LAST_HEIGHT, type Chain } from '../../chains'
 import { eventIds, PROJECTED_TABLES, type ProjectedTable } from '../project'
 import { lockChain, type Query, type Transactions } from './connection'
 
@@ -10,8 +10,6 @@ import { lockChain, type Query, type Transactions } from './connection'
  * the rows that it revoked.
  */
 
-/** Maximum of Postgres's type integer, above every block number. */
-export const LAST_HEIGHT = 2 ** 31 - 1
 /** The state before the first final block, in the notation of evm-processor. */
 const NO_BLOCK: HashAndHeight = { height: -1, hash: '0x' }
 

@@ -5,20 +5,12 @@ import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/d
 import { FAMILIES, attestedPlace, hostile, type Attested } from '../../../test/hostile'
 import { hunt } from '../../../test/seed'
 import { sentence, testSentences } from '../../../test/sentences'
-import { CHAINS } from '../../chains'
+import { CHAINS, LAST_HEIGHT } from '../../chains'
 import { EventKind } from '../../model'
 import { EVENTS_PER_WRITE } from '../processor'
 import type { ChainEvent } from '../project'
 import { watchedOf } from '../registry'
-import {
-  ChainDatabase,
-  Database,
-  LAST_HEIGHT,
-  countUids,
-  replayPage,
-  withheldAttestations,
-  type BatchWriter,
-} from '.'
+import { ChainDatabase, Database, countUids, replayPage, withheldAttestations, type BatchWriter } from '.'
 
 /**
  * Tests that no value that an attester chooses stops the indexer. Batches go through the real BatchWriter
