@@ -128,11 +128,12 @@ function isLog(log: unknown): boolean {
   const { address, topics, data, blockNumber, logIndex, transactionHash } = (log ?? {}) as Partial<RpcLog>
   return (
     Array.isArray(topics) &&
-    [address, data, ...topics].every((each) => typeof each === 'string') &&
+    [address, data, transactionHash, ...topics].every((each) => typeof each === 'string') &&
+    /^0x[0-9a-f]{40}$/i.test(address!) &&
+    [transactionHash!, ...topics].every((each) => /^0x[0-9a-f]{64}$/i.test(each)) &&
     [blockNumber, logIndex].every(
       (each) => /^0x[0-9a-f]+$/i.test(String(each)) && Number(each) <= LAST_HEIGHT,
-    ) &&
-    /^0x[0-9a-f]{64}$/i.test(String(transactionHash))
+    )
   )
 }
 
