@@ -77,6 +77,7 @@ test.each([
 
 test.each([
   ['geth', { code: 3, message: 'execution reverted' }],
+  ['geth, with another compiler', { code: -32_000, message: 'invalid opcode: INVALID' }],
   ['Erigon', { code: -32_000, message: 'execution reverted' }],
   ['Nethermind', { code: -32_015, message: 'VM execution error.', data: 'Reverted 0x' }],
 ])('the reader of contracts finds no proxy where a call reverts at a node of %s', async (_, error) => {

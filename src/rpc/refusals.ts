@@ -12,8 +12,8 @@ const WORDS = {
   /** Maximum range of blocks: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks". */
   allowedRange:
     /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)/i,
-  /** A call reverted, in the error's message or its data. */
-  reverted: /\brevert/i,
+  /** A call reverted or halted, in the error's message or its data: geth reports a halt without data. */
+  reverted: /\brevert|invalid (?:opcode|jump)/i,
 }
 
 /** True if a JSON-RPC error is temporary rather than permanent. Any contract chooses the text of a revert. */
@@ -21,7 +21,7 @@ export function isTemporary(error: RpcError): boolean {
   return !isRevert(error) && (error.code === 429 || WORDS.temporary.test(error.message))
 }
 
-/** True if an error means that the call reverted: geth's code 3, data of a revert, or the text of others. */
+/** True if an error means that the call reverted or halted: geth's code 3, data of a revert, or the text. */
 export function isRevert(error: unknown): boolean {
   if (!(error instanceof RpcError)) return false
   const texts = [error.message, error.data].filter((each) => typeof each === 'string')
