@@ -219,9 +219,16 @@ export class Endpoint {
     // Subsquid's client adds these members.
     delete (error as { rpcUrl?: unknown }).rpcUrl
     delete (error as { rpcResponse?: unknown }).rpcResponse
-    for (const secret of this.secrets) {
-      error.message = error.message.replaceAll(secret, '...')
-      error.stack = error.stack?.replaceAll(secret, '...')
+    const clean = (text: string) => this.secrets.reduce((left, each) => left.replaceAll(each, '...'), text)
+    for (const each of [error, error.cause]) {
+      if (!(each instanceof Error)) continue
+      each.message = clean(each.message)
+      if (each.stack !== undefined) each.stack = clean(each.stack)
+    }
+    // A logger prints all members of an error. The data may be of any JSON type.
+    if (error instanceof RpcError && error.data !== undefined) {
+      const cleaned = (_: string, value: unknown) => (typeof value === 'string' ? clean(value) : value)
+      Object.assign(error, { data: JSON.parse(JSON.stringify(error.data), cleaned) as unknown })
     }
     return error
   }
@@ -231,12 +238,21 @@ export class Endpoint {
 function secretsOf(url: string): string[] {
   const { href, pathname, search, username, password } = new URL(url)
   const parts = `${pathname}${search}`.split(/[/?&=]/).concat(username, password)
-  const keys = parts.filter(({ length }) => length >= SHORTEST_KEY)
+  const keys = parts.flatMap((each) => [each, decoded(each)]).filter(({ length }) => length >= SHORTEST_KEY)
   return [url, href, `${pathname}${search}`, pathname, search, ...keys]
     .filter(({ length }) => length > 1)
     .sort((a, b) => b.length - a.length)
 }
 
 export function wrongChain(host: string, chain: Chain, id: number): string {
+/** Decodes a part of a URL. Returns a part unchanged that is not encoded. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
   return `The RPC endpoint ${host} of ${chain.slug} is on chain ${id} instead of ${chain.id}. Correct its RPC_URL_*.`
 }

@@ -125,6 +125,38 @@ test('the RPC client throws and logs errors without the key, even if an endpoint
   expect(inspect([thrown, logged], { depth: 9 })).not.toContain(KEY)
 })
 
+test('the RPC client throws errors without the decoded password, even in their data and their cause', async () => {
+  const password = 'pass/word+1'
+  const { origin, host } = new URL((await answering({ error: refusalOf(password) })).url)
+  const url = origin.replace(host, `me:${encodeURIComponent(password)}@${host}`)
+  const refused = await rpc({ url })
+    .call('eth_call')
+    .catch((refusal: unknown) => refusal)
+  expect(refused).toMatchObject({ code: -32601, data: ['not for ...', { code: 1 }] })
+  expect(inspect(refused, { depth: 9 })).not.toContain(password)
+  const cause = new Error(password)
+  const failing = new Rpc({
+    ...{ chain: CHAINS[0]!, urls: [url], batchSize: 1, timeoutMs: 1_000 },
+    connect: () =>
+      ({
+        call: async (method: string) => {
+          if (method !== 'eth_chainId') throw new Error('no JSON', { cause })
+          return OWN
+        },
+      }) as unknown as RpcClient,
+  })
+  const failed = await failing
+    .route()
+    .call('eth_call', [], { rounds: 1 })
+    .catch((failure: unknown) => failure)
+  expect(failed).toMatchObject({ cause: { message: '...' } })
+  expect(inspect(failed)).not.toContain(password)
+})
+const refusalOf = (key: string) => ({
+  ...{ code: -32601, message: `not for ${key}` },
+  data: [`not for ${key}`, { code: 1 }],
+})
+
 test('the RPC client throws a revert, whose reason any contract chooses, and does not pause the endpoint', async () => {
   logged.length = 0
   const error = { code: 3, message: 'execution reverted: rate limit, try again', data: '0x08c379a0' }
