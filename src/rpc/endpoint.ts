@@ -155,14 +155,15 @@ export class Endpoint {
   }
 
   /**
-   * Pauses the endpoint after a failure of a call that began at `askedAt`, longer each time. If others stand
-   * in for it, the pause is at least as long as that call, so that few calls wait for a timeout.
+   * Pauses the endpoint after a failure of a call that began at `askedAt`, longer each time. If another one
+   * stands in for it, the pause after the second failure is at least as long as that call, up to
+   * LONGEST_REST_MS, so that few calls wait for a timeout. A single lost call does not prove an outage.
    */
-  rest(askedAt: number, method: string, reason: Error, isAlone: boolean): void {
+  rest(askedAt: number, method: string, reason: Error, hasStandIn: boolean): void {
     // Concurrent calls that fail together count as one failure.
     if (this.restsUntil <= askedAt) this.failures++
     const now = this.clock.now()
-    const leastMs = isAlone ? 0 : now - askedAt
+    const leastMs = hasStandIn && this.failures > 1 ? now - askedAt : 0
     const restMs = Math.min(Math.max(leastMs, FIRST_REST_MS * 2 ** (this.failures - 1)), LONGEST_REST_MS)
     this.restsUntil = now + restMs
     this.options.log?.warn({ ...this.about(method, reason.message), restMs }, 'an RPC endpoint failed')
@@ -244,7 +245,6 @@ function secretsOf(url: string): string[] {
     .sort((a, b) => b.length - a.length)
 }
 
-export function wrongChain(host: string, chain: Chain, id: number): string {
 /** Decodes a part of a URL. Returns a part unchanged that is not encoded. */
 function decoded(part: string): string {
   try {
@@ -254,5 +254,6 @@ function decoded(part: string): string {
   }
 }
 
+export function wrongChain(host: string, chain: Chain, id: number): string {
   return `The RPC endpoint ${host} of ${chain.slug} is on chain ${id} instead of ${chain.id}. Correct its RPC_URL_*.`
 }

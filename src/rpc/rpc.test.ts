@@ -179,29 +179,50 @@ test('the RPC client returns to the first endpoint after the pause of this endpo
   while ((await ask()) !== 'first') await MONOTONIC.pause(2)
 })
 
-test('the RPC client loses one timeout, not one per call, to an endpoint that does not respond', async () => {
+test('the RPC client loses two timeouts to an endpoint that does not respond, then one per 15 s', async () => {
+  // Timeouts begin at 0 s and 31 s, and at 76 s, 121 s and 166 s, after the pauses of 15 s.
+  expect(await firstAnswers(Infinity, 50)).toEqual({ lost: 5, first: 0, seconds: 200 })
+})
+
+test('the RPC client soon returns to an endpoint that lost a single call', async () => {
+  expect(await firstAnswers(1, 10)).toEqual({ lost: 1, first: 9, seconds: 40 })
+})
+
+/**
+ * Makes calls, one second after each other, to an endpoint that loses the first `losing` ones, each after
+ * 30 s, and to one that responds. Returns the number of calls that the first one lost and answered.
+ */
+async function firstAnswers(losing: number, calls: number) {
   const clock = new VirtualClock()
   const timeoutMs = 30_000
   const client = (respond: () => Promise<unknown>) =>
     ({ call: async (method: string) => (method === 'eth_chainId' ? OWN : respond()) }) as unknown as RpcClient
-  const silent = client(() => clock.pause(timeoutMs).then(() => Promise.reject(new Error('no response'))))
-  const urls = ['http://silent.example', 'http://other.example']
+  let lost = 0
+  let first = 0
+  const lossy = client(async () => {
+    if (lost === losing) return 'first'
+    lost++
+    await clock.pause(timeoutMs)
+    throw new Error('no response')
+  })
+  const urls = ['http://lossy.example', 'http://other.example']
   const rpc = new Rpc({
     ...{ chain: CHAINS[0]!, urls, batchSize: 1, timeoutMs, clock },
-    connect: ({ url }) => (url === urls[0] ? silent : client(() => Promise.resolve('right'))),
+    connect: ({ url }) => (url === urls[0] ? lossy : client(() => Promise.resolve('other'))),
   })
   const route = rpc.route()
-  let calls = 0
+  let seconds: number | undefined
   const calling = (async () => {
-    for (; calls < 10; calls++) {
-      expect(await route.call('eth_call')).toBe('right')
+    for (let i = 0; i < calls; i++) {
+      if ((await route.call('eth_call')) === 'first') first++
       await clock.pause(1_000)
     }
+    seconds = clock.now() / 1_000
   })()
-  await clock.pass(timeoutMs + 10_000, () => {})
-  expect(calls).toBe(10)
+  while (seconds === undefined) await clock.pass(1_000, () => {})
   await calling
-})
+  return { lost, first, seconds }
+}
 
 test('the RPC client pauses an endpoint that refuses even eth_chainId, and logs that', async () => {
   logged.length = 0

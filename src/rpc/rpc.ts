@@ -147,7 +147,7 @@ export class Rpc {
           refusal ??= outcome.failure
           continue
         }
-        endpoint.rest(askedAt, method, outcome.failure, this.size === 1)
+        this.rest(endpoint, askedAt, method, outcome.failure)
         if (attempt >= rounds * this.endpoints.length) throw outcome.failure
       }
     }
@@ -172,11 +172,22 @@ export class Rpc {
         hasOpinion ||= 'answer' in outcome || 'refusal' in outcome
         if ('answer' in outcome) yield answered(endpoint, method, outcome.answer)
         else if ('refusal' in outcome) yield outcome
-        else if ('failure' in outcome) endpoint.rest(askedAt, method, outcome.failure, this.size === 1)
+        else if ('failure' in outcome) this.rest(endpoint, askedAt, method, outcome.failure)
         else if (this.endpoints.length === 1) throw this.noEndpoint()
       }
       if (hasOpinion) return
     }
+  }
+
+  private rest(endpoint: Endpoint, askedAt: number, method: string, failure: Error): void {
+    const now = this.clock.now()
+    const others = this.endpoints.filter((each) => each !== endpoint && each.wrongChainId === undefined)
+    endpoint.rest(
+      askedAt,
+      method,
+      failure,
+      others.some(({ restsUntil }) => restsUntil <= now),
+    )
   }
 
   /** Endpoints that are not known to be on another chain, the trusted ones first. */
