@@ -4,8 +4,10 @@ import { SILENT } from '../../test/rpc-proxy'
 import { SimulatedChain, SimulatedEndpoint, VirtualClock, fixedSelection, topic } from '../../test/simulation'
 import { CHAINS } from '../chains'
 import { Rpc } from '../rpc'
+import { Doubt } from './doubt'
 import { HistoryReader } from './history'
 import type { RpcHeader, RpcLog } from './logs'
+import type { FullHeader } from './proof'
 
 /** Reads history from two endpoints, the first of which changes its responses. */
 
@@ -19,36 +21,40 @@ beforeAll(async () => {
   for (let i = 0; i < 10; i++) await chain.mine(1_700_000_000 + i, i === NUMBER ? [[ATTESTED]] : [])
 })
 
-test.each<[string, Partial<RpcHeader>]>([
-  ['content than it has', {}],
-  ['time', { timestamp: '0x1' }],
-  ['bloom filter', { logsBloom: `0x${'f'.repeat(512)}` }],
-])('the history reader believes no invented log, nor a header with another %s', async (_, change) => {
+/** A changed response of an endpoint; `method` is that of JSON-RPC. */
+type Change = (method: string, answer: unknown) => unknown
+const inHeaders =
+  (change: Partial<FullHeader>): Change =>
+  (method, answer) =>
+    method === 'eth_getBlockByNumber' ? { ...(answer as RpcHeader), ...change } : answer
+/** Adds a log that the bloom filter of its block excludes. */
+const addsLog: Change = (method, answer) => {
+  if (method !== 'eth_getLogs') return answer
+  const [log] = answer as RpcLog[]
+  return [log, { ...log, topics: [REVOKED], logIndex: '0x1' }]
+}
+
+/** Reads the chain from endpoints with these changes. */
+async function read(changes: readonly Change[]) {
   const clock = new VirtualClock()
-  const honest = new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1, 100).client
-  const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
-    const answers = await honest.batchCall(calls)
-    return answers.map((answer, i) => {
-      const { method } = calls[i]!
-      if (method === 'eth_getBlockByNumber') return { ...(answer as RpcHeader), ...change }
-      if (method !== 'eth_getLogs') return answer
-      const [log] = answer as RpcLog[]
-      return [log, { ...log, topics: [REVOKED], logIndex: '0x1' }]
-    })
-  }
-  const lying = {
-    batchCall,
-    call: async (method: string, params: unknown[]) => (await batchCall([{ method, params }]))[0],
-    close: () => {},
-  } as unknown as RpcClient
-  const clients = [lying, honest]
+  const clients = changes.map((change) => {
+    const { client } = new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1, 100)
+    const batchCall = async (calls: { method: string; params?: unknown[] }[]) =>
+      (await client.batchCall(calls)).map((answer, i) => change(calls[i]!.method, answer))
+    return {
+      batchCall,
+      call: async (method: string, params: unknown[]) => (await batchCall([{ method, params }]))[0],
+      close: () => {},
+    } as unknown as RpcClient
+  })
   const urls = clients.map((_, i) => `http://endpoint-${i}.example`)
   const rpc = new Rpc({
     ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, clock },
     connect: ({ url }) => clients[urls.indexOf(url)]!,
   })
   const selection = fixedSelection([{ address: [CHAIN.eas.toLowerCase()], topic0: [ATTESTED, REVOKED] }])
-  const reader = new HistoryReader(rpc, { selection, finality: FINALITY, log: SILENT, clock })
+  const doubt = new Doubt(clock)
+  const reader = new HistoryReader(rpc, { selection, finality: FINALITY, log: SILENT, clock, doubt })
   const reading = reader.read(0)
   let isRead = false
   void reading.finally(() => (isRead = true)).catch(() => {})
@@ -58,4 +64,19 @@ test.each<[string, Partial<RpcHeader>]>([
   const { header, logs } = [...chain.blocks.values()][NUMBER]!
   expect(block!.header).toEqual(header)
   expect(block!.logs).toEqual(logs)
+  return doubt.takeContradictions()
+}
+
+const honest: Change = (_, answer) => answer
+
+test.each<[string, Partial<RpcHeader>]>([
+  ['content than it has', {}],
+  ['time', { timestamp: '0x1' }],
+  ['bloom filter', { logsBloom: `0x${'f'.repeat(512)}` }],
+])('the history reader believes no invented log, nor a header with another %s', async (_, change) => {
+  await read([(method, answer) => addsLog(method, inHeaders(change)(method, answer)), honest])
+})
+
+test('the history reader uses the header of another endpoint if the first one leaves out a field', async () => {
+  expect(await read([inHeaders({ mixHash: undefined }), honest])).toBe(0)
 })

@@ -180,7 +180,8 @@ export class HistoryReader {
 
   /**
    * Returns the header if it is the requested one. One that does not hash to its own hash is read again, from
-   * another endpoint if there is one. It must then have the same hash, and not hash to it either.
+   * another endpoint if there is one. It must then have the same hash. If it hashes to it, it is returned
+   * instead of the first one, of which a field was changed or left out. Otherwise the form is unknown.
    */
   private async checked(
     header: RpcHeader | null | undefined,
@@ -188,28 +189,29 @@ export class HistoryReader {
     distrust: (reason: string) => void,
   ): Promise<RpcHeader> {
     if (!header) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
-    const falsehood =
-      Number(header.number) === number
-        ? await this.falsehood(header, number)
-        : `requested block ${number}, the RPC endpoint returned block ${Number(header.number)}`
-    if (falsehood === undefined) return header
-    distrust(falsehood)
-    throw new ContradictionError(falsehood)
-  }
-
-  private async falsehood(header: RpcHeader, number: number): Promise<string | undefined> {
-    if (await hashesToItself(header)) {
-      this.proven.add(header)
-      return undefined
+    const refuse = (falsehood: string) => {
+      distrust(falsehood)
+      return new ContradictionError(falsehood)
     }
     this.calls++
     const { method, params } = headerCall(number)
     const again = await this.route.opposite.call<RpcHeader | null>(method, params)
-    if (again?.hash !== header.hash) return `block ${number} has the hash ${header.hash} and ${again?.hash}`
-    // The form of headers is known, so a field of the first header was changed.
-    return (await hashesToItself(again))
-      ? `the header of block ${number} does not hash to its hash`
-      : undefined
+    if (Number(header.number) !== number)
+      throw refuse(`requested block ${number}, the RPC endpoint returned block ${Number(header.number)}`)
+    if (await this.isProven(header)) return header
+    if (again?.hash !== header.hash)
+      throw refuse(`block ${number} has the hash ${header.hash} and ${again?.hash}`)
+    if (!(await this.isProven(again))) return header
+    if (Number(again.number) !== number)
+      throw refuse(`block ${number} has the hash of block ${Number(again.number)}`)
+    distrust(`the header of block ${number} does not hash to its hash`)
+    return again
+  }
+
+  private async isProven(header: RpcHeader): Promise<boolean> {
+    const isProven = await hashesToItself(header)
+    if (isProven) this.proven.add(header)
+    return isProven
   }
 
   private async answer(from: number, end: number): Promise<LogsAnswer> {
