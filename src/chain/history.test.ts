@@ -80,3 +80,7 @@ test.each<[string, Partial<RpcHeader>]>([
 test('the history reader uses the header of another endpoint if the first one leaves out a field', async () => {
   expect(await read([inHeaders({ mixHash: undefined }), honest])).toBe(0)
 })
+
+test('the history reader leaves out logs that the bloom filter excludes at each endpoint', async () => {
+  expect(await read([addsLog, addsLog])).toBe(1)
+})
