@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+import { on } from 'node:events'
 import { PassThrough } from 'node:stream'
-import { createInterface } from 'node:readline'
 import type { Geo } from '@geospatial-attestation/client'
 import { expect, test } from 'vitest'
 import { serveStdio } from '../src'
@@ -15,8 +15,9 @@ test.each([
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)
   const connection = serveStdio({ geo: {} as Geo, stdin, stdout, onError })
-  const answers = createInterface(stdout)[Symbol.asyncIterator]()
-  const answer = async () => JSON.parse((await answers.next()).value as string) as unknown
+  // Not by readline, which in newer versions of Node also ends lines at U+2028. JSON does not escape it.
+  const answers = on(stdout, 'data')
+  const answer = async () => JSON.parse(String((await answers.next()).value)) as unknown
   stdin.write(`\n${line.slice(0, 5)}`)
   stdin.write(`${line.slice(5)}\r\n`)
   expect(await answer()).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } })
