@@ -99,9 +99,9 @@ ${body}
 
 /** Page of the header to which a URL belongs; undefined if it belongs to none. */
 function currentOf(url: string): string | undefined {
-  const depth = rootOf(url).split('../').length
-  const segments = url.split('?')[0]!.split('/')
-  return SITE_PAGES.find(({ path }) => path !== '' && segments.slice(-depth).includes(path))?.path
+  const [pathname] = url.split('?')
+  const first = pathname!.split('/').at(-rootOf(url).split('../').length)
+  return SITE_PAGES.find(({ path }) => path !== '' && path === first)?.path
 }
 
 export function anchor(href: string, text: string): Html {

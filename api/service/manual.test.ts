@@ -66,6 +66,16 @@ describe('the pages of the manual for browsers', () => {
     expect(links).toBeGreaterThan(200)
   })
 
+  test('are pages of the manual in the header, whatever their names', async () => {
+    for (const address of [
+      '/manual',
+      '/manual/guide/attest',
+      '/manual/guide/playground',
+      '/manual/guide/log',
+    ])
+      expect(await bodyOf(address)).toMatch(/<a [^>]*aria-current="page">Manual<\/a>/)
+  })
+
   test('are the targets of /guide and of the guides below it', async () => {
     for (const [address, target] of [
       ['/guide', '/manual'],
