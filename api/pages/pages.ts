@@ -83,7 +83,8 @@ export function recordPage(feature: Feature, publicBaseUrl: string, trail: Trail
   const { uid, chain } = feature.properties as { uid: string; chain: string }
   const url = `${publicBaseUrl}/api/v0/location-records/${uid}`
   const ways = [
-    anchor(addressWith(url, { chain }, { format: 'json' }), 'This record as JSON'),
+    anchor(`${publicBaseUrl}/?record=${feature.id}`, 'This record in the explorer'),
+    anchor(addressWith(url, { chain }, { format: 'json' }), 'as JSON'),
     anchor(addressWith(url, { chain }, { format: 'geojson' }), 'as GeoJSON'),
     anchor(`${publicBaseUrl}/ogc/collections/location-records/items/${feature.id}?f=html`, 'in the OGC API'),
   ]
