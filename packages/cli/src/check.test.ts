@@ -131,7 +131,7 @@ test('geo verify names no landing of an altered answer, whose signed content has
     stdin: async () => JSON.stringify({ chainId: CELO.id, attestation: {} }),
   }
   expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
-  expect(printed).toEqual(['not valid', '- altered', 'chain', 'signed by'])
+  expect(printed).toEqual(['not valid', '- altered', 'chain', 'expected signer'])
   ;[options.json, printed.length] = [true, 0]
   expect(await verify(session as unknown as Session<CheckFlags>, '-')).toBe(1)
   expect(JSON.parse(printed[0]!)).toMatchObject({ valid: false, problems: ['altered'], landed: null })

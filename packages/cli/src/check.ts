@@ -146,13 +146,13 @@ async function verifyAnswer(session: Session<CheckFlags>, answer: Answer | Batch
   }
   if (options.json) for (const each of all) session.printJson(each)
   else
-    for (const { valid, problems, says, attester, submittable, reasons, log, landed } of all) {
+    for (const { valid, ours, problems, says, attester, submittable, reasons, log, landed } of all) {
       session.print(valid ? paint.good('valid') : paint.bad('not valid'))
       if (says) session.print(paint.bold(sentenceOf(says)))
       for (const problem of problems) session.print(`- ${problem}`)
       session.printFields([
         ['chain', `${slug} (${id})`],
-        ['signed by', attester ?? undefined],
+        [ours ? 'signed by' : 'expected signer', attester ?? undefined],
         [
           'lands now',
           valid && !landed?.uid ? (submittable ? 'yes' : `no: ${reasons.join('; ')}`) : undefined,
