@@ -27,6 +27,9 @@ export const lineText = (text: string, most = LINE): string => {
 /** Isolates a text, so that its direction does not reorder the sentence that contains it. */
 export const isolated = (text: string): string => `\u2068${text}\u2069`
 
-/** Title of a record: its memo, otherwise its location. */
-export const titleText = ({ memo, location, location_type: type }: LocationRecord): string =>
-  lineText(memo) || `${lineText(type)} ${lineText(location)}`
+/** Title of a record: its memo, otherwise its type and its location, of JSON only the position. */
+export function titleText({ memo, location, location_type: type, ...record }: LocationRecord): string {
+  const { longitude, latitude } = record
+  const position = longitude === null ? '' : `${longitude}, ${latitude}`
+  return lineText(memo) || lineText(`${lineText(type)} ${location.startsWith('{') ? position : location}`)
+}
