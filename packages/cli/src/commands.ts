@@ -331,7 +331,7 @@ function listOptions(): Option[] {
       ...['timestamp', '-timestamp', 'event_timestamp', '-event_timestamp', 'distance'],
     ]),
     option('--limit <n>', 'maximum number; default: 20 in a table, otherwise all', read.count),
-    option('--format <format>', 'output format; default: table').choices([
+    option('--format <format>', 'output format; default: that of the ending of -o, or table').choices([
       ...['table', 'json', 'ndjson', 'csv', 'geojson', 'geoparquet', 'geoparquet2', 'flatgeobuf'],
     ]),
     option('--bom', 'with --format csv: a byte order mark, by which Excel recognizes UTF-8'),

@@ -45,7 +45,7 @@ geo records --chain base-sepolia --limit 5
 # all places in a box, as CSV
 geo records --bbox -10,35,30,60 --format csv > places.csv
 # within 200 km of Berlin, as a file of GeoJSON
-geo records --near 13.4,52.5 --radius 200000 --format geojson -o places.geojson
+geo records --near 13.4,52.5 --radius 200000 -o places.geojson
 # their UIDs
 geo records --format ndjson --revoked false | grep -o '"uid":"[^"]*"'
 # one attested place

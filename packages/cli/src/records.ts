@@ -38,18 +38,29 @@ export interface RecordFlags {
   output?: string
 }
 
+/** Formats by the ending of a file's name. */
+const FORMATS: Readonly<Record<string, 'json' | ExportFormat>> = {
+  ...{ '.csv': 'csv', '.geojson': 'geojson', '.json': 'json', '.ndjson': 'ndjson' },
+  ...{ '.parquet': 'geoparquet', '.fgb': 'flatgeobuf' },
+}
+
+function formatOf(output = ''): 'json' | ExportFormat | undefined {
+  const ending = path.extname(output).toLowerCase()
+  return Object.hasOwn(FORMATS, ending) ? FORMATS[ending] : undefined
+}
+
 export async function records(session: Session<RecordFlags>): Promise<void> {
   const { options } = session
   const filters = await filtersOf(session)
-  const format = options.format ?? (options.json ? 'json' : 'table')
+  const format = options.format ?? (options.json ? 'json' : (formatOf(options.output) ?? 'table'))
   const { limit } = options
   if (options.bom && format !== 'csv') throw new UsageError('--bom needs --format csv.')
   if (format === 'geoparquet2') return write(session, { ...filters, version: '2' }, 'geoparquet', limit)
   if (format !== 'table') return write(session, filters, format, limit)
   if (options.output)
     throw new UsageError(
-      'A table cannot be written to a file. Set --format to csv, geojson, ndjson, geoparquet, ' +
-        'geoparquet2, flatgeobuf or json.',
+      'A table cannot be written to a file. Let its name end with .csv, .geojson, .ndjson, .parquet, ' +
+        '.fgb or .json, or set --format.',
     )
   const found: LocationRecord[] = []
   // One extra record shows whether there are more.

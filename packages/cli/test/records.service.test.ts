@@ -48,7 +48,7 @@ describe('geo records, to a file or stdout,', () => {
     const expected = await raw(`format=${format}`)
     const { code, stdout, stderr } = await shell.geo(['records', '--format', format])
     expect([code, stderr, stdout === expected]).toEqual([0, '', true])
-    expect(await shell.geo(['records', '--format', format, '-o', `all.${format}`])).toEqual({
+    expect(await shell.geo(['records', '-o', `all.${format}`])).toEqual({
       ...{ code: 0, stdout: '' },
       stderr: expect.stringMatching(new RegExp(`^${all} records, \\d+\\.\\d kB, in all\\.${format}\n$`)),
     })

@@ -75,7 +75,7 @@ describe('geo, for invalid usage,', () => {
       /area requires a Polygon or MultiPolygon, got a LineString/,
     ],
     [['records', '--chain', 'mars'], /Supported chains: base-sepolia/],
-    [['records', '-o', 'x'], /A table cannot be written to a file\. Set --format to csv/],
+    [['records', '-o', 'x'], /A table cannot be written to a file\./],
     [['records', '--bom', '--format', 'ndjson'], /--bom needs --format csv/],
     [['records', '--bom'], /--bom needs --format csv/],
     [['records', '--intersects', 'nowhere'], /'nowhere' is not GeoJSON, WKT such as/],
