@@ -246,9 +246,13 @@ describe.skipIf(!CHROMIUM)('the map', () => {
     await page.locator('.plain-map circle').nth(50).waitFor()
     expect(await plain.barriers()).toEqual([])
     await opened(page, '/playground')
-    await page.locator('.plain-map g', { hasText: 'Champ de Mars' }).first().dispatchEvent('click')
+    const place = page.locator('.plain-map g', { hasText: 'Champ de Mars' }).first()
+    // The map may be drawn before the form takes places from it.
     await expect
-      .poll(() => page.getByRole('textbox', { name: 'From' }).inputValue())
+      .poll(async () => {
+        await place.dispatchEvent('click')
+        return page.getByRole('textbox', { name: 'From' }).inputValue()
+      })
       .toMatch(/^0x[0-9a-f]{64}$/)
     expect(complaints).toEqual([])
   })

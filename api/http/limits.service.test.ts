@@ -118,7 +118,8 @@ test.each([
       startedIn.set(turn, (startedIn.get(turn) ?? 0) + 1)
       vi.advanceTimersByTime(ms)
     })
-    await Promise.all(Array.from({ length: 50 }, () => ask('192.0.2.1')))
+    // Not a client of another test, which is known to be quick until its first check has been timed.
+    await Promise.all(Array.from({ length: 50 }, () => ask(`192.0.2.${10 + ms}`)))
     // The counter may advance after the first group of a turn.
     expect([most, 2 * most]).toContain(Math.max(...startedIn.values()))
   },
