@@ -28,6 +28,16 @@ const effort = Number((process.env.EFFORT ||= command === 'test:all' ? '1' : '0.
 /** `npm test` leaves out slow tests unless EFFORT asks for more. */
 const isQuick = /^test(:unit)?$/.test(command) && effort < 1
 
+/** Packages of this repository, which unit tests read as sources. So they need no build, and test what was last written. */
+const sources = Object.entries({
+  client: 'client/src/index.ts',
+  'client/kernel': 'client/src/kernel.ts',
+  mcp: 'mcp/src/index.ts',
+}).map(([name, file]) => ({
+  find: new RegExp(`^@geospatial-attestation/${name}$`),
+  replacement: path.resolve('packages', file),
+}))
+
 export default defineConfig({
   // Resolves graphql as Node does in the service, so that PostGraphile and the service share one copy.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
@@ -52,6 +62,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          alias: sources,
           include: ['{src,api,test,packages}/**/*.test.ts'],
           exclude: ['**/*.{service,smoke,system,chaos}.test.ts', '**/node_modules/**'],
           // Test files share modules, which saves a third of the time.
