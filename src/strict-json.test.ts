@@ -83,7 +83,7 @@ describe('parseStrictJson rejects', () => {
   test('only nesting beyond 64 levels, and accepts 64 levels', () =>
     expect(parseStrictJson('['.repeat(64) + ']'.repeat(64))).toBeDefined())
 })
-test('parseStrictJson takes linear time', () => {
+test('parseStrictJson takes linear time', { tags: ['slow'] }, () => {
   for (const text of [
     JSON.stringify('\\'.repeat(250_000)),
     JSON.stringify(Array(50_000).fill('"')),

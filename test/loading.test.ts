@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { InvalidInputError, UnavailableError } from '@geospatial-attestation/client'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { rendered } from './hooks'
+import { rendered, settled } from './hooks'
 
 /** The module, and its types without those of browsers, which this project does not have. */
 const LOADING = path.resolve('web/loading.ts')
@@ -107,8 +107,7 @@ test('a page shows no state of a key as that of another key', async () => {
   const shown = async (name: string, version: string) => {
     seen.splice(0)
     show({ name, version })
-    // Ends the effects of the first render, and the load.
-    for (let i = 0; i < 3; i++) await new Promise((resolve) => setTimeout(resolve, 50))
+    await settled()
     return [...seen]
   }
   expect(await shown('A', '1')).toContain('data of A 1 loaded')

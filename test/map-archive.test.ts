@@ -13,7 +13,7 @@ test('tiles have numbers along the Hilbert curve', () => {
   expect([tileId(2, 0, 0), tileId(12, 3423, 1763)]).toEqual([5, 19078479])
 })
 
-test('the library of PMTiles reads each tile of an archive', async () => {
+test('the library of PMTiles reads each tile of an archive', { tags: ['slow'] }, async () => {
   const text = (z: number, x: number, y: number) => `tile ${z}/${x}/${y}`
   const tiles = [0, 1, 2, 3, 15].flatMap((z) => {
     const side = Math.min(2 ** z, 7)

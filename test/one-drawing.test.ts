@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { rendered } from './hooks'
+import { rendered, settled } from './hooks'
 
 /** The modules without their types: this project lacks those of browsers. */
 const [USE_DRAWING, DRAWING] = ['use-drawing', 'drawing'].map((name) => path.resolve(`web/panel/${name}.ts`))
@@ -49,7 +49,7 @@ test('the map of two fields has one drawing at a time', async () => {
   const removeFirst = await rendered(Fields, { name: 'first' })
   const removeSecond = await rendered(Fields, { name: 'second' })
   const state = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await settled()
     return [fields.first!.drawing, fields.second!.drawing, [...drawings], [...attributes]]
   }
   try {

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { rendered } from './hooks'
+import { rendered, settled } from './hooks'
 
 /** The modules without their types: this project lacks those of browsers. */
 const [ACCOUNTS, INJECTED] = ['accounts', 'injected'].map((name) =>
@@ -39,7 +39,7 @@ test('a page shows the account to which a wallet was switched last', async () =>
     responses[1]!(['0xb'])
     responses[0]!(['0xa'])
     await expect.poll(() => accounts).toEqual(['0xb'])
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await settled()
     expect(accounts).toEqual(['0xb'])
   } finally {
     remove(null)

@@ -144,7 +144,7 @@ hunt(
   },
 )
 
-test('the CSV guard takes time proportional to the length of the text', () => {
+test('the CSV guard takes time proportional to the length of the text', { tags: ['slow'] }, () => {
   for (const part of [
     '\t',
     ';',

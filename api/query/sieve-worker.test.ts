@@ -30,19 +30,28 @@ test('the sieve measures distances of stored points like those of geometries', (
   expect(distances({ geometry: place.geometry, candidates: stored })).toEqual(expected)
 })
 
-test('the sieve stops at candidates that take long to prepare, measures the others, and remembers them', () => {
-  const spike = (i: number) => [0, i % 2 ? 50 + i / 1_000 : i / 1_000]
-  const candidates = Array.from({ length: 8 }, (_, k) => {
-    const ring = [...Array.from({ length: 90 }, (_, i) => spike(i)), [160 + k / 1_000, 50], [160, 0], [0, 0]]
-    return JSON.stringify({ type: 'Polygon', coordinates: [ring] })
-  })
-  const task = {
-    geometry: JSON.stringify({ type: 'Point', coordinates: [5, 25] }),
-    candidates: [...candidates, JSON.stringify({ type: 'MultiPoint', coordinates: [[5, 25]] })],
-  }
-  const refused = candidates.map(() => null)
-  // Beyond an outer limit, the last candidate could not be measured either.
-  expect(withEffort(120_000, () => sift(task))).toEqual([...refused, true])
-  expect(withEffort(1_000, () => sift(task))).toEqual([...refused, true])
-  expect(withEffort(1_000, () => distances(task))).toEqual([...refused, 0])
-})
+test(
+  'the sieve stops at candidates that take long to prepare, measures the others, and remembers them',
+  { tags: ['slow'] },
+  () => {
+    const spike = (i: number) => [0, i % 2 ? 50 + i / 1_000 : i / 1_000]
+    const candidates = Array.from({ length: 8 }, (_, k) => {
+      const ring = [
+        ...Array.from({ length: 90 }, (_, i) => spike(i)),
+        [160 + k / 1_000, 50],
+        [160, 0],
+        [0, 0],
+      ]
+      return JSON.stringify({ type: 'Polygon', coordinates: [ring] })
+    })
+    const task = {
+      geometry: JSON.stringify({ type: 'Point', coordinates: [5, 25] }),
+      candidates: [...candidates, JSON.stringify({ type: 'MultiPoint', coordinates: [[5, 25]] })],
+    }
+    const refused = candidates.map(() => null)
+    // Beyond an outer limit, the last candidate could not be measured either.
+    expect(withEffort(120_000, () => sift(task))).toEqual([...refused, true])
+    expect(withEffort(1_000, () => sift(task))).toEqual([...refused, true])
+    expect(withEffort(1_000, () => distances(task))).toEqual([...refused, 0])
+  },
+)

@@ -308,7 +308,7 @@ test.each(Object.keys(FAMILIES))(
   },
 )
 
-test('a tile omits a shape that needs more work than the budget of the tile', () => {
+test('a tile omits a shape that needs more work than the budget of the tile', { tags: ['slow'] }, () => {
   const zigzag = Array.from({ length: 40_000 }, (_, i) => [i % 2 ? 80 : -80, (i % 100) - 50])
   const budget = { work: TILE_BUDGET }
   expect(draw({ type: 'LineString', coordinates: zigzag }, { z: 3, x: 4, y: 3 }, budget)).toBeUndefined()

@@ -75,13 +75,17 @@ describe('the 1,548 reference cases of the kernel', () => {
         return error instanceof GeometryError ? 'refused' : String(error)
       }
     }
-    const wrong = CASES.filter(({ op }) => op === operation).flatMap((each) => {
-      const [answer, wanted] = [answerOf(each), each.expect ?? each.expected]
-      const isRight =
-        answer === wanted ||
-        (typeof wanted === 'number' && Math.abs((answer as number) - wanted) <= (each.tolerance ?? 0))
-      return isRight ? [] : [{ id: each.id, answer, wanted }]
-    })
+    const cases = CASES.filter(({ op }) => op === operation)
+    // Every fourth one while a person waits.
+    const wrong = cases
+      .filter((_, at) => EFFORT >= 1 || at % 4 === 0)
+      .flatMap((each) => {
+        const [answer, wanted] = [answerOf(each), each.expect ?? each.expected]
+        const isRight =
+          answer === wanted ||
+          (typeof wanted === 'number' && Math.abs((answer as number) - wanted) <= (each.tolerance ?? 0))
+        return isRight ? [] : [{ id: each.id, answer, wanted }]
+      })
     expect(wrong).toEqual([])
   })
   test('include areas that are accurate to the precision of doubles', () => {

@@ -409,7 +409,7 @@ describe('the preparation of an expensive geometry, within a second of counted w
 describe('the sweep', () => {
   const WIDE = VALID['a comb around the globe']!
   const ringOf = (geometry: Geometry) => (geometry as { coordinates: Position[][] }).coordinates[0]!
-  test('finds the one crossing among long edges around the globe', () => {
+  test('finds the one crossing among long edges around the globe', { tags: ['slow'] }, () => {
     const crossed = ringOf(WIDE(500, seededRandom(SEED))).slice()
     ;[crossed[250], crossed[252]] = [crossed[252]!, crossed[250]!]
     expect(() => prepare(() => polygon(crossed), 0)).toThrow(
@@ -423,7 +423,7 @@ describe('the sweep', () => {
     for (const ring of [crossed, crossed.slice().reverse()])
       expect(() => prepare(() => polygon(ring), 0)).toThrow(/crosses/)
   })
-  test('finds the hole outside its shell among many holes', () => {
+  test('finds the hole outside its shell among many holes', { tags: ['slow'] }, () => {
     const count = QUICK ? 40 : 80
     const west = (i: number) => -10 + (i * 16) / count
     const holes = range(count, (i) => box(west(i), -70, west(i + 0.5), 70))

@@ -42,7 +42,7 @@ test('the codec of bodies encodes calls like a general codec', () => {
   }
 })
 
-test('the codec of bodies decodes results that ethers encoded', () => {
+test('the codec of bodies decodes results that ethers encoded', { tags: ['slow'] }, () => {
   const all = [0, 1, 31, 32, 33, 1_000, 70_000].map(made)
   const answers = all.map((each) => abi.encode([STRUCT], [each]))
   const results = abi.encode(

@@ -271,7 +271,7 @@ test.each([0, 1])(
   5_000,
 )
 
-test('the RPC client names the endpoints if all are on other chains', async () => {
+test('the RPC client names the endpoints if all are on other chains', { tags: ['slow'] }, async () => {
   const one = await ofOtherChain()
   const error = await rpc(one)
     .call('eth_call')
@@ -381,34 +381,38 @@ test('the RPC client logs an endpoint on another chain once, until its chain id 
   ])
 })
 
-test('the RPC client keeps its rate and sends batches after the system clock was set back', async () => {
-  const sizes: number[] = []
-  const url = await serveJson((calls, { response }) => {
-    sizes.push(calls.length)
-    const limited = sizes.length === 2
-    const answers = calls.map(({ id, method }) => ({
-      ...(limited ? { error: { code: 429, message: 'rate limit' } } : { result: method }),
-      ...(method === 'eth_chainId' && { result: OWN }),
-      id,
-    }))
-    response.end(JSON.stringify(answers.length > 1 ? answers : answers[0]))
-  })
-  const limits = { rateLimit: 10, batchSize: 100, timeoutMs: 60_000 }
-  const route = new Rpc({ chain: CHAINS[0]!, urls: [url], ...limits }).route()
-  const { now } = Date
-  const call = { method: 'eth_call', params: [] }
-  // A second of the meter takes 100 ms.
-  vi.spyOn(MONOTONIC, 'now').mockImplementation(() => 10 * performance.now())
-  expect(await route.call('eth_call')).toBe('eth_call')
-  vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000)
-  const started = MONOTONIC.now()
-  expect(await route.batch(Array(7).fill(call))).toMatchObject({ answer: Array(7).fill('eth_call') })
-  await Promise.all(Array.from({ length: 5 }, () => route.call('eth_call')))
-  // 15 calls, of which the first second has ten.
-  expect(MONOTONIC.now() - started).toBeGreaterThan(1_000)
-  expect(performance.now() - started / 10).toBeLessThan(20_000)
-  expect(sizes.slice(0, 5)).toEqual([1, 1, 1, 4, 3])
-})
+test(
+  'the RPC client keeps its rate and sends batches after the system clock was set back',
+  { tags: ['slow'] },
+  async () => {
+    const sizes: number[] = []
+    const url = await serveJson((calls, { response }) => {
+      sizes.push(calls.length)
+      const limited = sizes.length === 2
+      const answers = calls.map(({ id, method }) => ({
+        ...(limited ? { error: { code: 429, message: 'rate limit' } } : { result: method }),
+        ...(method === 'eth_chainId' && { result: OWN }),
+        id,
+      }))
+      response.end(JSON.stringify(answers.length > 1 ? answers : answers[0]))
+    })
+    const limits = { rateLimit: 10, batchSize: 100, timeoutMs: 60_000 }
+    const route = new Rpc({ chain: CHAINS[0]!, urls: [url], ...limits }).route()
+    const { now } = Date
+    const call = { method: 'eth_call', params: [] }
+    // A second of the meter takes 100 ms.
+    vi.spyOn(MONOTONIC, 'now').mockImplementation(() => 10 * performance.now())
+    expect(await route.call('eth_call')).toBe('eth_call')
+    vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000)
+    const started = MONOTONIC.now()
+    expect(await route.batch(Array(7).fill(call))).toMatchObject({ answer: Array(7).fill('eth_call') })
+    await Promise.all(Array.from({ length: 5 }, () => route.call('eth_call')))
+    // 15 calls, of which the first second has ten.
+    expect(MONOTONIC.now() - started).toBeGreaterThan(1_000)
+    expect(performance.now() - started / 10).toBeLessThan(20_000)
+    expect(sizes.slice(0, 5)).toEqual([1, 1, 1, 4, 3])
+  },
+)
 
 test('the RPC client reads compressed and reordered batches, and sends the credentials of the URL', async () => {
   const seen: (string | undefined)[] = []

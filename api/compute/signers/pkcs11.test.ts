@@ -91,17 +91,25 @@ test('the PKCS#11 signer signs in a new thread while one that failed exits', asy
   await expect(sign(FAILS)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
 })
-test('the PKCS#11 signer opens a token again that was absent when its thread restarted', async () => {
-  const { sign } = await tokenSigner(600_000, ABSENT)
-  for (const digest of [DIES, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
-  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
-})
-test('the PKCS#11 signer times out on a token that hangs when its thread restarts', async () => {
-  const { sign, open } = await tokenSigner(200, HANGING)
-  for (const digest of [DIES, DIGEST, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
-  open()
-  await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
-})
+test(
+  'the PKCS#11 signer opens a token again that was absent when its thread restarted',
+  { tags: ['slow'] },
+  async () => {
+    const { sign } = await tokenSigner(600_000, ABSENT)
+    for (const digest of [DIES, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
+    expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+  },
+)
+test(
+  'the PKCS#11 signer times out on a token that hangs when its thread restarts',
+  { tags: ['slow'] },
+  async () => {
+    const { sign, open } = await tokenSigner(200, HANGING)
+    for (const digest of [DIES, DIGEST, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)
+    open()
+    await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
+  },
+)
 test('the PKCS#11 signer does not open a token again that refused the PIN', async () => {
   const { sign } = await tokenSigner(600_000, PIN_REFUSED)
   for (const digest of [DIES, DIGEST, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)

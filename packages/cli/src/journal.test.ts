@@ -94,7 +94,7 @@ test('the journal can be open in one process at a time', async () => {
   await (await openJournal(output, at)).close()
 })
 
-test('the lock of an ended process is taken over by one of several runs', async () => {
+test('the lock of an ended process is taken over by one of several runs', { tags: ['slow'] }, async () => {
   const ended = spawnSync(process.execPath, ['-e', '']).pid
   for (let round = 0; round < 20; round++) {
     const output = fresh()

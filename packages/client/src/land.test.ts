@@ -208,7 +208,7 @@ hunt('answers of batches land once, in any order and grouping', 20, async ({ ran
   expect(landings).toBeGreaterThan(cases)
 })
 
-test('direct answers that land in parallel are re-signed at most once each', async () => {
+test('direct answers that land in parallel are re-signed at most once each', { tags: ['slow'] }, async () => {
   const world = new World()
   const answers: Answer[] = []
   for (let i = 0; i < 25; i++)

@@ -2,7 +2,7 @@
 import { Signature, toBeHex } from 'ethers'
 import { domainSeparator } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { encodeBooleanResult } from '../../../src/eas'
 import {
@@ -243,7 +243,11 @@ describe('the state of an answer in the log', () => {
     await log.append(entry).sign()
     const responses = [async () => new Response('<h1>Service Unavailable</h1>', { status: 503 }), proofOf]
     const geo = clientOf((leaf) => responses.shift()!(leaf), 1)
-    expect(await geo.logged(answer)).toMatchObject({ state: 'included' })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const state = geo.logged(answer)
+    while (responses.length > 0) await vi.advanceTimersByTimeAsync(50)
+    expect(await state).toMatchObject({ state: 'included' })
   })
 
   test('is missing, not pending, if the promised time is far in the future', async () => {

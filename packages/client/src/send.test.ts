@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { keccak256 } from 'viem'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { inTurn, transact } from './send'
 import { walletOf } from './signer'
 import type { Chain } from './types'
@@ -123,12 +123,16 @@ describe('a transaction', () => {
       },
     ]) {
       looks = 0
+      vi.useFakeTimers()
+      onTestFinished(() => void vi.useRealTimers())
       const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, { onSent })
-      await expect(sending).rejects.toMatchObject({
+      const failed = expect(sending).rejects.toMatchObject({
         name: 'LandingError',
         transactionHash: HASH,
         cause: failure,
       })
+      await vi.advanceTimersByTimeAsync(2_000)
+      await failed
       expect(looks).toBeGreaterThan(1)
     }
   })
@@ -158,7 +162,11 @@ describe('a transaction', () => {
           throw Object.assign(new Error('nonce'), { code: 'NONCE_EXPIRED', transaction })
         },
       }
-      const outcome = await transact(walletOf(signer), chain, { to: FIRST, data: '0x' } as never, {})
+      vi.useFakeTimers()
+      onTestFinished(() => void vi.useRealTimers())
+      const sending = transact(walletOf(signer), chain, { to: FIRST, data: '0x' } as never, {})
+      await vi.advanceTimersByTimeAsync(2_000)
+      const outcome = await sending
       expect([sent, outcome]).toMatchObject(
         isOwn ? [1, { receipt: { transactionHash: own } }] : [2, { receipt: { transactionHash: OTHER } }],
       )

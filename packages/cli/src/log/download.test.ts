@@ -19,15 +19,19 @@ async function serverOf(respond: (response: ServerResponse) => void): Promise<st
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a request ends after its time limit, while the garbage collector runs', async () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const url = await serverOf(() => {})
-  const timer = setInterval(collect, 20)
-  ends.push(() => clearInterval(timer))
-  const request = withLimit(new AbortController().signal, 100, (signal) => fetch(url, { signal }))
-  await expect(request).rejects.toThrow('0.1 s')
-})
+test(
+  'a request ends after its time limit, while the garbage collector runs',
+  { tags: ['slow'] },
+  async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const url = await serverOf(() => {})
+    const timer = setInterval(collect, 20)
+    ends.push(() => clearInterval(timer))
+    const request = withLimit(new AbortController().signal, 100, (signal) => fetch(url, { signal }))
+    await expect(request).rejects.toThrow('0.1 s')
+  },
+)
 
 test('a request ends with the signal of its caller, before and after it began', async () => {
   const url = await serverOf(() => {})
@@ -39,7 +43,7 @@ test('a request ends with the signal of its caller, before and after it began', 
   await expect(download(url, stop.signal, 9)).rejects.toBe(reason)
 })
 
-test('a file is read up to the size of the largest file of its kind', async () => {
+test('a file is read up to the size of the largest file of its kind', { tags: ['slow'] }, async () => {
   const largest = {
     'tile/entries/000': 256 * (2 + 65_535),
     'tile/0/x001/000.p/3': 8_192,
