@@ -68,6 +68,7 @@ export const PORTABLE = [
     'src/cut',
     'src/errors',
     'src/events',
+    'src/strict-json',
     'src/tlog',
   ],
 ]

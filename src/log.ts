@@ -1,5 +1,6 @@
 import { LogLevel, setLogLevelCallback, setRootSink } from '@subsquid/logger'
 import pino, { type Level, type Logger } from 'pino'
+import { onOneLine } from './strict-json'
 
 /** Destination of a log: 1 for standard output, 2 for standard error, or the path of a file. */
 type LogDestination = 1 | 2 | string
@@ -7,7 +8,10 @@ type LogDestination = 1 | 2 | string
 /** Opens a log: one JSON object per line, with `level` as a word, `time` in Unix milliseconds, and `msg`. */
 export function openLog(level: string, destination: LogDestination = 1): Logger {
   return pino(
-    { level, base: undefined, formatters: { level: (label) => ({ level: label }) } },
+    {
+      ...{ level, base: undefined, formatters: { level: (label) => ({ level: label }) } },
+      hooks: { streamWrite: onOneLine },
+    },
     pino.destination({ dest: destination, sync: true }),
   )
 }

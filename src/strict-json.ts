@@ -32,6 +32,14 @@ export function parseStrictJson(marked: string): unknown {
   return value
 }
 
+/** Line breaks of Unicode beyond ASCII. JSON always escapes those of ASCII. */
+const OTHER_LINE_BREAKS = /[\u0085\u2028\u2029]/g
+
+/** Escapes the line breaks in strings of JSON that it may contain: some readers of lines end a line there. */
+export function onOneLine(json: string): string {
+  return json.replace(OTHER_LINE_BREAKS, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /** Returns the texts of a list's entries. The text must be a list that JSON.parse reads. */
 export function entryTexts(list: string): string[] {
   const texts: string[] = []

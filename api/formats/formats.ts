@@ -2,6 +2,7 @@ import { MEDIA_TYPES, type ColumnarKind, type FormatName, type ColumnarName } fr
 import { CSV_COLUMNS, csvText } from './csv'
 import type { Geometry } from 'geojson'
 import { writeWkt } from '../../src/location'
+import { onOneLine } from '../../src/strict-json'
 import { type RecordResult } from '../store'
 import { recordLines, recordText, featureText } from './json'
 
@@ -67,7 +68,7 @@ export function ndjsonFile<Row>(name: string, linesOf: (rows: readonly Row[]) =>
     type: `${MEDIA_TYPES.ndjson}; charset=utf-8`,
     file: `attachment; filename="${name}.ndjson"`,
     head: '',
-    write: linesOf,
+    write: (rows) => onOneLine(linesOf(rows)),
     separator: '',
     tail: '',
   }

@@ -10,6 +10,7 @@ import {
 } from '../store'
 import type { EventName } from '../../src/events'
 import { eventOf } from './events'
+import { onOneLine } from '../../src/strict-json'
 import { recordText } from '../formats'
 
 /** Maximum number of changes of a chain per read. */
@@ -177,19 +178,10 @@ export async function changesAfter(
   }
 }
 
-/**
- * Encodes a Server-Sent Event. JSON of Postgres and of this service has no line break. Other characters that
- * some parsers treat as one are escaped, so that a memo cannot break the stream.
- */
+/** Encodes a Server-Sent Event. */
 export function eventBytes(name: EventName | 'reset', position: Position, data: string): Buffer {
-  const escaped = data.replace(
-    OTHER_LINE_BREAKS,
-    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-  return Buffer.from(`event: ${name}\nid: ${positionText(position)}\ndata: ${escaped}\n\n`)
+  return Buffer.from(`event: ${name}\nid: ${positionText(position)}\ndata: ${onOneLine(data)}\n\n`)
 }
-/** Line breaks of Unicode beyond ASCII. JSON always escapes those of ASCII. */
-const OTHER_LINE_BREAKS = /[\u0085\u2028\u2029]/g
 
 /** Returns the filters whose box is not yet compared with the page's records. */
 export function unlocated({ inBox }: ChangePage, filters: readonly ChangeFilter[]): ChangeFilter[] {

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { onOneLine } from '../strict-json'
 import type { AnswerAttester, SnapshotPosition } from './store'
 
 /** Files of a snapshot: gzipped lines of JSON, and a manifest with the checksums of all files. */
@@ -52,7 +53,7 @@ export async function writeLines(
   async function* texts() {
     for await (const page of pages) {
       lines += page.length
-      yield page.map((text) => `${text}\n`).join('')
+      yield page.map((text) => `${onOneLine(text)}\n`).join('')
     }
   }
   await pipeline(

@@ -7,6 +7,7 @@ import type { BatchAnswer } from '@geospatial-attestation/client'
 import type { Files } from './context'
 import { UsageError } from './exit'
 import type { landedJson } from './land'
+import { jsonLine } from './output'
 
 /**
  * The journal of a batch, which survives a crash: NDJSON, with each entry flushed to disk before the next
@@ -65,7 +66,7 @@ export async function openJournal(output: string, at: Files['at']): Promise<Jour
     await handle.truncate(whole)
     const write = async (entry: Entry) => {
       await requireOwn()
-      await handle.appendFile(`${JSON.stringify(entry)}\n`)
+      await handle.appendFile(`${jsonLine(entry)}\n`)
       await handle.datasync()
       // A run that takes over after this check reads the entry.
       await requireOwn()

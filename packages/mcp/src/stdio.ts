@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { type JSONRPCMessage, parseJSONRPCMessage } from '@modelcontextprotocol/server'
 import { serveStdio as serve, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { onOneLine } from '../../../src/strict-json'
 import { INVALID_REQUEST, jsonRpcError, lackingParams, PARSE_ERROR } from './params'
 import { createMcpServer, type McpOptions } from './server'
 
@@ -20,8 +21,12 @@ export interface StdioConnection {
 }
 
 /** Serves one connection over stdin and stdout. Nothing else may write to stdout: log to stderr. */
-export function serveStdio({ stdin = process.stdin, stdout, ...options }: StdioOptions): StdioConnection {
-  const transport = new StdioServerTransport(stdin, stdout)
+export function serveStdio({
+  stdin = process.stdin,
+  stdout = process.stdout,
+  ...options
+}: StdioOptions): StdioConnection {
+  const transport = new StdioServerTransport(stdin, withWholeLines(stdout))
   // Sending fails if the client has disconnected.
   const send = (message: object) =>
     void transport.send(message as JSONRPCMessage).catch(options.onError ?? (() => {}))
@@ -63,6 +68,18 @@ export function serveStdio({ stdin = process.stdin, stdout, ...options }: StdioO
     }
   })
   return { closed, close: () => connection.close() }
+}
+
+/** The stream, to which JSON is written without the line breaks of Unicode that the SDK leaves in strings. */
+function withWholeLines<Stream extends NonNullable<Streams[1]>>(stdout: Stream): Stream {
+  const write = (json: string) => stdout.write(onOneLine(json))
+  return new Proxy(stdout, {
+    get: (target, name) => {
+      if (name === 'write') return write
+      const member: unknown = Reflect.get(target, name, target)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
 }
 
 /** Returns the error for a line that the SDK would ignore; undefined for a message and an empty line. */
