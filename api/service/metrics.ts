@@ -162,6 +162,7 @@ function figuresOf({ store, attesters, measurer, refusals, listeners }: ProcessP
       return known === undefined ? [] : [[{ chain: attester.chain.slug }, known] as const]
     })
   return [
+    { name: 'geospatial_api_instances', help: 'API instances that share this port', read: () => 1 },
     {
       name: 'geospatial_database_connections',
       help: 'Connections to each database server, idle or busy, and requests queued for one',
