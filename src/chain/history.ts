@@ -48,7 +48,8 @@ const UNKNOWN_HEIGHT = { height: -1, readAt: -Infinity }
  */
 export class HistoryReader {
   private readonly route: Route
-  private readonly range = new LogRange()
+  /** Ranges by endpoint, because their limits differ. */
+  private readonly ranges = new Map<number, LogRange>()
   /** The last returned answer, which may be requested again, and pending answers, in block order. */
   private ahead: { from: number; to: number; answer: Promise<LogsAnswer> }[] = []
   /** Logs that were read but did not fit into the last answer. */
@@ -77,6 +78,14 @@ export class HistoryReader {
   ) {
     this.clock = options.clock ?? MONOTONIC
     this.route = rpc.route(options.start)
+  }
+
+  /** Range of the endpoint that is queried now. */
+  private get range(): LogRange {
+    const { first } = this.route
+    const range = this.ranges.get(first) ?? new LogRange()
+    this.ranges.set(first, range)
+    return range
   }
 
   /** Returns the last final block at present. */
@@ -251,12 +260,13 @@ export class HistoryReader {
         // Providers reject ranges in many ways, all of which narrow it: JSON-RPC errors, HTTP 400 or 413,
         // timeouts.
         if (to === from || error instanceof ContradictionError) throw error
-        this.range.refused(asked, allowedRange(error as Error))
+        const { range } = this
+        range.refused(asked, allowedRange(error as Error))
         this.options.log.info(
-          { from, to, range: this.range.blocks, reason: (error as Error).message.slice(0, 300) },
+          { from, to, range: range.blocks, reason: (error as Error).message.slice(0, 300) },
           'the RPC endpoint rejected the block range; requesting a smaller one',
         )
-        to = Math.min(end, from + this.range.blocks - 1)
+        to = Math.min(end, from + range.blocks - 1)
       }
     }
   }

@@ -196,6 +196,14 @@ export class Rpc {
     return [...all.filter(({ isTrusted }) => isTrusted), ...all.filter(({ isTrusted }) => !isTrusted)]
   }
 
+  /** Index of the endpoint that the next call queries first. */
+  firstOf(order: readonly number[]): number {
+    const now = this.clock.now()
+    const all = this.inOrder(order)
+    const first = all.find(({ restsUntil }) => restsUntil <= now) ?? all[0]
+    return first ? this.endpoints.indexOf(first) : order[0]!
+  }
+
   /** First healthy endpoint; if all are paused, the first whose pause ends. Undefined if all are excluded. */
   private async next(
     order: readonly number[],
@@ -234,6 +242,11 @@ export class Route {
   turn(): void {
     const [first, ...others] = this.order
     this.order = [...others, first!]
+  }
+
+  /** Index of the endpoint that the next call queries first, for what a caller learns about endpoints. */
+  get first(): number {
+    return this.rpc.firstOf(this.order)
   }
 
   /** Route in the opposite order, for a second opinion from another endpoint. */
