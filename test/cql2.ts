@@ -2,8 +2,8 @@ import type { Expression } from '../api/cql2'
 
 /** Filters in CQL2 for tests: generated at random, and written in both encodings. */
 
-type Plain<E> = E extends { at: string } ? Omit<E, 'at'> : never
-/** An expression without its position in the text. */
+type Plain<E> = E extends { at: string } ? Omit<E, 'at' | 'valuesAt'> : never
+/** An expression without positions in the text. */
 export type Filter =
   | { op: 'and' | 'or'; args: readonly Filter[] }
   | { op: 'not'; arg: Filter }
@@ -11,7 +11,7 @@ export type Filter =
 type Leaf = Exclude<Filter, { op: 'and' | 'or' | 'not' }>
 
 /** Returns an expression without the positions of its parts. */
-export function plain({ at: _, ...expression }: Expression): Filter {
+export function plain({ at: _, valuesAt: __, ...expression }: Expression): Filter {
   if ('args' in expression) return { op: expression.op, args: expression.args.map(plain) }
   if ('arg' in expression) return { op: 'not', arg: plain(expression.arg) }
   return expression

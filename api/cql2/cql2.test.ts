@@ -139,12 +139,12 @@ describe('the CQL2 parser reports an invalid filter with its position', () => {
     ["chain == 'celo'", 'at character 8'],
     ["(chain = 'celo'", 'at character 16'],
     ["chain = 'celo')", 'at character 15'],
-    ['a = b', 'at character 1'],
+    ['a = b', 'at character 5'],
     ["'a' = 'b'", 'at character 1'],
     ['THIS IS NOT A FILTER', 'at character 13'],
     ['NOT NOT a = 1', 'at character 5'],
     ['a NOT = 1', 'at character 7'],
-    ['a LIKE 5', 'at character 1'],
+    ['a LIKE 5', 'at character 8'],
     ['a BETWEEN 1, 2', 'at character 12'],
     ['a IN ()', 'at character 7'],
     ['a = 5x', 'at character 5'],
@@ -154,9 +154,9 @@ describe('the CQL2 parser reports an invalid filter with its position', () => {
     ['S_INTERSECTS(geometry, POINT(1,2))', 'at character 24'],
     ['S_INTERSECTS(geometry, POINT(1 2)', 'at character 34'],
     ['S_INTERSECTS(geometry, POINT(1 2', 'at character 24'],
-    ['S_INTERSECTS(geometry, other)', 'at character 1'],
+    ['S_INTERSECTS(geometry, other)', 'at character 24'],
     ['S_INTERSECTS(geometry, BBOX(1 2))', 'at character 31'],
-    ["CASEI(memo) = 'a'", 'at character 1'],
+    ["CASEI(memo) = 'a'", 'at character 15'],
     ['S_WITHIN(geometry, POINT(1 2))', 'at character 1'],
     ["T_AFTER(timestamp, DATE('2026-01-01'))", 'at character 1'],
   ])('%s', (given, field) => {
@@ -170,11 +170,11 @@ describe('the CQL2 parser reports an invalid filter with its position', () => {
     ['{"op":"and","args":[true]}', 'at /args'],
     ['{"op":"not","args":[{"op":"=","args":[{"property":"a"}]}]}', 'at /args/0/args'],
     ['{"op":"=","args":[{"property":"a"},null]}', 'at /args/1'],
-    ['{"op":"=","args":[{"property":"a"},{"property":"b"}]}', 'at /'],
+    ['{"op":"=","args":[{"property":"a"},{"property":"b"}]}', 'at /args/1'],
     ['{"op":"=","args":[{"property":"a"},1e999]}', 'at /args/1'],
     ['{"op":"in","args":[{"property":"a"},[]]}', 'at /args'],
     ['{"op":"AND","args":[true,false]}', 'at /'],
-    ['{"op":"=","args":[{"op":"casei","args":[{"property":"a"}]},"x"]}', 'at /'],
+    ['{"op":"=","args":[{"op":"casei","args":[{"property":"a"}]},"x"]}', 'at /args/1'],
     ['{"op":"s_intersects","args":[{"property":"g"},{"bbox":["a"]}]}', 'at /args/1'],
   ])('%s', (given, field) => {
     expect(refusal(() => readJson(given))).toEqual(sentence(field))
@@ -194,7 +194,7 @@ describe('the CQL2 parser, for hostile filters,', () => {
       expect(refusal(() => readText(largest))).toBe('accepted')
     expect(refusal(() => readText(nested(33)))).toEqual(sentence('at character 33'))
     expect(refusal(() => readText(ors(201)))).toEqual(sentence('at character 1601'))
-    expect(refusal(() => readText(list(1_001)))).toEqual(sentence('at character 1'))
+    expect(refusal(() => readText(list(1_001)))).toEqual(sentence('at character 3897'))
     expect(refusal(() => readText(`a = '${'x'.repeat(15_995)}'`))).toEqual(sentence('at character 16001'))
     // JSON itself may have 64 levels, two for each operator.
     expect(refusal(() => readJson(deep(32)))).toBe('accepted')

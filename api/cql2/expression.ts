@@ -24,13 +24,17 @@ const EXCHANGED: Record<Comparison, Comparison> = {
 
 /** Literal. Dates and times keep their original text; a bigint is an integer beyond 2^53. */
 export type Scalar = string | number | bigint | boolean | { date: string } | { timestamp: string }
-/** `casei` marks an operand within CASEI (OGC 21-065r2, 7.3), which ignores letter case. */
-export type Operand = ({ property: string } | { value: Scalar }) & { casei?: true }
+/**
+ * `at` is the position in the input, for errors. `casei` marks an operand within CASEI (OGC 21-065r2, 7.3),
+ * which ignores letter case.
+ */
+export type Operand = ({ property: string } | { value: Scalar }) & { at: string; casei?: true }
 /** Unchecked GeoJSON geometry, or the numbers of a box. */
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
+export type Placed = Spatial & { at: string }
 
-/** `at` is the position in the input, for errors. */
-export type Expression = { at: string } & (
+/** Positions in the input: `at` of the expression, and in a predicate of its property; `valuesAt` of values. */
+export type Expression = { at: string; valuesAt?: readonly string[] } & (
   | { op: 'and' | 'or'; args: readonly Expression[] }
   | { op: 'not'; arg: Expression }
   | { op: 'literal'; value: boolean }
@@ -41,6 +45,9 @@ export type Expression = { at: string } & (
   | { op: 'isNull'; property: string }
   | ({ op: 's_intersects'; property: string } & Spatial)
 )
+
+type Without<E, Key extends string> = E extends object ? Omit<E, Key> : never
+type Predicate = Without<Extract<Expression, { property: string }>, 'at' | 'valuesAt'>
 
 /** The filter is invalid or unsupported. The message names the position and the expected form. */
 export class Cql2Error extends Error {
@@ -76,50 +83,70 @@ export class Builder {
   }
 
   comparison(at: string, op: Comparison, left: Operand, right: Operand): Expression {
-    const [property, value, as] =
-      'property' in left
-        ? [left.property, literalOf(at, right), op]
-        : [propertyOf(at, right), left.value, EXCHANGED[op]]
-    return this.counted({ at, op: as, property, value, ...caseiOf(at, [left, right]) })
+    const [operand, other, as] = 'property' in left ? [left, right, op] : [right, left, EXCHANGED[op]]
+    const property = propertyOf(at, operand)
+    return this.predicate(operand, [other], ([value]) => ({
+      ...{ op: as, property, value: value! },
+      ...caseiOf([left, right]),
+    }))
   }
 
   between(at: string, operand: Operand, low: Operand, high: Operand): Expression {
-    if ([operand, low, high].some(({ casei }) => casei))
-      throw new Cql2Error(at, 'expected BETWEEN of numbers or times, without CASEI')
-    const bounds = { low: literalOf(at, low), high: literalOf(at, high) }
-    return this.counted({ at, op: 'between', property: propertyOf(at, operand), ...bounds })
+    const folded = [operand, low, high].find(({ casei }) => casei)
+    if (folded) throw new Cql2Error(folded.at, 'expected BETWEEN of numbers or times, without CASEI')
+    const property = propertyOf(at, operand)
+    return this.predicate(operand, [low, high], ([from, to]) => ({
+      ...{ op: 'between', property, low: from!, high: to! },
+    }))
   }
 
   in(at: string, operand: Operand, list: readonly Operand[]): Expression {
-    const values = list.map((each) => literalOf(at, each))
-    this.values += values.length
-    if (this.values > MAX_VALUES) throw new Cql2Error(at, `expected at most ${MAX_VALUES} values in lists`)
+    const surplus = list[MAX_VALUES - this.values]
+    if (surplus) throw new Cql2Error(surplus.at, `expected at most ${MAX_VALUES} values in lists`)
+    this.values += list.length
     const property = propertyOf(at, operand)
-    return this.counted({ at, op: 'in', property, values, ...caseiOf(at, [operand, ...list]) })
+    return this.predicate(operand, list, (values) => ({
+      ...{ op: 'in', property, values },
+      ...caseiOf([operand, ...list]),
+    }))
   }
 
   like(at: string, operand: Operand, pattern: Operand): Expression {
-    const text = literalOf(at, pattern)
-    if (typeof text !== 'string') throw new Cql2Error(at, "expected LIKE with a pattern such as 'tower%'")
     const property = propertyOf(at, operand)
-    return this.counted({ at, op: 'like', property, pattern: text, ...caseiOf(at, [operand, pattern]) })
+    return this.predicate(operand, [pattern], ([text]) => {
+      if (typeof text !== 'string')
+        throw new Cql2Error(pattern.at, "expected LIKE with a pattern such as 'tower%'")
+      return { op: 'like', property, pattern: text, ...caseiOf([operand, pattern]) }
+    })
   }
 
-  casei(at: string, operand: Operand): Operand {
+  casei(operand: Operand): Operand {
     if ('value' in operand && typeof operand.value !== 'string')
-      throw new Cql2Error(at, 'expected CASEI of a property or a text')
+      throw new Cql2Error(operand.at, 'expected CASEI of a property or a text')
     return { ...operand, casei: true }
   }
 
   isNull(at: string, operand: Operand): Expression {
-    return this.counted({ at, op: 'isNull', property: propertyOf(at, operand) })
+    return this.counted({ at: operand.at, op: 'isNull', property: propertyOf(at, operand) })
   }
 
-  intersects(at: string, left: Operand | Spatial, right: Operand | Spatial): Expression {
+  intersects(at: string, left: Operand | Placed, right: Operand | Placed): Expression {
     const [operand, place] = isSpatial(left) ? [right, left] : [left, right]
-    if (isSpatial(operand) || !isSpatial(place) || !('property' in operand))
-      throw new Cql2Error(at, 'expected S_INTERSECTS of the property geometry and a geometry or BBOX')
-    return this.counted({ at, op: 's_intersects', property: operand.property, ...place })
+    const expected = 'expected S_INTERSECTS of the property geometry and a geometry or BBOX'
+    if (!isSpatial(place)) throw new Cql2Error(place.at, expected)
+    if (isSpatial(operand) || !('property' in operand)) throw new Cql2Error(at, expected)
+    const { at: placeAt, ...spatial } = place
+    const { at: propertyAt, property } = operand
+    return this.counted({ at: propertyAt, valuesAt: [placeAt], op: 's_intersects', property, ...spatial })
+  }
+
+  private predicate(
+    property: Operand,
+    values: readonly Operand[],
+    make: (values: Scalar[]) => Predicate,
+  ): Expression {
+    const { at } = property
+    return this.counted({ at, valuesAt: values.map((each) => each.at), ...make(values.map(literalOf)) })
   }
 
   private counted(expression: Expression): Expression {
@@ -130,14 +157,16 @@ export class Builder {
 }
 
 /** CASEI applies to all operands of a predicate: otherwise it would compare folded with unfolded text. */
-function caseiOf(at: string, operands: readonly Operand[]): { casei?: true } {
-  const marked = operands.filter(({ casei }) => casei).length
-  if (marked > 0 && marked < operands.length)
-    throw new Cql2Error(at, "expected CASEI on both sides, such as CASEI(memo) = CASEI('Gate')")
-  return marked > 0 ? { casei: true } : {}
+function caseiOf(operands: readonly Operand[]): { casei?: true } {
+  const unmarked = operands.filter(({ casei }) => !casei)
+  if (unmarked.length === operands.length) return {}
+  const [first] = unmarked
+  if (first)
+    throw new Cql2Error(first.at, "expected CASEI on both sides, such as CASEI(memo) = CASEI('Gate')")
+  return { casei: true }
 }
 
-function isSpatial(operand: Operand | Spatial): operand is Spatial {
+function isSpatial(operand: Operand | Placed): operand is Placed {
   return 'geometry' in operand || 'bbox' in operand
 }
 
@@ -146,11 +175,11 @@ function propertyOf(at: string, operand: Operand): string {
   throw new Cql2Error(at, 'expected a property and a value, not two values')
 }
 
-function literalOf(at: string, operand: Operand): Scalar {
+function literalOf(operand: Operand): Scalar {
   if ('value' in operand) return operand.value
   const name = shownName(operand.property)
   throw new Cql2Error(
-    at,
+    operand.at,
     `expected a property and a value, got the property ${name} for a value (two properties ` +
       `cannot be compared). Write a string as '${name}', or in cql2-json as "${name}"`,
   )

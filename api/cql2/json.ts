@@ -11,7 +11,7 @@ import {
   type Comparison,
   type Expression,
   type Operand,
-  type Spatial,
+  type Placed,
 } from './expression'
 
 /**
@@ -55,7 +55,7 @@ class JsonReader {
       return operandOf(value, path)
     if (args.length !== 1 || depth > MAX_DEPTH)
       throw new Cql2Error(here(`${path}/args`), 'expected a property or a text')
-    return this.build.casei(here(path), this.operand(args[0], `${path}/args/0`, depth + 1))
+    return this.build.casei(this.operand(args[0], `${path}/args/0`, depth + 1))
   }
 
   expression(value: unknown, path: string, depth: number): Expression {
@@ -100,7 +100,10 @@ class JsonReader {
         return this.build.isNull(at, operand(0))
       case 's_intersects': {
         need(args.length === 2, 'a property and a geometry')
-        const [left, right] = args.map((each, i) => placeOf(each) ?? operandOf(each, `${path}/args/${i}`))
+        const [left, right] = args.map((each, i) => {
+          const inside = `${path}/args/${i}`
+          return placeOf(each, here(inside)) ?? operandOf(each, inside)
+        })
         return this.build.intersects(at, left!, right!)
       }
       default:
@@ -110,30 +113,33 @@ class JsonReader {
 }
 
 function operandOf(value: unknown, path: string): Operand {
-  if (typeof value === 'string' || typeof value === 'boolean') return { value }
+  const at = here(path)
+  if (typeof value === 'string' || typeof value === 'boolean') return { at, value }
   if (typeof value === 'number') {
-    if (Number.isFinite(value)) return { value: shortest(value) }
-    throw new Cql2Error(here(path), 'expected a number of at most 1.8e308')
+    if (Number.isFinite(value)) return { at, value: shortest(value) }
+    throw new Cql2Error(at, 'expected a number of at most 1.8e308')
   }
   for (const name of ['property', 'date', 'timestamp'] as const)
     if (isObject(value, name) && typeof (value as Record<string, unknown>)[name] === 'string')
-      return name === 'property' ? (value as { property: string }) : { value: value as { date: string } }
+      return name === 'property'
+        ? { at, property: (value as { property: string }).property }
+        : { at, value: value as { date: string } }
   if (isObject(value, 'op', 'args')) {
     const { op } = value as { op: unknown }
-    throw new Cql2Error(here(path), unsupported(JSON.stringify(cut(String(op), 40))))
+    throw new Cql2Error(at, unsupported(JSON.stringify(cut(String(op), 40))))
   }
   throw new Cql2Error(
-    here(path),
+    at,
     'expected a string, a number, true, false, {"property": ...}, {"date": ...} or {"timestamp": ...}',
   )
 }
 
-function placeOf(value: unknown): Spatial | undefined {
+function placeOf(value: unknown, at: string): Placed | undefined {
   const { bbox, type } = (value ?? {}) as { bbox?: unknown; type?: unknown }
-  if (typeof type === 'string') return { geometry: value }
+  if (typeof type === 'string') return { at, geometry: value }
   const isBox =
     isObject(value, 'bbox') && Array.isArray(bbox) && bbox.every((each) => typeof each === 'number')
-  return isBox ? { bbox } : undefined
+  return isBox ? { at, bbox } : undefined
 }
 
 /** True if the value is an object with exactly these members. */

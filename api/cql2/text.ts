@@ -12,8 +12,8 @@ import {
   type Comparison,
   type Expression,
   type Operand,
+  type Placed,
   type Scalar,
-  type Spatial,
 } from './expression'
 
 /** The BNF's ranges differ slightly, but a name that no property has is rejected anyway. */
@@ -133,16 +133,17 @@ class TextReader {
   }
 
   private operand(): Operand {
-    const string = this.string()
-    if (string !== undefined) return { value: string }
     const start = this.start()
+    const at = here(start)
+    const string = this.string()
+    if (string !== undefined) return { at, value: string }
     const number = this.match(NUMBER)?.[0]
-    if (number !== undefined) return { value: exactNumber(finite(number, here(start)), number) }
+    if (number !== undefined) return { at, value: exactNumber(finite(number, at), number) }
     return this.named<Operand>(start, (name) => {
       if (/^casei$/i.test(name) && this.mark('(', false)) return this.folded(start)
-      if (/^(?:true|false)$/i.test(name)) return { value: /^t/i.test(name) }
+      if (/^(?:true|false)$/i.test(name)) return { at, value: /^t/i.test(name) }
       return /^(?:date|timestamp)$/i.test(name) && this.mark('(', false)
-        ? { value: this.instant(name) }
+        ? { at, value: this.instant(name) }
         : undefined
     })
   }
@@ -151,17 +152,18 @@ class TextReader {
     this.mark('(')
     if (++this.depth > MAX_DEPTH)
       throw new Cql2Error(here(start), `expected at most ${MAX_DEPTH} parentheses within each other`)
-    const operand = this.build.casei(here(start), this.operand())
+    const operand = this.build.casei(this.operand())
     this.depth--
     if (!this.mark(')')) this.fail("')'")
     return operand
   }
 
-  private place(): Operand | Spatial {
+  private place(): Operand | Placed {
     const start = this.start()
-    return this.named<Spatial>(start, (name) => {
-      if (/^bbox$/i.test(name) && this.mark('(', false)) return { bbox: this.numbers() }
-      return GEOMETRIES.test(name) ? { geometry: this.geometry(start) } : undefined
+    const at = here(start)
+    return this.named<Placed>(start, (name) => {
+      if (/^bbox$/i.test(name) && this.mark('(', false)) return { at, bbox: this.numbers() }
+      return GEOMETRIES.test(name) ? { at, geometry: this.geometry(start) } : undefined
     })
   }
 
@@ -169,16 +171,16 @@ class TextReader {
   private named<Other>(
     start: number,
     read: (name: string) => Other | undefined,
-  ): { property: string } | Other {
+  ): { at: string; property: string } | Other {
+    const at = here(start)
     const quoted = this.match(QUOTED_NAME)?.[1]
-    if (quoted !== undefined) return { property: quoted.replaceAll('""', '"') }
+    if (quoted !== undefined) return { at, property: quoted.replaceAll('""', '"') }
     const name = this.match(NAME)?.[0]
     const other = name === undefined ? undefined : read(name)
     if (other !== undefined) return other
     if (name === undefined || RESERVED.test(name)) this.fail('a property or a value', start)
-    if (this.mark('(', false))
-      throw new Cql2Error(here(start), unsupported(`${cut(name, 40).toUpperCase()}()`))
-    return { property: name }
+    if (this.mark('(', false)) throw new Cql2Error(at, unsupported(`${cut(name, 40).toUpperCase()}()`))
+    return { at, property: name }
   }
 
   private instant(name: string): Scalar {
