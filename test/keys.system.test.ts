@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { promisify } from 'node:util'
 import { Contract, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -22,6 +24,19 @@ let secret: string
 beforeAll(() => {
   folder = temporaryFolder()
   secret = writeSecret(folder)
+})
+
+test('a process whose token hangs at the start ends, although its thread cannot', async () => {
+  // Opening a pipe that nobody writes to blocks a thread like a call of PKCS#11.
+  const [pipe, worker] = [path.join(folder, 'pipe'), path.join(folder, 'hanging.cjs')]
+  await promisify(execFile)('mkfifo', [pipe])
+  writeFileSync(worker, `require('node:fs').openSync(${JSON.stringify(pipe)})`)
+  const program = `require(process.argv[1]).pkcs11Signer(
+    { module: 'm', token: 't', key: 'k', readPin: () => '' }, { timeoutMs: 1 }, process.argv[2], 50,
+  ).catch((error) => { console.error(error.name); process.exit(2) })`
+  const signers = path.join(path.dirname(WORKER), 'pkcs11.js')
+  const child = promisify(execFile)(process.execPath, ['-e', program, signers, worker])
+  await expect(child).rejects.toMatchObject({ signal: 'SIGKILL', stderr: 'SettingsError\n' })
 })
 
 describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`the signer with a PKCS#11 token${needs}`, () => {

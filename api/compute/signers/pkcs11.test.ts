@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { SigningKey } from 'ethers'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { SettingsError } from '../../../src/config'
 import { UnavailableError } from '../../http/problems'
 import { pkcs11Signer } from './pkcs11'
 import { sentence, testSentences } from '../../../test/sentences'
@@ -19,8 +20,8 @@ const { parentPort, workerData } = require('node:worker_threads')
 const { SigningKey } = require(${JSON.stringify(require.resolve('ethers/crypto'))})
 const key = new SigningKey('${KEY.privateKey}')
 const gate = new Int32Array(workerData.pin)
-const problem = Atomics.add(gate, 1, 1) === 1 ? gate[2] : 0
-if (problem === 3) Atomics.wait(gate, 0, 0)
+const problem = Atomics.add(gate, 1, 1) === (gate[2] === 4 ? 0 : 1) ? gate[2] : 0
+if (problem > 2) Atomics.wait(gate, 0, 0)
 if (problem === 1 || problem === 2) parentPort.postMessage({ problem: 'refused', isFinal: problem === 2 })
 else parentPort.postMessage({ publicKey: Buffer.from(key.publicKey.slice(4), 'hex') })
 parentPort.on('message', ({ id, digest }) => {
@@ -46,24 +47,27 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const ABSENT = 1
 const PIN_REFUSED = 2
 const HANGING = 3
+/** Problem of the token when its thread starts for the first time. */
+const HANGING_AT_START = 4
 /** @returns the signer, and the gate that releases hanging calls */
-async function tokenSigner(timeoutMs: number, problem = 0) {
+async function tokenSigner(timeoutMs: number, problem = 0, openMs?: number) {
   // True if hanging calls are released, number of starts, problem
   const gate = new Int32Array(new SharedArrayBuffer(12))
   gate[2] = problem
   const settings = {
     kind: 'pkcs11',
-    module: '',
-    token: '',
+    module: '/usr/lib/token.so',
+    token: 'geo',
     key: '',
     readPin: () => gate.buffer as never,
   } as const
-  const signer = await pkcs11Signer(settings, { timeoutMs }, path.join(folder, 'worker.cjs'))
   const open = () => {
     Atomics.store(gate, 0, 1)
     Atomics.notify(gate, 0)
   }
-  closing.push(() => (open(), signer.close()))
+  closing.push(async () => open())
+  const signer = await pkcs11Signer(settings, { timeoutMs }, path.join(folder, 'worker.cjs'), openMs)
+  closing.push(() => signer.close())
   const sign = (digest = DIGEST) => signer.sign(digest, () => undefined as never)
   return { signer, sign, open }
 }
@@ -110,6 +114,11 @@ test(
     await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
   },
 )
+test('the PKCS#11 signer cannot be created if the token hangs, and the error names the token', async () => {
+  const error = await tokenSigner(600_000, HANGING_AT_START, 50).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(SettingsError)
+  expect((error as Error).message).toEqual(sentence('SIGNER_URL', 'geo', '/usr/lib/token.so'))
+})
 test('the PKCS#11 signer does not open a token again that refused the PIN', async () => {
   const { sign } = await tokenSigner(600_000, PIN_REFUSED)
   for (const digest of [DIES, DIGEST, DIGEST]) await expect(sign(digest)).rejects.toThrow(UnavailableError)

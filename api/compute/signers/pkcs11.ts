@@ -9,15 +9,18 @@ type Pkcs11Settings = Extract<SignerSettings, { kind: 'pkcs11' }>
 
 /** Number of digests sent to the worker at once, so that it need not wait for the next one. */
 const PARALLEL = 4
+/** Time limit for opening the token at the start, in milliseconds. One on a network may have to connect first. */
+const OPEN_MS = 30_000
 
-/** Creates a signer with a key in a PKCS#11 token. Throws a SettingsError if it cannot be opened. */
+/** Creates a signer with a key in a PKCS#11 token. Throws a SettingsError if it cannot be opened in time. */
 export async function pkcs11Signer(
   { readPin, module, token, key }: Pkcs11Settings,
   options: OutsideOptions,
   workerFile = path.join(__dirname, 'pkcs11-worker.js'),
+  openMs = OPEN_MS,
 ): Promise<Signer & { close(): Promise<void> }> {
   const device = new TokenDevice({ module, token, key, pin: readPin() }, workerFile)
-  const address = await addressOf(await device.open())
+  const address = await addressOf(await device.openWithin(openMs))
   const signer = new OutsideSigner(address, device, options)
   await signer.try()
   return Object.assign(signer, { close: () => device.close() })
@@ -41,8 +44,31 @@ class TokenDevice implements Device {
   ) {}
 
   /** Opens the token, and returns the public key: x and y, 64 bytes. Throws a SettingsError. */
-  async open(): Promise<Uint8Array> {
+  async openWithin(limitMs: number): Promise<Uint8Array> {
+    process.on('exit', this.endWhileCalling)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      const problem =
+        `SIGNER_URL: the token '${this.token.token}' did not open within ${Math.round(limitMs / 1_000)} s ` +
+        `(${this.token.module}). Check that the module can reach it, and start again.`
+      timer = setTimeout(() => reject(new SettingsError(problem)), limitMs)
+    })
+    return Promise.race([this.openOnce(), late]).finally(() => clearTimeout(timer))
+  }
+
+  /** A thread does not end during a call of PKCS#11, and the process does not exit before its threads. */
+  private readonly endWhileCalling = (): void => {
+    if (this.opening || this.late.size > 0) process.kill(process.pid, 'SIGKILL')
+  }
+
+  private openOnce(): Promise<Uint8Array> {
+    return (this.opening ??= this.open().finally(() => (this.opening = undefined)))
+  }
+
+  private async open(): Promise<Uint8Array> {
     const worker = new Worker(this.workerFile, { workerData: this.token })
+    // Otherwise, the token's thread would keep the process alive after the server has stopped.
+    worker.unref()
     const opened = await new Promise<Opened>((resolve, reject) => {
       worker.once('message', resolve)
       worker.once('error', reject)
@@ -63,8 +89,6 @@ class TokenDevice implements Device {
     }
     worker.on('error', (error) => ended(error.message))
     worker.on('exit', () => ended('the thread that calls the token ended'))
-    // Otherwise, the token's thread would keep the process alive after the server has stopped.
-    worker.unref()
     this.worker = worker
     return opened.publicKey
   }
@@ -93,7 +117,7 @@ class TokenDevice implements Device {
 
   /** Opens the token again if its thread has ended. */
   private async opened(): Promise<void> {
-    if (!this.worker) await (this.opening ??= this.open().finally(() => (this.opening = undefined)))
+    if (!this.worker) await this.openOnce()
   }
 
   private settle(signed: Signed): void {
@@ -103,5 +127,6 @@ class TokenDevice implements Device {
 
   async close(): Promise<void> {
     await this.worker?.terminate()
+    process.off('exit', this.endWhileCalling)
   }
 }
