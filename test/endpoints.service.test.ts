@@ -90,6 +90,19 @@ test('the audit restores an omitted revocation in history, and an omitted attest
   ])
 })
 
+test('the indexer rereads history from the second endpoint if the first one announces unknown UIDs', async () => {
+  const { chain, proxy, caughtUp } = world
+  const liar = await startRpcProxy(chain.url, faults.logsOfOtherUids)
+  const uids = await whileDown({ RPC_URL_BASE_SEPOLIA: [liar.url, proxy.url].join() })
+  await caughtUp()
+  expect(await records(uids)).toEqual(HISTORY_AND_HEAD)
+  expect(indexer.exits).toEqual([])
+  await indexer.stop()
+  await liar.close()
+  restart()
+  await caughtUp()
+})
+
 test('the continuous audit repairs and counts the omissions of the first of two endpoints', async () => {
   const { chain, proxy, caughtUp } = world
   const before = await repairedSoFar()

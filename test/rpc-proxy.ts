@@ -97,6 +97,8 @@ export const faults = {
     receipts((list) => list.map((receipt) => ({ ...receipt, logs: receipt.logs.flatMap(withForged) })))(
       call,
     ) ?? logs((list) => list.flatMap(withForged))(call)) as Fault,
+  /** Changes the UID that each log announces. No topic changes, so bloom filters do not exclude the logs. */
+  logsOfOtherUids: logs((list) => list.map((log) => ({ ...log, data: `${log.data.slice(0, -8)}00c0ffee` }))),
   // Faults with malformed lists of logs.
   logsTwice: logs((list) => [...list, ...list].reverse()),
   logsRemoved: logs((list) => list.map((log) => ({ ...log, removed: true }))),

@@ -86,6 +86,12 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     return height
   }
 
+  /** Discards what was read ahead of the database. The next request queries another endpoint first. */
+  distrustHistory(error: Error): void {
+    this.last = undefined
+    this.history.discard(error)
+  }
+
   async getBlockHash(height: number): Promise<string> {
     if (this.last?.height === height) return this.last.hash
     const { header } = await this.persist(() => this.history.blockWithoutLogs(height))

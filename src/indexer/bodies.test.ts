@@ -77,29 +77,41 @@ test('the codec of bodies rejects a result that is truncated, or has offsets bey
   expect(() => multicallAnswers(many + '0'.repeat(64 * 100_000), 100)).toThrow(FalseBodyError)
 })
 
-/** Reads a body from endpoints that return these results, and reports which of them were queried. */
-async function readFrom(uid: string, time: bigint, results: readonly (string | RpcError)[]) {
+type Result = string | RpcError
+/**
+ * Reads bodies from endpoints without Multicall3 that return this result for each of them, and reports which
+ * endpoints were queried.
+ */
+async function readFrom(times: ReadonlyMap<string, bigint>, results: readonly ((uid: string) => Result)[]) {
   const urls = results.map((_, i) => `http://endpoint-${i}.example`)
   const queried: number[] = []
   const clientOf = (i: number) =>
     ({
-      call: () => Promise.resolve(`0x${CHAINS[0]!.id.toString(16)}`),
-      batchCall: async () => {
+      call: (method: string) =>
+        Promise.resolve(method === 'eth_getCode' ? '0x' : `0x${CHAINS[0]!.id.toString(16)}`),
+      batchCall: async (calls: { params: [{ data: string }] }[]) => {
         queried.push(i)
-        const result = results[i]
-        if (result instanceof RpcError) throw result
-        return [result]
+        return calls.map(({ params: [{ data }] }) => {
+          const result = results[i]!(`0x${data.slice(-64)}`)
+          if (result instanceof RpcError) throw result
+          return result
+        })
       },
       close: () => {},
     }) as unknown as RpcClient
   const connect = ({ url }: { url: string }) => clientOf(urls.indexOf(url))
   const rpc = new Rpc({ chain: CHAINS[0]!, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, connect })
-  const outcome = await new BodyReader(rpc, CHAINS[0]!.eas).read(new Map([[uid, time]])).then(
+  const outcome = await new BodyReader(rpc, CHAINS[0]!.eas).read(times).then(
     (bodies) => [...bodies.keys()],
     (error: Error) => error,
   )
   return { outcome, queried }
 }
+const readOwn = (results: readonly Result[]) =>
+  readFrom(
+    new Map([[uid, body.time]]),
+    results.map((result) => () => result),
+  )
 
 const resultOf = (body: ReturnType<typeof made>) => abi.encode([STRUCT], [body])
 const NONE = resultOf({
@@ -113,7 +125,7 @@ const FALSE = resultOf({ ...body, uid, recipient: random(20) })
 
 test.each([1, 2])('the body reader reports a body as missing if %i endpoints refuse it', async (count) => {
   const refusal = () => new RpcError({ code: -32000, message: 'header not found' })
-  const { outcome } = await readFrom(uid, body.time, Array.from({ length: count }, refusal))
+  const { outcome } = await readOwn(Array.from({ length: count }, refusal))
   expect(outcome).toBeInstanceOf(MissingBodyError)
 })
 
@@ -121,7 +133,7 @@ test.each([1, 2, 3, 4])('the body reader reads a body that only one of %i endpoi
   for (let i = 0; i < count; i++)
     for (const other of [NONE, FALSE]) {
       const results = Array.from({ length: count }, (_, n) => (n === i ? OWN : other))
-      expect(await readFrom(uid, body.time, results)).toEqual({
+      expect(await readOwn(results)).toEqual({
         outcome: [uid],
         queried: Array.from({ length: i + 1 }, (_, n) => n),
       })
@@ -131,6 +143,18 @@ test.each([
   [NONE, MissingBodyError],
   [FALSE, FalseBodyError],
 ])('the body reader queries every endpoint once before it fails', async (result, kind) => {
-  const { outcome, queried } = await readFrom(uid, body.time, [result, result, result])
+  const { outcome, queried } = await readOwn([result, result, result])
   expect([outcome, queried]).toEqual([expect.any(kind), [0, 1, 2]])
 })
+
+test.each([NONE, FALSE])(
+  'the body reader reads bodies of which each endpoint lacks another one',
+  async (other) => {
+    const bodies = [1, 2, 3].map(() => made(100)).map((each) => ({ ...each, uid: attestationUid(each, 0) }))
+    const honest = (asked: string) => resultOf(bodies.find((each) => each.uid === asked)!)
+    const without = (i: number) => (asked: string) => (asked === bodies[i]!.uid ? other : honest(asked))
+    const times = new Map(bodies.map((each) => [each.uid, each.time]))
+    const { outcome } = await readFrom(times, [without(0), without(1), without(2)])
+    expect(new Set(outcome as string[])).toEqual(new Set(times.keys()))
+  },
+)

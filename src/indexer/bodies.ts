@@ -94,33 +94,47 @@ export class BodyReader {
   }
 
   /**
-   * Reads a page, from each other endpoint too if one refuses bodies or returns false ones. A single endpoint
-   * is queried twice, because several nodes may be behind its URL.
+   * Reads a page, and from each other endpoint the bodies that the earlier ones refuse or return false. A
+   * single endpoint is queried twice, because several nodes may be behind its URL.
    */
   private async readProven(page: [string, bigint][]): Promise<Map<string, AttestationBody>> {
+    const found = new Map<string, AttestationBody>()
     let failure: unknown
-    for (const [, route] of this.route.turning(Math.max(2, this.rpc.size)))
-      try {
-        return await this.readAndProve(page, route)
-      } catch (thrown) {
-        // An endpoint that switches between forks refuses calls: "header not found", "missing trie node".
-        const error =
-          thrown instanceof RpcError
-            ? new MissingBodyError(`the RPC endpoint refused to return attestations: ${thrown.message}`)
-            : thrown
-        if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
-        // The chain may have an attestation body that honest endpoints do not have yet.
-        if (!(failure instanceof MissingBodyError)) failure = error
-      }
+    for (const [, route] of this.route.turning(Math.max(2, this.rpc.size))) {
+      const problems = await this.readInto(
+        found,
+        page.filter(([uid]) => !found.has(uid)),
+        route,
+      )
+      if (found.size === page.length) return found
+      // The chain may have an attestation body that honest endpoints do not have yet.
+      failure =
+        [failure, ...problems].find((each) => each instanceof MissingBodyError) ?? failure ?? problems[0]
+    }
     throw failure
   }
 
-  private async readAndProve(page: [string, bigint][], route: Route): Promise<Map<string, AttestationBody>> {
+  /** Adds the proven bodies of a page. Returns the reasons why others are missing or false. */
+  private async readInto(
+    found: Map<string, AttestationBody>,
+    page: [string, bigint][],
+    route: Route,
+  ): Promise<(MissingBodyError | FalseBodyError)[]> {
+    const problems: (MissingBodyError | FalseBodyError)[] = []
+    const noting = (thrown: unknown) => {
+      // An endpoint that switches between forks refuses calls: "header not found", "missing trie node".
+      const error =
+        thrown instanceof RpcError
+          ? new MissingBodyError(`the RPC endpoint refused to return attestations: ${thrown.message}`)
+          : thrown
+      if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
+      problems.push(error)
+      return []
+    }
     const uids = page.map(([uid]) => uid)
-    const answers = await this.readSplit(uids, route)
-    const bodies = new Map<string, AttestationBody>()
-    for (const [i, [uid, time]] of page.entries()) bodies.set(uid, await proveBody(answers[i]!, uid, time))
-    return bodies
+    for (const [i, body] of (await this.readSplit(uids, route).catch(noting)).entries())
+      await proveBody(body, ...page[i]!).then(() => found.set(uids[i]!, body), noting)
+    return problems
   }
 
   /** Reads a page; if the node rejects its gas or size, in halves, down to single bodies. */
@@ -176,7 +190,7 @@ function pagesOf(times: ReadonlyMap<string, bigint>): [string, bigint][][] {
 }
 
 /** Throws unless the body's content hashes to its UID and its time equals that of the announcing block. */
-async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): Promise<AttestationBody> {
+async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigint): Promise<void> {
   if (body.uid === ZERO_UID)
     throw new MissingBodyError(`a log announces attestation ${uid}, but the contract does not have it`)
   if (body.uid !== uid)
@@ -185,7 +199,6 @@ async function proveBody(body: AttestationBody, uid: string, blockSeconds: bigin
     throw new FalseBodyError(`attestation ${uid} has time ${body.time}, but its block has ${blockSeconds}`)
   if (!(await hashesToUid(body, uid)))
     throw new FalseBodyError(`the content of attestation ${uid} does not hash to its UID`)
-  return body
 }
 
 // ABI encoding of EAS.getAttestation, called alone or by Multicall3. It is written by hand because every

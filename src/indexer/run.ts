@@ -10,7 +10,7 @@ import {
   otherChain,
   type BlockRef,
 } from '../chain'
-import { BodyReader, MissingBodyError } from './bodies'
+import { BodyReader, FalseBodyError, MissingBodyError } from './bodies'
 import { CHAINS, rpcLimits, type Chain } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
 import { CHANGES_KEPT_DAYS, type ConnectedChain, type Settings } from '../config'
@@ -245,7 +245,10 @@ class ChainIndexer {
     return last
   }
 
-  /** Runs evm-processor's runner. Resolves only if there is nothing left to read. */
+  /**
+   * Runs evm-processor's runner, again from the last final block if a body of history is missing or false on
+   * all endpoints: each endpoint is then the first once. Resolves only if there is nothing left to read.
+   */
   private async process(parts: Parts, stored: BlockRef | undefined, batches: Database): Promise<void> {
     const { chain, rpc, signal } = this
     const { bodies, doubt, head, registry, lease } = parts
@@ -261,13 +264,22 @@ class ChainIndexer {
     this.closing.push(() => metrics.close())
     this.running.push(metrics.open(rpc, log, signal).catch(this.fail))
     const { gatewayUrl } = this.connected
-    await runProcessor({ chain, gatewayUrl, source, database, bodies, doubt, head, metrics, log }).catch(
-      async (error: Error) => {
+    const processing = { chain, gatewayUrl, source, database, bodies, doubt, head, metrics, log }
+    for (let left = rpc.size; ; left--)
+      try {
+        return await runProcessor(processing)
+      } catch (error) {
+        if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
         // A chain that was replaced lacks the attestations that its predecessor announced.
-        if (error instanceof MissingBodyError) await this.requireSameChain(parts)
-        throw error
-      },
-    )
+        await this.requireSameChain(parts)
+        if (left <= 1) throw error
+        // Bloom filters do not cover UIDs, so an endpoint may announce attestations that no other one has.
+        source.distrustHistory(error)
+        log.warn(
+          { chain: chain.slug, reason: error.message },
+          'could not read an announced attestation; rereading history from the next RPC endpoint',
+        )
+      }
   }
 
   /** Throws a SettingsError if the endpoints have another block instead of the last final one. */
