@@ -20,9 +20,7 @@ export {
   INCLUDE,
   MAX_LIMIT,
   MAX_RADIUS,
-  readAddress,
   readAttributes,
-  readChain,
   readCrs,
   readMemoWords,
   readSort,
@@ -31,9 +29,8 @@ export {
   type RecordChoice,
   SORTS,
   TIME_SORTS,
-  uidReader,
 } from './parameters'
 export { groupParameters, groupsRequest, SUM } from './groups'
-export { QUERYABLES } from './queryables'
+export { QUERYABLES, readAddress, readChain, uidReader } from './queryables'
 export { type PageQuery, RecordSearch, Search, type SearchQuery } from './search'
 export type { Place } from './sieve'
