@@ -8,7 +8,7 @@ import { ContradictionError, Doubt, type RpcLog } from '../chain'
 import { CHAINS } from '../chains'
 import { LOCATION_SCHEMA } from '../location'
 import { Rpc } from '../rpc'
-import type { BodyReader } from './bodies'
+import { MissingBodyError, type BodyReader } from './bodies'
 import { LeaseLostError } from './lease'
 import { RangeAuditor } from './range-auditor'
 import type { Registry } from './registry'
@@ -19,7 +19,7 @@ import { eventId } from './project'
 const CHAIN = { ...CHAINS[0]!, firstBlock: 0 }
 const NUMBER = 1
 /** Revocations need no body, so that only their block shows whether they exist. */
-const TOPICS = [eas.events.Revoked.topic, topic(1), topic(2)]
+const TOPICS = [topic(1), topic(2)]
 
 const addressOf = (word: string) => `0x${word.slice(-40)}`
 const ATTESTER = addressOf(topic(2))
@@ -50,6 +50,8 @@ interface Circumstances {
   /** True if the schema or the attester of the revocation was not watched when its block was indexed. */
   isHistory: boolean
   schema: string
+  /** Event of the block, by default a revocation. */
+  event: string
 }
 
 /** Rereads a block with one revocation through these endpoints, after `rounds` failures. */
@@ -57,12 +59,17 @@ async function reread(
   lies: readonly Lie[],
   isStored: boolean,
   rounds = 0,
-  { lease, isHistory = false, schema = LOCATION_SCHEMA.uid }: Partial<Circumstances> = {},
+  {
+    lease,
+    isHistory = false,
+    schema = LOCATION_SCHEMA.uid,
+    event = eas.events.Revoked.topic,
+  }: Partial<Circumstances> = {},
 ) {
   const clock = new VirtualClock()
   const chain = new SimulatedChain(CHAIN.eas)
   for (let height = 0; height <= NUMBER + CHAIN.finality; height++)
-    await chain.mine(1_700_000_000 + height, height === NUMBER ? [[...TOPICS, schema]] : [])
+    await chain.mine(1_700_000_000 + height, height === NUMBER ? [[event, ...TOPICS, schema]] : [])
   const block = [...chain.blocks.values()][NUMBER]!
   const [log] = block.logs
   const stored: StoredEvent = {
@@ -103,10 +110,15 @@ async function reread(
     ...{ version: 0, watched: [], learn: () => Promise.resolve(0), isHistory: () => isHistory },
     filters: [{ ...attestationFilter(CHAIN), topic3: [schema] }],
   }
+  const bodies = async (times: ReadonlyMap<string, bigint>) => {
+    if ([...times.keys()].some((uid) => uid !== log!.data)) throw new MissingBodyError('no body')
+    const content = { schema, attester: ATTESTER, recipient: addressOf(topic(1)), data: Buffer.alloc(0) }
+    return new Map([...times].map(([uid, time]) => [uid, { ...content, uid, time, expirationTime: 0n }]))
+  }
   const doubt = new Doubt(clock)
   const auditor = new RangeAuditor({
     ...{ chain: CHAIN, rpc, doubt, clock, lease, log: SILENT, registry: registry as unknown as Registry },
-    bodies: { read: () => Promise.resolve(new Map()) } as unknown as BodyReader,
+    bodies: { read: bodies } as unknown as BodyReader,
     database: {
       query,
       transaction: (work: (...parts: unknown[]) => unknown) => work(query, copy),
@@ -171,6 +183,15 @@ test.each([
   expect(outcome).toBeInstanceOf(ContradictionError)
   expect(written).toEqual([])
   expect(contradictions).toBeGreaterThan(0)
+})
+
+test('rereading reads the history of a schema from another endpoint if one announces unknown UIDs', async () => {
+  const liar = ofLogs(([log]) => [{ ...log!, data: topic(66) }])
+  const attested = { isHistory: true, event: eas.events.Attested.topic }
+  const { outcome, written, uid } = await reread([HONEST, liar], false, 0, attested)
+  expect(outcome).toMatchObject({ to: NUMBER, events: 1, repaired: 1 })
+  expect(written).toEqual([`attestation_event ${uid}`, 'reread'])
+  expect((await reread([liar, liar], false, 0, attested)).outcome).toBeInstanceOf(MissingBodyError)
 })
 
 test('rereading repairs nothing once the lease is lost', async () => {

@@ -13,7 +13,7 @@ import type { Chain } from '../chains'
 import type { Clock } from '../clock'
 import { isLocationSchema } from '../location'
 import type { Rpc } from '../rpc'
-import type { BodyReader } from './bodies'
+import { FalseBodyError, MissingBodyError, type BodyReader } from './bodies'
 import {
   NotFinalError,
   finalBlock,
@@ -105,12 +105,12 @@ export class RangeAuditor {
     })
     const result: Reread = { to: from - 1, events: 0, repaired: 0, calls: 0 }
     let proofCalls = 0
+    let turns = rpc.size - 1
     while (result.to < to) {
       const { watched } = registry
       const answer = await reader.read(result.to + 1, to)
       const range = { from: result.to + 1, to: answer.to }
       const events = answer.blocks.flatMap((block) => decodeEvents(chain, chainBlock(block)))
-      result.events += events.length
       const stored = await this.stored(range)
       const disputed = new Set(
         this.missing(events, stored)
@@ -128,11 +128,20 @@ export class RangeAuditor {
           )
       }
       const others = events.filter(({ blockNumber }) => !disputed.has(blockNumber))
-      result.repaired += await this.repair(others, [], stored, range)
+      try {
+        result.repaired += await this.repair(others, [], stored, range)
+      } catch (error) {
+        // The endpoint may have announced attestations that do not exist. A later reread would ask it first.
+        const isBody = error instanceof MissingBodyError || error instanceof FalseBodyError
+        if (!isBody || turns-- <= 0) throw error
+        reader.discard(error)
+        continue
+      }
       if (!(await noteAudited(database.query, chain, 'reread', range, watched))) {
         await registry.catchUp(watched)
         continue
       }
+      result.events += events.length
       result.calls = reader.calls + proofCalls
       result.to = answer.to
       if (!progress(result)) break
