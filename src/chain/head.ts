@@ -148,11 +148,15 @@ export class HeadReader {
         // Nothing was written: its state is not available yet, a fork has replaced it, or a log is malformed.
         log.info({ reason: message.slice(0, 300) }, 'a batch is incomplete; retrying')
         this.final = before
-        if (error instanceof ContradictionError) await this.discardAbove(chain, base.height, message)
-        else this.unwritten(blocks[0]!, `cannot be written: ${message}`)
+        // Without proof, the logs may announce attestations that do not exist.
+        const isReread =
+          error instanceof ContradictionError ||
+          (this.unwritten(blocks[0]!, `cannot be written: ${message}`) > UNWRITTEN_PATIENCE_MS &&
+            blocks.some(({ block }) => block!.evidence !== 'proven'))
+        if (isReread) await this.discardAbove(chain, base.height, message)
         this.options.blocks.turn()
         // Reading the blocks again costs as many calls as a poll, so the pause is as long as between polls.
-        await this.clock.pause(error instanceof ContradictionError ? pollMs : AGAIN_AFTER_MS, signal)
+        await this.clock.pause(isReread ? pollMs : AGAIN_AFTER_MS, signal)
         continue
       }
       this.unwrittenBlocks.clear()
@@ -350,16 +354,20 @@ export class HeadReader {
     if (typeof found === 'object') throw otherChain(finality, found)
   }
 
-  /** Records that the next block could not be read or written. */
-  private unwritten({ height, hash }: BlockRef, problem: string): void {
+  /** Records that the next block could not be read or written. Returns for how many milliseconds. */
+  private unwritten({ height, hash }: BlockRef, problem: string): number {
     const now = this.clock.now()
     const { seen, shorterSince } = this
     const isAbove = shorterSince !== undefined && seen !== undefined && height > seen.number
     // The chain no longer has this block, or one node behind the URL does not have it yet.
-    if (isAbove && now - shorterSince > FORK_PATIENCE_MS) return this.unwrittenBlocks.forget(hash)
+    if (isAbove && now - shorterSince > FORK_PATIENCE_MS) {
+      this.unwrittenBlocks.forget(hash)
+      return 0
+    }
     const failedMs = this.unwrittenBlocks.failed(hash, now)
     if (!isAbove && failedMs > UNWRITTEN_PATIENCE_MS)
       this.options.doubt.contradicted(`block ${height} ${problem}`)
+    return failedMs
   }
 
   private agreed(askedAt: number): void {
