@@ -2,14 +2,12 @@
 import {
   attestationCall,
   contractError,
-  getAttestation,
   getSchema,
   registerCall,
   type AttestationData,
   type OnchainAttestation,
   type Schema,
 } from './eas'
-import { same } from './says'
 import {
   AttestationNotFoundError,
   ConnectionError,
@@ -20,6 +18,7 @@ import {
 } from './errors'
 import type { Context } from './context'
 import { invalidPlace } from './geojson'
+import { attestationsIn } from './landed'
 import { signOffchain, type OffchainFile } from './offchain'
 import {
   NO_REFERENCE,
@@ -31,7 +30,7 @@ import {
   type SchemaName,
 } from './place'
 import { checkReadable, split } from './readable'
-import { attestedUids, inTurn, readAfter, readerOfSigner, refusal, transact } from './send'
+import { inTurn, readerOfSigner, refusal, transact } from './send'
 import { walletOf, type Signer, type Wallet } from './signer'
 import type { Chain, LocationRecord } from './types'
 import { pause, untilAborted } from './waiting'
@@ -247,25 +246,21 @@ async function send(
       contents.length > 1 ? 'The places were not attested' : 'The place was not attested',
     )
   const { transactionHash, blockNumber } = outcome.receipt
-  const uids = attestedUids(outcome.receipt, chain, from)
-  return Promise.all(
-    contents.map(async ({ data }, i) => {
-      const uid = uids[i]
-      const attestation =
-        uid &&
-        (await readAfter(outcome.receipt, () => getAttestation(wallet.reader(), chain.eas, uid), signal))
-      if (!attestation || !same(attestation.data, data))
-        throw new LandingError(
-          `The transaction ${transactionHash} succeeded, but does not contain the attestation.`,
-          undefined,
-          transactionHash,
-        )
-      return {
-        ...{ uid, chainId: chain.id, transactionHash, blockNumber, attestation },
-        indexed: (waiting) => recordOf(context.records, uid, chain, waiting),
-      }
-    }),
-  )
+  const wanted = contents.map((content) => ({ ...content, schema: schema.uid }))
+  const found = await attestationsIn(outcome.receipt, wallet.reader(), chain, from, wanted, signal)
+  return found.map((attestation) => {
+    if (!attestation)
+      throw new LandingError(
+        `The transaction ${transactionHash} succeeded, but does not contain the attestation.`,
+        undefined,
+        transactionHash,
+      )
+    const { uid } = attestation
+    return {
+      ...{ uid, chainId: chain.id, transactionHash, blockNumber, attestation },
+      indexed: (waiting) => recordOf(context.records, uid, chain, waiting),
+    }
+  })
 }
 
 /** Splits attestations into consecutive lists that each fit in one transaction. */

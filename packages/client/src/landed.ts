@@ -18,25 +18,49 @@ export interface Search {
   signal: AbortSignal | undefined
 }
 
+/** Signed or attested fields of an attestation. */
+type Content = Pick<QuorumContent, 'schema' | 'recipient' | 'refUID' | 'data' | 'revocable'> & {
+  expirationTime: number | bigint
+}
+
+/**
+ * Returns the attestations with these contents that `attester` made in a transaction; undefined for a content
+ * that it did not attest. A smart account may make other attestations in the same transaction, also before
+ * these: a bundler joins operations that were sent at the same time.
+ */
+export async function attestationsIn(
+  receipt: Receipt,
+  reader: ChainReader,
+  chain: Chain,
+  attester: string,
+  contents: readonly Content[],
+  signal: AbortSignal | undefined,
+): Promise<(OnchainAttestation | undefined)[]> {
+  const made = await Promise.all(
+    attestedUids(receipt, chain, attester).map((uid) =>
+      readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal),
+    ),
+  )
+  return contents.map((content) => {
+    const i = made.findIndex((each) => same(each.attester, attester) && isContentOf(each, content))
+    return i < 0 ? undefined : made.splice(i, 1)[0]
+  })
+}
+
 /** Returns the attestations that a transaction created, in the order of its answers. */
 export async function landedIn({ reader, submission, signal }: Search, receipt: Receipt): Promise<Landed[]> {
   const { answers, chain, recorded } = submission
   const { transactionHash, blockNumber } = receipt
-  // A smart account may send other answers in the same transaction.
-  const made = await Promise.all(
-    attestedUids(receipt, chain, recorded).map((uid) =>
-      readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal),
-    ),
-  )
-  return answers.map((answer) => {
-    const i = made.findIndex((attestation) => holds(attestation, answer, recorded))
-    if (i < 0)
+  const contents = answers.map(({ attestation }) => attestation)
+  const found = await attestationsIn(receipt, reader, chain, recorded, contents, signal)
+  return found.map((attestation) => {
+    if (!attestation)
       throw new LandingError(
         `The transaction ${transactionHash} succeeded, but does not contain the attestation of the answer.`,
         undefined,
         transactionHash,
       )
-    return landedAs(made.splice(i, 1)[0]!, chain, transactionHash, blockNumber)
+    return landedAs(attestation, chain, transactionHash, blockNumber)
   })
 }
 
@@ -158,15 +182,8 @@ async function askLanded(
   return { status: landed?.status, nonce: nonce?.current }
 }
 
-/** True if an attestation belongs to the answer: it has every signed field and the expected attester. */
-function holds(attestation: OnchainAttestation, answer: Answer, recorded: string): boolean {
-  return same(attestation.attester, recorded) && isContentOf(attestation, answer.attestation)
-}
-
-export function isContentOf(
-  attestation: OnchainAttestation,
-  signed: Pick<QuorumContent, 'schema' | 'recipient' | 'refUID' | 'data' | 'revocable' | 'expirationTime'>,
-): boolean {
+/** True if an attestation has every field of a content. */
+export function isContentOf(attestation: OnchainAttestation, signed: Content): boolean {
   return (
     same(attestation.schema, signed.schema) &&
     same(attestation.recipient, signed.recipient) &&

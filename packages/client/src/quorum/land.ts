@@ -3,20 +3,9 @@ import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import type { Context, Landed, LandOptions } from '../context'
 import { ATTESTED, encodeCall, field, getAttestation, tuple, type OnchainAttestation } from '../eas'
 import { AlteredAnswerError, LandingError, refuseUnknown } from '../errors'
-import { isContentOf, landedAs } from '../landed'
+import { attestationsIn, isContentOf, landedAs } from '../landed'
 import { same, timeOf } from '../says'
-import {
-  attestedUids,
-  BEHIND_MS,
-  connected,
-  inTurn,
-  readAfter,
-  readLate,
-  refusal,
-  sentOf,
-  transact,
-  type Refused,
-} from '../send'
+import { BEHIND_MS, connected, inTurn, readLate, refusal, sentOf, transact, type Refused } from '../send'
 import type { ChainReader } from '../reader'
 import type { Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
@@ -100,11 +89,8 @@ export async function landQuorum(
     return found
   }
   const { receipt } = outcome
-  for (const uid of attestedUids(receipt, chain, quorum)) {
-    const attestation = await readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal)
-    if (holds(attestation, quorumAnswer))
-      return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
-  }
+  const [attestation] = await attestationsIn(receipt, reader, chain, quorum, [answer], signal)
+  if (attestation) return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
   throw new AlteredAnswerError(
     `The transaction ${receipt.transactionHash} has no attestation of the answer by ${quorum}: it may not be a GeoQuorum.`,
   )
