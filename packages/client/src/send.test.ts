@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-import { keccak256 } from 'viem'
+import { BrowserProvider } from 'ethers'
+import { createWalletClient, custom, keccak256 } from 'viem'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { inTurn, transact } from './send'
-import { walletOf } from './signer'
+import { walletOf, type Signer } from './signer'
 import type { Chain } from './types'
 
 const [FIRST, SECOND] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
@@ -172,6 +173,60 @@ describe('a transaction', () => {
       )
     },
   )
+
+  test('is followed if ethers has sent it, but fails to read it', async () => {
+    const provider = {
+      getNetwork: async () => ({ chainId: 1n }),
+      call: async () => '0x',
+      getTransactionReceipt: async () => ({ status: 1, blockNumber: 7, logs: [] }),
+    }
+    const signer = {
+      provider,
+      getAddress: async () => FIRST,
+      signMessage: async () => '',
+      signTypedData: async () => '',
+      sendTransaction: () =>
+        Promise.reject(Object.assign(new Error('network changed'), { info: { sendTransactionHash: HASH } })),
+    }
+    const outcome = await transact(walletOf(signer), chain, { to: FIRST, data: '0x' } as never, {})
+    expect(outcome).toMatchObject({ receipt: { succeeded: true, transactionHash: HASH } })
+  })
+
+  test.each<[string, string, (provider: any) => Signer | Promise<Signer>]>([
+    ['an EIP-1193 wallet', 'eth_chainId', (provider) => provider],
+    // ethers reads the chain again before it sends.
+    ['ethers', 'eth_sendTransaction', (provider) => new BrowserProvider(provider).getSigner(FIRST)],
+    [
+      ...(['viem', 'eth_chainId'] as const),
+      (provider) => createWalletClient({ account: FIRST as '0x', transport: custom(provider) }),
+    ],
+  ])('is not sent by %s on another chain, to which the user switches at %s', async (_, method, signerOf) => {
+    let chainId = '0x1'
+    let sent = 0
+    let isReady = false
+    const provider = providerWith({
+      eth_accounts: () => [FIRST],
+      eth_blockNumber: () => '0x7',
+      eth_estimateGas: () => '0x5208',
+      eth_chainId: () => {
+        const before = chainId
+        if (isReady && method === 'eth_chainId') chainId = '0x2105'
+        return before
+      },
+      eth_sendTransaction: ([given]) => {
+        chainId = '0x2105'
+        if (given.chainId === '0x1') throw Object.assign(new Error('x'), { code: 4001 })
+        sent++
+        return HASH
+      },
+      eth_getTransactionByHash: noResponse,
+    })
+    const wallet = walletOf(await signerOf(provider))
+    isReady = true
+    const sending = transact(wallet, chain, { to: FIRST, data: '0x' } as never, {})
+    await expect(sending).rejects.toMatchObject({ name: 'SignerError' })
+    expect([sent, chainId]).toEqual([0, '0x2105'])
+  })
 
   test.each(['eth_requestAccounts', 'eth_call', 'eth_chainId', 'eth_getTransactionReceipt'])(
     'ends with its signal if %s has no response',

@@ -206,9 +206,11 @@ const isPoor = (error: unknown) => /insufficient funds|exceeds the balance/i.tes
 /** True for errors of a wallet that sent nothing. After any other error the transaction may be pending. */
 function isUnsent(error: unknown): boolean {
   if (error instanceof SignerError || isPoor(error)) return true
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
+  const { code, cause, name } = (error ?? {}) as { code?: unknown; cause?: unknown; name?: unknown }
   return (
-    [4001, 4100, 4902, 'ACTION_REJECTED', 'NONCE_EXPIRED'].includes(code as string) ||
+    [4001, 4100, 4902, 'ACTION_REJECTED', 'NONCE_EXPIRED', 'INVALID_ARGUMENT'].includes(code as string) ||
+    // viem compares the chain of the wallet with that of the transaction.
+    name === 'ChainMismatchError' ||
     /rejected|denied|unknown account|revert/i.test(messageOf(error)) ||
     (cause !== undefined && isUnsent(cause))
   )

@@ -135,16 +135,22 @@ function ethersWallet(signer: EthersSigner): Wallet {
           'wallet.connect(new JsonRpcProvider(url)).',
       )
     },
-    send: async (call) => {
+    send: async (call, chainId) => {
       for (let tries = 1; ; tries++)
         try {
           const wait = (sentAt.get(signer) ?? -Infinity) + NONCE_MS - performance.now()
           if (wait > 0) await pause(wait)
-          const { hash } = await signer.sendTransaction(call)
+          const { hash } = await signer.sendTransaction({ ...call, chainId })
           sentAt.set(signer, performance.now())
           return hash as Hex
         } catch (error) {
-          const { code, transaction } = error as { code?: string; transaction?: Hex | { hash?: Hex | null } }
+          const { code, transaction, info } = error as {
+            code?: string
+            transaction?: Hex | { hash?: Hex | null }
+            info?: { sendTransactionHash?: Hex } | null
+          }
+          // The signer of a BrowserProvider reads the transaction that it has sent, and this failed.
+          if (info?.sendTransactionHash) return info.sendTransactionHash
           if (code !== 'NONCE_EXPIRED') throw error
           sentAt.set(signer, performance.now())
           // An endpoint with several nodes may refuse a transaction because one of them has it in a block.
@@ -178,9 +184,11 @@ function viemWallet(client: ViemClient): Wallet {
     signMessage: async (message) => client.signMessage({ account: account(), message }),
     signTypedData: async (typed) => client.signTypedData({ account: account(), ...typed }),
     reader: () => requestReader((request) => client.request(request)),
-    // A client without a chain sends to the chain to which it is connected, which was checked.
-    send: async (call) =>
-      client.sendTransaction({ account: account(), chain: client.chain ?? null, ...call }),
+    // A client without a chain would send to any chain to which the wallet was switched since the check.
+    send: async (call, chainId) => {
+      const chain = client.chain ?? { id: chainId, name: `chain ${chainId}` }
+      return client.sendTransaction({ account: account(), chain, chainId, ...call })
+    },
   }
 }
 
