@@ -144,27 +144,46 @@ function found<Block>(which: number | 'latest', block: Block | null): Block {
   return block
 }
 
+/** Text of a revert or a halt: geth reports a halt without data. */
+const REVERTED = /\brevert|invalid (?:opcode|jump)/i
+
 /** Distinguishes a contract's revert from an RPC endpoint that does not respond. */
 async function reverting<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {
-    const data = revertData(error)
-    if (data === undefined && !/revert/i.test(messageOf(error))) throw error
-    throw new RevertedError(messageOf(error), data)
+    const parts = partsOf(error)
+    const data = parts.map(({ data }) => revertData(data)).find((found) => found !== undefined)
+    const texts = parts.map(textOf).filter((text) => text !== undefined)
+    const reason = texts.find((text) => REVERTED.test(text))
+    if (data !== undefined || reason !== undefined || parts.some(({ code }) => code === 3))
+      throw new RevertedError(reason ?? messageOf(error), data)
+    const isOfEthers = parts.length > 0 && textOf(parts[0]!) === undefined && texts.length > 0
+    throw isOfEthers ? new Error(texts[0], { cause: error }) : error
   }
 }
 
-/** Finds the revert data in an error, wherever ethers, viem or an RPC endpoint placed it. */
-function revertData(error: unknown, depth = 0): Hex | undefined {
-  if (typeof error !== 'object' || error === null || depth > 6) return undefined
-  const { data, cause, info, error: inner } = error as Record<string, unknown>
-  if (typeof data === 'string' && /^0x([0-9a-f]{2})*$/i.test(data)) return data as Hex
-  for (const next of [data, cause, info, inner]) {
-    const found = revertData(next, depth + 1)
-    if (found !== undefined) return found
-  }
-  return undefined
+type Part = Partial<Record<'code' | 'message' | 'details' | 'data' | 'cause' | 'info' | 'error', unknown>>
+
+/** Returns an error and the errors in it, wherever ethers, viem or an RPC endpoint placed them. */
+function partsOf(error: unknown, depth = 0): Part[] {
+  if (typeof error !== 'object' || error === null || depth > 6) return []
+  const { data, cause, info, error: inner } = error as Part
+  return [error as Part, ...[data, cause, info, inner].flatMap((next) => partsOf(next, depth + 1))]
+}
+
+/** Returns the text of an error without that of the errors in it; undefined if it has none. */
+function textOf({ code, message, details, info }: Part): string | undefined {
+  // ethers describes each failed call as one without revert data, whatever the endpoint returned.
+  if (code === 'CALL_EXCEPTION' && (info as Part | undefined)?.error) return undefined
+  if (typeof details === 'string') return details
+  return typeof message === 'string' ? message.split('\n')[0]!.replace(/\.$/, '') : undefined
+}
+
+/** Returns the revert data of an error, which Nethermind writes after a word. */
+function revertData(data: unknown): Hex | undefined {
+  const found = typeof data === 'string' ? /^(?:Reverted )?(0x(?:[0-9a-f]{2})*)$/i.exec(data) : null
+  return found?.[1] as Hex | undefined
 }
 
 /** Creates a JSON-RPC client over HTTP. */
@@ -188,9 +207,12 @@ export function nodeAt(given: string): Request {
     })
     const answer = (await response.json()) as {
       result?: unknown
-      error?: { message: string; data?: unknown }
+      error?: { code?: unknown; message: string; data?: unknown }
     }
-    if (answer.error) throw Object.assign(new Error(answer.error.message), { data: answer.error.data })
+    if (answer.error) {
+      const { code, message, data } = answer.error
+      throw Object.assign(new Error(message), { code, data })
+    }
     return answer.result
   }
 }
