@@ -24,6 +24,15 @@ const LIBRARIES: [string, (provider: Failing) => Provider][] = [
   ],
 ]
 
+test.each([
+  ['0x7', { blockNumber: 7 }],
+  [null, undefined],
+])('a receipt counts once its transaction is in a block: %s', async (blockNumber, expected) => {
+  const receipt = { status: '0x1', blockNumber, logs: [] }
+  const found = await readerOf({ request: async () => receipt }).receipt(DATA)
+  expect(found && { blockNumber: found.blockNumber }).toEqual(expected)
+})
+
 describe.each(LIBRARIES)('a call through %s', (_, providerOf) => {
   const failureOf = (error: object) =>
     readerOf(providerOf(failing(error)))

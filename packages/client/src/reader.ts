@@ -99,11 +99,10 @@ export function requestReader(request: Request): ChainReader {
     estimateGas: (call, from) =>
       reverting(async () => BigInt(await ask<string>('eth_estimateGas', { ...call, from }))),
     receipt: async (transactionHash) => {
-      const found = await ask<{ status: string; blockNumber: string; logs: Receipt['logs'] } | null>(
-        'eth_getTransactionReceipt',
-        transactionHash,
-      )
-      return found ? receiptOf(transactionHash, found) : undefined
+      type Found = { status: string; blockNumber: string | null; logs: Receipt['logs'] }
+      const found = await ask<Found | null>('eth_getTransactionReceipt', transactionHash)
+      // Some nodes return receipts of pending transactions.
+      return found?.blockNumber ? receiptOf(transactionHash, found) : undefined
     },
     transaction: async (hash) => {
       const found = await ask<{ from: string; nonce: string } | null>('eth_getTransactionByHash', hash)

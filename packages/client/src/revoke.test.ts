@@ -25,7 +25,8 @@ test('a revocation has one sender, also if the user switches the account of the 
       }
       if (method === 'eth_sendTransaction') sender = params[0].from
       if (method === 'eth_sendTransaction') return HASH
-      return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs: [] }
+      const logs = [{ address: FIRST, topics: [HASH, HASH, `0x${'1'.repeat(64)}`, HASH], data: '0x' }]
+      return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs }
     },
   }
   const chain = { id: 1, slug: 'ethereum', eas: FIRST } as Chain
@@ -40,8 +41,11 @@ describe('a revocation', () => {
   const chain = { id: 1, slug: 'ethereum', eas: FIRST } as Chain
   const context = { chain: async () => chain } as unknown as Context
 
-  /** EAS with one attestation, and a wallet. `lost` is true if the response to the transaction is lost. */
-  function world(lost: boolean) {
+  /**
+   * EAS with one attestation, and a wallet. `lost` is true if the response to the transaction is lost, `fails`
+   * if the call of a smart account fails in it.
+   */
+  function world({ lost = false, fails = false } = {}) {
     let [sent, revocationTime] = [0, 0n]
     const request = async ({ method, params }: { method: string; params: any[] }) => {
       if (method === 'eth_requestAccounts') return [FIRST]
@@ -57,23 +61,31 @@ describe('a revocation', () => {
         throw Object.assign(new Error('reverted'), { data: selector('AlreadyRevoked()') })
       if (method === 'eth_sendTransaction') {
         sent++
-        revocationTime = 5n
+        if (!fails) revocationTime = 5n
         if (lost) throw new TypeError('fetch failed')
         return HASH
       }
       if (method === 'eth_call') return '0x'
-      return { status: '0x1', blockNumber: '0x7', logs: [] }
+      const logs = fails ? [] : [{ address: FIRST, topics: [HASH, UID, UID, UID], data: UID }]
+      return { status: '0x1', blockNumber: '0x7', logs }
     }
     return { provider: { request }, sent: () => sent }
   }
 
   test('is found if the response to its transaction is lost', async () => {
-    const { provider } = world(true)
+    const { provider } = world({ lost: true })
     expect(await revokeOnchain(context, UID, provider)).toMatchObject({ revocationTime: 5, already: true })
   })
 
+  test('is reported as failed if only the transaction around it succeeded', async () => {
+    const { provider } = world({ fails: true })
+    await expect(revokeOnchain(context, UID, provider)).rejects.toMatchObject({
+      ...{ name: 'LandingError', transactionHash: HASH },
+    })
+  })
+
   test('is sent once if it is requested twice, and reports its transaction', async () => {
-    const { provider, sent } = world(false)
+    const { provider, sent } = world()
     const steps: object[] = []
     const onStep = (step: object) => steps.push(step)
     const revoke = () => revokeOnchain(context, UID, provider, { onStep })

@@ -61,7 +61,10 @@ export async function revokeOnchain(
     throw new LandingError(`The attestation ${uid} is not revocable. Nothing was sent.`, 'Irrevocable')
   const call = { to: chain.eas, data: revokeCall(attestation.schema, uid) }
   const revokedAt = async () => Number((await getAttestation(reader, chain.eas, uid))?.revocationTime)
-  return { ...common, ...(await sendRevocation({ signer, wallet, chain, call, from, revokedAt }, options)) }
+  return {
+    ...common,
+    ...(await sendRevocation({ uid, signer, wallet, chain, call, from, revokedAt }, options)),
+  }
 }
 
 /** Reads a result of `attest`. Throws a GeoError for an offchain attestation, and for any other value. */
@@ -100,7 +103,7 @@ export async function revokeSigned(
   if (attestation) requireSame(from, attestation.signer, 'The signer')
   const revokedAt = () => getRevokeOffchain(reader, chain.eas, from, uid)
   const call = { to: chain.eas, data: revokeOffchainCall(uid) }
-  const revoked = await sendRevocation({ signer, wallet, chain, call, from, revokedAt }, options)
+  const revoked = await sendRevocation({ uid, signer, wallet, chain, call, from, revokedAt }, options)
   return { uid, chainId: chain.id, ...revoked }
 }
 
@@ -141,6 +144,7 @@ function requireSame(address: string, maker: string, who: string): void {
 }
 
 interface Revocation {
+  uid: string
   signer: Signer
   wallet: Wallet
   chain: Chain
@@ -152,7 +156,7 @@ interface Revocation {
 
 /** Sends a revocation, unless another one precedes it. */
 async function sendRevocation(
-  { signer, wallet, chain, call, from, revokedAt }: Revocation,
+  { uid, signer, wallet, chain, call, from, revokedAt }: Revocation,
   { signal, onStep }: RevokeOptions,
 ): Promise<Omit<Revoked, 'uid' | 'chainId'>> {
   // Each revocation blocks the next one until it is in a block: a second one of the same attestation would
@@ -176,7 +180,19 @@ async function sendRevocation(
       already: true,
     }
   }
-  const { transactionHash, blockNumber } = outcome.receipt
+  const { transactionHash, blockNumber, logs } = outcome.receipt
+  // Revoked has the UID in its data, and RevokedOffchain in a topic.
+  const isRevoked = logs.some(
+    ({ address, topics, data }) =>
+      same(address, chain.eas) && [data, ...topics].some((word) => same(word, uid)),
+  )
+  // The transaction of a smart account also succeeds if its call of EAS fails.
+  if (!isRevoked)
+    throw new LandingError(
+      `The attestation was not revoked: the transaction ${transactionHash} succeeded, but not the call of EAS in it.`,
+      undefined,
+      transactionHash,
+    )
   const revocationTime = await readAfter(outcome.receipt, read, signal)
   return { revocationTime, already: false, transactionHash, blockNumber }
 }
