@@ -174,6 +174,40 @@ describe('a transaction', () => {
     },
   )
 
+  test.each([
+    ['fails', noResponse, { name: 'LandingError', transactionHash: HASH }],
+    ['has no response', () => new Promise(() => {}), { message: 'left' }],
+  ])('that failed is reported if the call for its reason %s', async (_, late, expected) => {
+    const stop = new AbortController()
+    let calls = 0
+    const provider = providerWith({
+      eth_call: () => {
+        if (calls++ === 0) return '0x'
+        setTimeout(() => stop.abort(new Error('left')), 5)
+        return late()
+      },
+      eth_getTransactionReceipt: () => ({ ...RECEIPT, status: '0x0' }),
+    })
+    const how = { signal: stop.signal }
+    const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+    await expect(sending).rejects.toMatchObject(expected)
+  })
+
+  test('that the user rejects is reported although the endpoint has no response', async () => {
+    const stop = new AbortController()
+    let calls = 0
+    const provider = providerWith({
+      eth_call: () => (calls++ === 0 ? '0x' : new Promise(() => {})),
+      eth_sendTransaction: () => {
+        setTimeout(() => stop.abort(), 5)
+        throw Object.assign(new Error('x'), { code: 4001 })
+      },
+    })
+    const how = { signal: stop.signal }
+    const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+    await expect(sending).rejects.toMatchObject({ name: 'SignerError' })
+  })
+
   test('is followed if ethers has sent it, but fails to read it', async () => {
     const provider = {
       getNetwork: async () => ({ chainId: 1n }),

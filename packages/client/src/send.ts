@@ -163,7 +163,7 @@ export async function transact(
     transactionHash = await wallet.send(call, chain.id, from)
   } catch (error) {
     // Another transaction may have changed the state between the simulation and the wallet's own estimate.
-    const late = await refusal().catch(() => undefined)
+    const late = await untilAborted(refusal(), signal).catch(() => undefined)
     if (late) return { refused: late, mayBeSent: !isUnsent(error) }
     if (!isUnsent(error))
       throw new UncertainError(
@@ -192,7 +192,11 @@ export async function transact(
       { cause: failed.error },
     )
   if (receipt.succeeded) return { receipt }
-  const late = await refusal()
+  const late = await untilAborted(refusal(), signal).catch((cause: unknown) => {
+    if (!(cause instanceof ConnectionError)) throw cause
+    const message = `The transaction ${transactionHash} failed, and its reason is unknown. ${cause.message}`
+    throw new LandingError(message, undefined, transactionHash, undefined, { cause })
+  })
   if (late) return { refused: late, transactionHash }
   throw new LandingError(
     `The transaction ${transactionHash} failed, although the contract accepts it: it may have ` +
