@@ -122,6 +122,17 @@ describe('an answer of a quorum', () => {
     })
     expect(request.mock.calls.map(([{ method }]) => method)).not.toContain('eth_call')
   })
+  test('has not landed if only the transaction around it succeeded', async () => {
+    const wallet = walletOn('0x', false)
+    const results: Record<string, unknown> = {
+      ...{ eth_call: '0x', eth_sendTransaction: TRANSACTION },
+      eth_getTransactionReceipt: { status: '0x1', blockNumber: '0x7', logs: [] },
+    }
+    const request: typeof wallet.request = async (call) => results[call.method] ?? wallet.request(call)
+    await expect(landOn({ request })).rejects.toMatchObject({
+      ...{ name: 'LandingError', transactionHash: TRANSACTION },
+    })
+  })
   test('is found after its deadline if it has landed before', async () => {
     setClock(answer.deadline + 1)
     const digest = `0x${quorumAnswer.digest.slice(2).toUpperCase()}`

@@ -91,8 +91,10 @@ export async function landQuorum(
   const { receipt } = outcome
   const [attestation] = await attestationsIn(receipt, reader, chain, quorum, [answer], signal)
   if (attestation) return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
-  throw new AlteredAnswerError(
-    `The transaction ${receipt.transactionHash} has no attestation of the answer by ${quorum}: it may not be a GeoQuorum.`,
+  throw new LandingError(
+    `The transaction ${receipt.transactionHash} succeeded, but does not contain the attestation of the answer: ${quorum} is not a GeoQuorum, or the call of a smart account failed.`,
+    undefined,
+    receipt.transactionHash,
   )
 }
 
