@@ -361,6 +361,18 @@ describe('an offchain attestation by a smart account', () => {
     expect(await distance(attestation)).toMatchObject(answered)
     await revoke(account)
     expect(await distance(attestation)).toMatchObject(refused(sentence()))
+    // The account accepts its owner's bare signature, so the document is also the owner's, with the same UID.
+    expect(await distance({ ...attestation, signer: owner.address })).toMatchObject({ status: 401 })
+  })
+  test('is the attestation of the owner too, if the account accepts its bare signature', async () => {
+    const owner = newKey()
+    const account = await deploy(Account, owner.address)
+    const attestation = await of(account, owner)
+    const { body } = await distance(attestation)
+    await setOwner(account, testAccount(3).address)
+    expect(await distance(attestation)).toMatchObject({ status: 401 })
+    const renamed = await distance({ ...attestation, signer: owner.address })
+    expect(renamed).toMatchObject({ ...answered, body: { inputRefs: body.inputRefs } })
   })
   test.each([['0x'], ['0xz1'], ['words'], [`0x${'00'.repeat(4_097)}`]])(
     'is malformed if its signature is not hex bytes, or too long',
