@@ -21,7 +21,8 @@ contract DeliveryEscrow {
         /// is final, because a reorg may assign its number to another order. Both parties trust it: for
         /// example, a parcel locker.
         address witness;
-        /// Reference of the zone, a polygon that both parties know.
+        /// Reference of the zone: the hash of a polygon that both parties know. The attester of a zone that is
+        /// the UID of an attestation could revoke it after the delivery, and nobody could settle then.
         bytes32 zone;
         uint64 placed;
         /// Last second in which the delivery may be observed and attested.

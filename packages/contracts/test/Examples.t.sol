@@ -124,6 +124,27 @@ contract ExamplesTest is World {
         escrow.settle(late, ref("delivered"), answered);
     }
 
+    /// @dev The witness attests a later observation in advance, and the courier settles once its time has come.
+    function test_DoesNotPayForADeliveryObservedAfterTheDeadline() public {
+        bytes32 foretold = ref("deliveredForetold");
+        uint256 observed = GeoInputs.eventTime(eas.getAttestation(foretold));
+        uint64 deadline = uint64(block.timestamp + 1 hours);
+        uint256 number = order(beforeDelivery, deadline);
+        vm.warp(observed + 1);
+        bytes32 answered = answeredNow("deliveredForetold");
+        vm.expectRevert(
+            abi.encodeWithSelector(GeoInputs.ObservedTooLate.selector, observed, uint256(deadline))
+        );
+        escrow.settle(number, foretold, answered);
+    }
+
+    /// @dev Attests an answer of the service as if it were computed now.
+    function answeredNow(string memory name) private returns (bytes32) {
+        GeoAnswers.BooleanAnswer memory given = GeoAnswers.decodeBoolean(answer(name, "signature").data.data);
+        bytes memory data = abi.encode(given.result, given.inputRefs, block.timestamp, given.operation);
+        return attestAs(signer, booleanSchema, account, 0, data);
+    }
+
     /// @dev The delivery is observed and attested in the last second. The answer is landed and settled a day
     /// later.
     function test_PaysForADeliveryOfTheLastMinute() public {
@@ -133,10 +154,7 @@ contract ExamplesTest is World {
         vm.warp(settleBy);
         vm.expectRevert(abi.encodeWithSelector(DeliveryEscrow.NotYet.selector, settleBy));
         escrow.refund(number);
-        bytes memory data = answer("delivered", "signature").data.data;
-        GeoAnswers.BooleanAnswer memory given = GeoAnswers.decodeBoolean(data);
-        data = abi.encode(given.result, given.inputRefs, settleBy, given.operation);
-        escrow.settle(number, ref("delivered"), attestAs(signer, booleanSchema, account, 0, data));
+        escrow.settle(number, ref("delivered"), answeredNow("delivered"));
         vm.assertEq(account.balance, 1 ether);
     }
 
@@ -251,5 +269,10 @@ contract ExamplesTest is World {
         vm.prank(account);
         vm.expectRevert(abi.encodeWithSelector(ResidentsVote.Closed.selector, closes));
         ballot.vote(0, ref("near"), answered);
+        vm.warp(closes);
+        answered = answeredNow("contains");
+        vm.prank(account);
+        ballot.vote(0, ref("near"), answered);
+        vm.assertEq(ballot.votes(0), 1);
     }
 }

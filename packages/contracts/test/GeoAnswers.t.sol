@@ -21,7 +21,7 @@ contract GeoAnswersTest is World {
         naive = new Naive(eas, signer, address(proxy));
     }
 
-    /// @dev Lands the answer for the account under the boolean schema, through the proxy or directly.
+    /// @dev Terms of answers for the account under the boolean schema, direct or through the proxy.
     function terms() private view returns (GeoAnswers.Terms memory) {
         return GeoAnswers.Terms(booleanSchema, signer, address(proxy), account, MAX_AGE);
     }

@@ -8,6 +8,7 @@ import {Attestation} from "../src/eas/IEAS.sol";
 import {NearbyToken} from "../examples/NearbyToken.sol";
 import {Reader} from "./Harness.sol";
 import {Operators} from "./Operators.sol";
+import {IAttest} from "./World.sol";
 import {vm} from "./Vm.sol";
 
 /// @notice Lands a second answer of a quorum while EAS calls it as a resolver.
@@ -59,6 +60,18 @@ contract GeoQuorumTest is Operators {
         vm.assertEq(keccak256(attestation.data), keccak256(wanted.data));
         vm.assertEq(attestation.recipient, account);
         vm.assertTrue(quorum.used(quorum.digestOf(wanted)));
+    }
+
+    function test_AttestsEveryField() public {
+        GeoQuorum.Answer memory wanted = within;
+        wanted.expirationTime = uint64(block.timestamp + 1 hours);
+        wanted.revocable = false;
+        wanted.refUID = ref("near");
+        Attestation memory attestation = eas.getAttestation(landBy(wanted, 7));
+        vm.assertEq(attestation.schema, wanted.schema);
+        vm.assertEq(attestation.expirationTime, wanted.expirationTime);
+        vm.assertFalse(attestation.revocable);
+        vm.assertEq(attestation.refUID, wanted.refUID);
     }
 
     function test_ReadersTrustAQuorumByItsAddress() public {
@@ -288,7 +301,7 @@ contract GeoQuorumTest is Operators {
         bytes memory signatures = signedBy(7, quorum.digestOf(wanted));
         uint256 before = block.timestamp;
         vm.warp(before + 2);
-        vm.expectRevert();
+        vm.expectRevert(IAttest.InvalidExpirationTime.selector);
         quorum.land(wanted, 7, signatures);
         vm.assertFalse(quorum.used(quorum.digestOf(wanted)));
         vm.warp(before);
@@ -410,6 +423,16 @@ contract GeoQuorumTest is Operators {
         vm.assertEq(quorum.epochOf(1).validUntil, planned);
     }
 
+    /// @dev Otherwise, nobody could rotate from the time at which it would have started.
+    function test_AReplacedEpochNeverBecomesTheCurrentOne() public {
+        rotateTo(epochOf(block.timestamp + 1 days, 30 days, 3));
+        rotateTo(epochOf(block.timestamp + 100 days, 30 days, 3));
+        vm.warp(block.timestamp + 2 days);
+        vm.assertEq(quorum.currentEpoch(), 1);
+        rotateTo(epochOf(block.timestamp, 30 days, 3));
+        vm.assertEq(quorum.currentEpoch(), 4);
+    }
+
     function test_OperatorsOfAnEndedEpochMayNotRotate() public {
         GeoQuorum.Epoch memory next = epochOf(block.timestamp + 300 days, 30 days, 3);
         vm.warp(quorum.epochOf(1).validUntil);
@@ -475,9 +498,47 @@ contract GeoQuorumTest is Operators {
         next.validFrom = type(uint64).max - 1;
         next.validUntil = type(uint64).max;
         refusesEpoch(next, GeoQuorum.WrongPeriod.selector);
+        next.validFrom = uint64(block.timestamp + quorum.MAX_PERIOD() + 1);
+        next.validUntil = next.validFrom + 1;
+        refusesEpoch(next, GeoQuorum.WrongPeriod.selector);
         next = copyOf(sound);
         next.validFrom -= 1;
         refusesEpoch(next, GeoQuorum.NoticeTooShort.selector);
+    }
+
+    /// @dev Operators may sign an epoch that has started, because its signatures take time to collect.
+    function test_AnEpochThatHasStartedLeavesAnOverlap() public {
+        GeoQuorum.Answer memory wanted = within;
+        bytes memory signatures = signedBy(7, quorum.digestOf(wanted));
+        rotateTo(epochOf(block.timestamp - 20 days, 60 days, 3));
+        vm.assertEq(quorum.currentEpoch(), 2);
+        vm.assertEq(quorum.epochOf(1).validUntil, block.timestamp + quorum.MAX_OVERLAP());
+        quorum.land(wanted, 7, signatures);
+    }
+
+    function test_RefusesARotationToAnEpochThatHasEnded() public {
+        GeoQuorum.Epoch memory next = epochOf(block.timestamp - 30 days, 30 days, 3);
+        uint64 deadline = uint64(block.timestamp);
+        bytes memory signatures = signedBy(7, quorum.rotationDigest(next, deadline, 1));
+        vm.expectRevert(
+            abi.encodeWithSelector(GeoQuorum.WrongPeriod.selector, next.validFrom, next.validUntil)
+        );
+        quorum.rotate(next, deadline, 1, 7, signatures);
+    }
+
+    function test_LandsWithTheLastOperatorsOfTheLargestEpoch() public {
+        GeoQuorum.Epoch memory largest = epochOf(block.timestamp, 30 days, 3);
+        largest.operators = new address[](255);
+        for (uint160 i = 0; i < 255; ++i) {
+            largest.operators[i] = i < 250 ? address(i + 1) : operators[i - 250];
+        }
+        quorum = new GeoQuorum(eas, owner, NOTICE, largest);
+        GeoQuorum.Answer memory wanted = within;
+        bytes memory signatures = signedBy(28, quorum.digestOf(wanted));
+        refuses(
+            wanted, 15 << 252, signatures, abi.encodeWithSelector(GeoQuorum.UnknownOperator.selector, 255)
+        );
+        quorum.land(wanted, 7 << 252, signatures);
     }
 
     // Owner
@@ -504,8 +565,6 @@ contract GeoQuorumTest is Operators {
         quorum.remove(1, 5);
     }
 
-    /// @dev Otherwise, the owner could be the zero address, which is also the address of every removed
-    ///   operator.
     function test_TransfersOwnershipInTwoSteps() public {
         vm.prank(mallory);
         vm.expectRevert(abi.encodeWithSelector(GeoQuorum.NotOwner.selector, mallory));

@@ -7,7 +7,16 @@ import {GeoInputs} from "../src/GeoInputs.sol";
 import {GeoResolver} from "../src/GeoResolver.sol";
 import {Attestation, IEAS, IPermissionedEIP712Proxy} from "../src/eas/IEAS.sol";
 import {NaiveResolver, ParcelRegistry} from "./Harness.sol";
-import {DelegatedRequest, MultiDelegatedRequest, RequestData, Signature, World} from "./World.sol";
+import {
+    DelegatedRequest,
+    IAttest,
+    MultiDelegatedRequest,
+    MultiRevocation,
+    RequestData,
+    RevocationData,
+    Signature,
+    World
+} from "./World.sol";
 import {vm} from "./Vm.sol";
 
 /// @notice Tests of resolvers, at the addresses that the requests for their answers named. A resolver that
@@ -313,7 +322,7 @@ contract GeoResolverTest is World {
     }
 
     function test_DoesNotUseUpARefusedAnswer() public {
-        vm.expectRevert();
+        vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongResult.selector, false, true));
         landByProxy("tokenFar");
         landByProxy("token");
         vm.assertEq(token.ownerOf(1), account);
@@ -329,7 +338,8 @@ contract GeoResolverTest is World {
         // The number one, which encodes like `true`. The service never signs this under a numeric schema.
         bytes memory data = answer("token", "signature").data.data;
         vm.prank(signer);
-        vm.expectRevert();
+        // The decoder reverts without data.
+        vm.expectRevert(bytes(""));
         direct.attest(requestOf(parcelSchema, data));
     }
 
@@ -338,15 +348,37 @@ contract GeoResolverTest is World {
     function test_LetsTheAuthorDecideOnRevocation() public {
         bytes32 uid = land("parcel");
         parcels.lock();
-        vm.expectRevert();
+        vm.expectRevert(IAttest.InvalidRevocation.selector);
         this.revokeOf(parcelSchema, uid);
         bytes32 minted = landByProxy("token");
         // Revoking undoes nothing, and does not let the account mint again. EAS records the proxy as the
         // attester.
         revoke(tokenSchema, minted, address(proxy));
         vm.assertEq(token.ownerOf(1), account);
-        vm.expectRevert();
+        vm.expectRevert(
+            abi.encodeWithSelector(GeoResolver.AlreadyUsed.selector, bytes32(uint256(uint160(account))))
+        );
         landByProxy("tokenAgain");
+    }
+
+    function test_LetsTheAuthorDecideOnRevocationOfSeveralAnswers() public {
+        MultiRevocation[] memory requests = new MultiRevocation[](1);
+        requests[0] = MultiRevocation(parcelSchema, new RevocationData[](2));
+        requests[0].data[0].uid = land("parcel");
+        // Another parcel.
+        bytes memory data = answer("parcel", "signature").data.data;
+        GeoAnswers.NumericAnswer memory given = GeoAnswers.decodeNumeric(data);
+        given.inputRefs[0] = keccak256("another parcel");
+        data = abi.encode(given.result, given.units, given.inputRefs, given.timestamp, given.operation);
+        requests[0].data[1].uid = attestAs(signer, parcelSchema, account, 0, data);
+        parcels.lock();
+        vm.prank(signer);
+        vm.expectRevert(IAttest.InvalidRevocations.selector);
+        direct.multiRevoke(requests);
+        parcels.unlock();
+        vm.prank(signer);
+        direct.multiRevoke(requests);
+        vm.assertTrue(eas.getAttestation(requests[0].data[1].uid).revocationTime != 0);
     }
 
     function revokeOf(bytes32 schema, bytes32 uid) external {

@@ -255,6 +255,10 @@ contract ParcelRegistry is NumericGeoResolver {
         locked = true;
     }
 
+    function unlock() external {
+        locked = false;
+    }
+
     function _onAnswer(Attestation memory attestation, GeoAnswers.NumericAnswer memory answer)
         internal
         override

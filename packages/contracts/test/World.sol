@@ -51,11 +51,19 @@ struct Revocation {
     RevocationData data;
 }
 
+struct MultiRevocation {
+    bytes32 schema;
+    RevocationData[] data;
+}
+
 /// @notice Functions of EAS and its proxy that the tests call, in addition to those of the kit.
 interface IAttest {
     error InvalidSignature();
     error AccessDenied();
     error UsedSignature();
+    error InvalidExpirationTime();
+    error InvalidRevocation();
+    error InvalidRevocations();
 
     function attest(Request calldata request) external payable returns (bytes32);
     function attestByDelegation(DelegatedRequest calldata request) external payable returns (bytes32);
@@ -64,6 +72,7 @@ interface IAttest {
         payable
         returns (bytes32[] memory);
     function revoke(Revocation calldata request) external payable;
+    function multiRevoke(MultiRevocation[] calldata requests) external payable;
     function transferOwnership(address owner) external;
     function acceptOwnership() external;
 }
