@@ -1,8 +1,7 @@
 import { Client } from 'pg'
 import { seededRandom } from '../dev/random'
 import { GeometryError, prepareGeometry, readGeometry, type PreparedGeometry } from '../src/geodesy'
-import { measuresOf } from '../src/indexer/measures'
-import type { RecordRow } from '../src/indexer/project'
+import { measuresOf, type RecordRow } from '../src/indexer/project'
 import {
   LINE_VERSION,
   LOCATION_PROTOCOL_SCHEMA,

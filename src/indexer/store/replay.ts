@@ -7,6 +7,7 @@ import { ContentError, isolate } from '../isolate'
 import {
   eventId,
   eventRow,
+  MEASURED,
   project,
   PROJECTED_TABLES,
   recordId,
@@ -216,7 +217,7 @@ function isWatched({ slug }: Chain, [event]: readonly EventRow[], recorded: stri
   return !event || isLocationSchema(event.schema_uid, slug) || isAnswerAttester(slug, event.attester)
 }
 
-const MEASURES = ['area_square_centimeters', 'length_centimeters']
+const MEASURES = Object.keys(MEASURED)
 /**
  * SQL that is true if a row and the expected row are equal in the columns that are compared apart: the
  * PostGIS column, whose operators compare boxes; the line of a record, which contains its write times; and
