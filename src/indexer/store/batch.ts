@@ -2,7 +2,6 @@ import type { Logger } from '@subsquid/logger'
 import { LAST_HEIGHT, type Chain } from '../../chains'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
-import { ContentError, attempt, isolate } from '../isolate'
 import {
   eventRow,
   project,
@@ -14,7 +13,16 @@ import {
   type Projection,
   type Revocation,
 } from '../project'
-import { limitStatements, lockChain, type Copy, type Query } from './connection'
+import {
+  attempt,
+  ContentError,
+  copied,
+  isolate,
+  limitStatements,
+  lockChain,
+  type Copy,
+  type Query,
+} from './connection'
 import { saveRevoked, settleHotBlocks } from './hot'
 import { noteIndexed, type IndexedBlock } from './status'
 
@@ -35,7 +43,7 @@ export interface BatchTarget {
 /**
  * Writes events, and the records and answers projected from them, in parts: while Postgres writes one, the
  * next one is projected. COPY is many times as fast as TypeORM's inserts. Attestations that cannot be stored
- * are isolated (isolate.ts) and withheld.
+ * are isolated (`isolate`) and withheld.
  */
 export class BatchWriter {
   /** Numbers of rows written and withheld so far, and milliseconds spent on projection. */
@@ -165,13 +173,6 @@ export class BatchWriter {
   }
 }
 
-/** Returns the arguments of COPY for the rows of a table; an empty array if there are no rows. */
-function copied(table: string, rows: readonly object[]): Parameters<Copy>[] {
-  if (rows.length === 0) return []
-  const columns = Object.keys(rows[0]!)
-  return [[table, columns, copyTexts(rows, columns)]]
-}
-
 /** Inserts rows into the event log. */
 export async function insertEvents(copy: Copy, rows: readonly EventRow[]): Promise<void> {
   for (const each of copied('attestation_event', rows)) await copy(...each)
@@ -205,51 +206,4 @@ export async function insertWithheld(
 /** Text of the column `problem` of a withheld event. */
 export function withheldProblem(reason: Error): string {
   return `it could not be stored: ${reason.message.slice(0, PROBLEM_CHARACTERS)}`
-}
-
-// Rows in the text format of COPY (PostgreSQL, "COPY"). It costs Postgres and this process less than half the
-// work of an INSERT from JSON.
-
-/** Approximate number of characters per text, far below JavaScript's limit of half a billion. */
-const TEXT_LENGTH = 1_000_000
-
-/** Encodes these columns of the rows as texts, each of which consists of whole lines. */
-export function copyTexts(rows: readonly object[], columns: readonly string[]): string[] {
-  const texts: string[] = []
-  let text = ''
-  for (const row of rows) {
-    for (let i = 0; i < columns.length; i++) {
-      if (i > 0) text += '\t'
-      text += valueText((row as Record<string, unknown>)[columns[i]!])
-    }
-    text += '\n'
-    if (text.length < TEXT_LENGTH) continue
-    texts.push(text)
-    text = ''
-  }
-  if (text) texts.push(text)
-  return texts
-}
-
-/** Encodes a value for COPY: a text, number, boolean, time, byte string, list of texts, or JSON. */
-function valueText(value: unknown): string {
-  if (typeof value === 'string') return escaped(value)
-  if (value === null || value === undefined) return '\\N'
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  if (value instanceof Date) return value.toISOString()
-  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`
-  if (Array.isArray(value)) return value.length ? escaped(listText(value as string[])) : '{}'
-  return escaped(JSON.stringify(value))
-}
-
-/** Encodes a list of texts as an array literal (PostgreSQL, "Array Input and Output Syntax"). */
-function listText(values: readonly string[]): string {
-  return `{${values.map((value) => `"${value.replace(/["\\]/g, '\\$&')}"`).join()}}`
-}
-
-const SPECIAL = /[\\\n\r\t]/
-const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-
-function escaped(text: string): string {
-  return SPECIAL.test(text) ? text.replace(/[\\\n\r\t]/g, (special) => ESCAPES[special]!) : text
 }

@@ -3,8 +3,7 @@ import { Client } from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { connect, createMigratedDatabase, type TestDatabase } from '../../../test/database'
 import { hunt } from '../../../test/seed'
-import { copyTexts } from './batch'
-import { copyOver } from './connection'
+import { copyOver, copyTexts } from './connection'
 
 let database: TestDatabase
 let client: Client

@@ -11,7 +11,7 @@
  * - attesters.ts: attesters whose answers are indexed.
  * - writer.ts: the process that may write.
  * - snapshot.ts: content of a snapshot.
- * - connection.ts: connections, COPY and locks.
+ * - connection.ts: connections, locks, COPY, and isolation of what Postgres refuses.
  */
 export * from './attesters'
 export * from './batch'

@@ -2,9 +2,8 @@ import type { BlockRef } from '../../chain'
 import type { Chain } from '../../chains'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
-import { attempt } from '../isolate'
 import { eventIds, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
-import { limitStatements, lockChain, type Database, type Query } from './connection'
+import { attempt, limitStatements, lockChain, type Database, type Query } from './connection'
 
 /** Rows of the event log, and the statements that read and write them. */
 

@@ -3,7 +3,6 @@ import { isAnswerAttester } from '../../answer'
 import { isLocationSchema } from '../../location'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
-import { ContentError, isolate } from '../isolate'
 import {
   eventId,
   eventRow,
@@ -19,7 +18,15 @@ import {
   type Projection,
 } from '../project'
 import { insertEvents, insertWithheld, withheldProblem } from './batch'
-import { limitStatements, lockChain, type Copy, type Query, type Transactions } from './connection'
+import {
+  ContentError,
+  isolate,
+  limitStatements,
+  lockChain,
+  type Copy,
+  type Query,
+  type Transactions,
+} from './connection'
 import { bodyOf, eventOf, insertSql, isBodiless, type StoredEvent, type Watched } from './log'
 import { noteRepaired } from './status'
 
