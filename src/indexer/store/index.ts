@@ -1,8 +1,7 @@
 /**
  * All statements that the indexer and its commands send to Postgres.
  *
- * - chain-database.ts: the database as evm-processor sees it.
- * - batch.ts: writes a batch as rows of the event log, records and answers.
+ * - batch.ts: the database as evm-processor sees it, and the rows of log, records and answers in it.
  * - hot.ts: rolls back the blocks that a reorg replaced, and logs changes that became final.
  * - replay.ts: projects records and answers again from the event log, and repairs the log.
  * - log.ts: rows of the event log.
@@ -15,7 +14,6 @@
  */
 export * from './attesters'
 export * from './batch'
-export * from './chain-database'
 export * from './connection'
 export * from './hot'
 export * from './log'
