@@ -31,8 +31,16 @@ import {
   type Copy,
   type Query,
 } from './connection'
-import { chainState, insertHotBlock, noteFinal, rollBack, saveRevoked, settleHotBlocks } from './hot'
-import { noteIndexed, type IndexedBlock } from './status'
+import {
+  chainState,
+  insertHotBlock,
+  noteFinal,
+  noteIndexed,
+  rollBack,
+  saveRevoked,
+  settleHotBlocks,
+  type IndexedBlock,
+} from './position'
 
 /**
  * The database to which evm-processor writes the blocks of a chain and the position of the last final block.

@@ -2,10 +2,10 @@
  * All statements that the indexer and its commands send to Postgres.
  *
  * - batch.ts: the database as evm-processor sees it, and the rows of log, records and answers in it.
- * - hot.ts: rolls back the blocks that a reorg replaced, and logs changes that became final.
+ * - position.ts: the head, the last indexed and final blocks, and the hot blocks that a reorg replaces.
  * - replay.ts: projects records and answers again from the event log, and repairs the log.
  * - log.ts: rows of the event log.
- * - status.ts: progress of a chain's indexing and audit.
+ * - status.ts: progress of replay and audit.
  * - schemas.ts: location schemas that were found.
  * - attesters.ts: attesters whose answers are indexed.
  * - writer.ts: the process that may write.
@@ -15,8 +15,8 @@
 export * from './attesters'
 export * from './batch'
 export * from './connection'
-export * from './hot'
 export * from './log'
+export * from './position'
 export * from './replay'
 export * from './schemas'
 export * from './snapshot'

@@ -2,7 +2,7 @@ import type { Chain } from '../../chains'
 import type { Database, Query } from './connection'
 import { eventIds, READING } from '../project'
 import { insertSql } from './log'
-import { finalBlock } from './hot'
+import { finalBlock } from './position'
 
 /** Statements that read a snapshot, and restore one into an empty database (../snapshot.ts). */
 

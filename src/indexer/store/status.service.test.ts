@@ -4,17 +4,9 @@ import { insertRecords } from '../../../test/records'
 import { chainNamed } from '../../chains'
 import { READING } from '../project'
 import { Database } from './connection'
+import { noteHead, noteIndexed, unprovenBlocks } from './position'
 import { foundSchemas, insertSchemas, noteWatched } from './schemas'
-import {
-  noteAudited,
-  noteHead,
-  noteIndexed,
-  noteReading,
-  noteSchemas,
-  readingOf,
-  spendAuditCalls,
-  unprovenBlocks,
-} from './status'
+import { noteAudited, noteReading, noteSchemas, readingOf, spendAuditCalls } from './status'
 
 let server: TestDatabase
 let database: Database

@@ -1,16 +1,10 @@
-import type { BlockRef, HeadReport } from '../../chain'
 import type { Chain } from '../../chains'
 import { READING } from '../project'
 import type { Database, Query } from './connection'
+import { multirange, type BlockRange } from './position'
 import { noteHistoryRead } from './schemas'
 
-/** Progress of a chain's indexing and audit: the table chain_status. */
-
-/** Range of block numbers, both ends included. */
-export interface BlockRange {
-  from: number
-  to: number
-}
+/** Progress of the replay and the audit of a chain's records: the other columns of chain_status. */
 
 /** Maximum number of rows that one statement deletes, which takes a few hundred milliseconds. */
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
@@ -84,122 +78,6 @@ export async function countRecords(query: Query, chain: Chain, many: number): Pr
     [chain.slug],
   )
   return row!.percent
-}
-
-/** Last block of a batch. */
-export interface IndexedBlock extends BlockRef {
-  /** Time of the block in Unix milliseconds. */
-  readonly timestamp: number
-  /** Milliseconds since the start of the last poll that found this block on the chain, or Infinity. */
-  readonly agreementAgeMs: number
-  /** Numbers of the blocks up to this one whose logs only one endpoint vouches for. */
-  readonly unproven: readonly number[]
-}
-
-/** Seconds between a poll of the head and the note of it, at most, unless the machine was suspended. */
-const NOTED_WITHIN_SECONDS = 5
-
-/**
- * Stores the last block of a batch, which also becomes the head if the last poll reported an older one. Its
- * agreement is not much later than the last noted poll: the local clock of a suspended machine stands still.
- */
-export async function noteIndexed(query: Query, chain: Chain, last: IndexedBlock): Promise<void> {
-  await query(
-    `INSERT INTO chain_status (chain, indexed_height, indexed_hash, indexed_timestamp, agreed_at, unproven_at_head)
-     VALUES ($1, $2, $3, $4, ${moment('$5')}, $6)
-     ON CONFLICT (chain) DO UPDATE
-     SET indexed_height = excluded.indexed_height, indexed_hash = excluded.indexed_hash,
-       indexed_timestamp = excluded.indexed_timestamp,
-       agreed_at = CASE WHEN excluded.agreed_at IS NOT NULL
-         THEN least(excluded.agreed_at, chain_status.checked_at + make_interval(secs => ${NOTED_WITHIN_SECONDS})) END,
-       unproven_at_head = excluded.unproven_at_head, (head_height, head_timestamp) = (
-         SELECT height, time
-         FROM (VALUES (chain_status.head_height, chain_status.head_timestamp),
-           (excluded.indexed_height, excluded.indexed_timestamp)) AS block (height, time)
-         ORDER BY height DESC NULLS LAST LIMIT 1)`,
-    [
-      ...[chain.slug, last.height, last.hash, new Date(last.timestamp), secondsAgo(last.agreementAgeMs)],
-      multirange(last.unproven.map((block) => ({ from: block, to: block }))),
-    ],
-  )
-}
-
-/** Reads the blocks that only one endpoint vouched for when they were written, and that are not proven. */
-export async function unprovenBlocks(query: Query, chain: Chain): Promise<number[]> {
-  const rows = await query<{ block: number }>(
-    `SELECT block::float8 AS block FROM chain_status, unnest(unproven_at_head - proven) AS r, generate_series(lower(r), upper(r) - 1) AS block
-     WHERE chain = $1 ORDER BY 1`,
-    [chain.slug],
-  )
-  return rows.map(({ block }) => block)
-}
-
-/** Returns the last block in the database, final or not, and the database's clock in milliseconds. */
-export async function indexedTip(
-  query: Query,
-  chain: Chain,
-): Promise<{ tip: BlockRef | undefined; now: number }> {
-  const [row] = await query<{
-    height: number | null
-    hash: string | null
-    now: number
-  }>(
-    `SELECT indexed_height AS height, indexed_hash AS hash, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
-     FROM (SELECT) AS one LEFT JOIN chain_status ON chain = $1`,
-    [chain.slug],
-  )
-  const { height, hash, now } = row!
-  return { tip: height === null || hash === null ? undefined : { height, hash }, now }
-}
-
-/**
- * Stores the chain's head as an endpoint reported it. Ages become times of the database's clock before the
- * row is locked, so that a wait for the lock does not make them more recent. A batch written in the meantime
- * may end with a newer block.
- */
-export async function noteHead(query: Query, chain: Chain, note: HeadReport): Promise<void> {
-  await query(
-    `INSERT INTO chain_status (chain, head_height, head_timestamp, checked_at, doubt, contradictions, agreed_at)
-     VALUES ($1, $2, $3, ${moment('$4')}, $5, $6, ${moment('$8')})
-     ON CONFLICT (chain) DO UPDATE
-     SET (head_height, head_timestamp) = (
-         SELECT height, time
-         FROM (VALUES (excluded.head_height, excluded.head_timestamp),
-           (chain_status.indexed_height, chain_status.indexed_timestamp)) AS block (height, time)
-         WHERE height = excluded.head_height OR chain_status.indexed_hash <> $7
-         ORDER BY height DESC LIMIT 1),
-       checked_at = excluded.checked_at, doubt = excluded.doubt,
-       contradictions = chain_status.contradictions + excluded.contradictions,
-       agreed_at = CASE WHEN chain_status.indexed_hash = $7 THEN excluded.agreed_at ELSE chain_status.agreed_at END`,
-    [
-      chain.slug,
-      note.number,
-      new Date(note.timestamp * 1000),
-      secondsAgo(note.ageMs),
-      note.doubt ?? null,
-      note.contradictions,
-      note.tipHash ?? null,
-      secondsAgo(note.agreementAgeMs),
-    ],
-  )
-}
-
-/** SQL for the time that lies `seconds` (an SQL expression) in the past; null if the number is null. */
-function moment(seconds: string): string {
-  return `clock_timestamp() - make_interval(secs => ${seconds})`
-}
-
-function secondsAgo(milliseconds: number): number | null {
-  return milliseconds === Infinity ? null : milliseconds / 1000
-}
-
-/** True if the indexer had caught up with the head at its last poll; false while it reads history. */
-export async function followsHead(query: Query, chain: Chain): Promise<boolean> {
-  const [status] = await query<{ follows: boolean | null }>(
-    'SELECT indexed_height >= head_height - $2::int AS follows FROM chain_status WHERE chain = $1',
-    [chain.slug, chain.finality],
-  )
-  return status?.follows ?? false
 }
 
 /** SQL that makes all records those of an older version, of an unknown one if an added schema has records. */
@@ -312,11 +190,6 @@ export async function noteRepaired(query: Query, chain: Chain, count: number): P
     chain.slug,
     count,
   ])
-}
-
-/** Formats ranges as a Postgres int8multirange. */
-function multirange(ranges: readonly BlockRange[]): string {
-  return `{${ranges.map(({ from, to }) => `[${from},${to}]`).join()}}`
 }
 
 /**

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createMigratedDatabase, rows } from '../../../test/database'
 import { CHAINS } from '../../chains'
 import { Database, type Query } from './connection'
-import { rollBack, settleHotBlocks } from './hot'
+import { rollBack, settleHotBlocks } from './position'
 import { lastEventBlock } from './log'
 
 interface Plan {
