@@ -9,11 +9,10 @@ import { CHAINS } from '../chains'
 import { LOCATION_SCHEMA } from '../location'
 import { Rpc } from '../rpc'
 import { MissingBodyError, type BodyReader } from './bodies'
-import { LeaseLostError } from './lease'
 import { RangeAuditor } from './range-auditor'
 import type { Registry } from './registry'
 import { attestationFilter } from './registrations'
-import type { Database, StoredEvent, Transactions } from './store'
+import { LeaseLostError, type Database, type StoredEvent, type Transactions } from './store'
 import { eventId } from './project'
 
 const CHAIN = { ...CHAINS[0]!, firstBlock: 0 }

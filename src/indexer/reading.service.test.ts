@@ -7,10 +7,9 @@ import { rows } from '../../test/database'
 import { SILENT } from '../../test/rpc-proxy'
 import { LOCAL_CHAIN, mine, startTestWorld, type TestWorld } from '../../test/world'
 import { LOCATION_PROTOCOL_SCHEMA } from '../location'
-import { Lease } from './lease'
 import { READING } from './project'
 import { followReading } from './reading'
-import { countRecords, Database } from './store'
+import { countRecords, Database, Lease } from './store'
 
 /** Tests with a database whose records an older version of the projection produced. */
 

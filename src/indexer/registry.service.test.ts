@@ -23,9 +23,8 @@ import { Rpc } from '../rpc'
 import { LOCATION_SCHEMAS } from '../settings/types'
 import { Auditor } from './audit'
 import { BodyReader } from './bodies'
-import { LeaseLostError } from './lease'
 import { Registry } from './registry'
-import { Database, noteHistoryRead } from './store'
+import { Database, LeaseLostError, noteHistoryRead } from './store'
 
 /** Tests with schemas registered on a real chain and a limit of 40 schemas, two per account. */
 const MOST = 40

@@ -21,12 +21,12 @@ import {
   finalBlock,
   forgetChanges,
   indexedTip,
+  Lease,
   unprovenBlocks,
   lastEventBlock,
   noteHead,
   rewindFinal,
 } from './store'
-import { Lease } from './lease'
 import { IndexerMetrics } from './metrics'
 import { primaryUrl } from '../postgres'
 import { repeat } from '../retry'

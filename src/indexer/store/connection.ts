@@ -26,7 +26,7 @@ const LOCK_SECONDS = 10
 /**
  * Seconds without a statement after which Postgres ends a transaction. A process that is stopped or cut off
  * would otherwise keep the chain's lock, and the indexer would wait for it. In a transaction of a lease, a
- * batch waits longer for endpoints (holdWriter).
+ * batch waits longer for endpoints (lease.ts).
  */
 const IDLE_SECONDS = 60
 

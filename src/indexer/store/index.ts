@@ -8,17 +8,17 @@
  * - status.ts: progress of replay and audit.
  * - schemas.ts: location schemas that were found.
  * - attesters.ts: attesters whose answers are indexed.
- * - writer.ts: the process that may write.
+ * - lease.ts: the process that may write.
  * - snapshot.ts: content of a snapshot.
  * - connection.ts: connections, locks, COPY, and isolation of what Postgres refuses.
  */
 export * from './attesters'
 export * from './batch'
 export * from './connection'
+export * from './lease'
 export * from './log'
 export * from './position'
 export * from './replay'
 export * from './schemas'
 export * from './snapshot'
 export * from './status'
-export * from './writer'

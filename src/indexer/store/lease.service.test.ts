@@ -2,11 +2,11 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { Logger } from '@subsquid/logger'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import { CHAINS } from '../chains'
-import { Database, type Query } from './store'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
+import { CHAINS } from '../../chains'
+import { READING } from '../project'
+import { Database, type Query } from './connection'
 import { Lease, LeaseLostError } from './lease'
-import { READING } from './project'
 
 /** Tests that only a writer of the same PLACE that has ended is replaced while its lease is valid. */
 const chain = CHAINS[0]!
