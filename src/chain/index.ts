@@ -2,7 +2,7 @@
  * Reads a chain: logs and headers from JSON-RPC endpoints, none of which is trusted alone.
  *
  * - source.ts: the data source of evm-processor's runner.
- * - history.ts: reads ranges of final blocks, as wide as range.ts allows.
+ * - history.ts: reads ranges of final blocks, as wide as the provider allows.
  * - head.ts: follows the newest blocks, which followed.ts stores.
  * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of proof.ts.
  * - replaced.ts: distinguishes a replaced chain from an endpoint that lags or lies.
