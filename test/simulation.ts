@@ -5,8 +5,8 @@ import { getBytes, hexlify, toBeArray, toBeHex, zeroPadValue } from 'ethers/util
 import type { Clock } from '../src/clock'
 import { keccak256 } from '../src/eas'
 import type { RpcLog } from '../src/chain'
-import type { LogFilter, LogSelection } from '../src/chain/logs'
-import { receiptsRoot, type FullHeader, type RpcReceipt } from '../src/chain/proof'
+import type { FullHeader, LogFilter, LogSelection } from '../src/chain/logs'
+import { receiptsRoot, type RpcReceipt } from '../src/chain/receipts'
 
 /**
  * A simulated world for code that reads chains: virtual time, a tree of blocks of which one branch is the

@@ -4,26 +4,20 @@ import { hexNumber, type Answered, type Route, type Rpc, type RpcCall } from '..
 import { ContradictionError, type Doubt } from './doubt'
 import { FirstTimes } from './first-times'
 import {
+  bloomLogTest,
+  hashesToItself,
+  haveSameLogs,
   headerByHash,
   headerCall,
-  haveSameLogs,
   logQuery,
   ofBlock,
+  selectionTests,
   uniqueLogs,
+  type FullHeader,
   type LogSelection,
   type RpcLog,
 } from './logs'
-import {
-  bloomLogTest,
-  hasKnownType,
-  hashesToItself,
-  lacksLogs,
-  logsOf,
-  receiptsRoot,
-  selectionTests,
-  type FullHeader,
-  type RpcReceipt,
-} from './proof'
+import { hasKnownType, lacksLogs, logsOf, receiptsRoot, type RpcReceipt } from './receipts'
 
 /** A header that has the requested number or hash. */
 export interface CheckedHeader {
@@ -330,7 +324,7 @@ export class BlockReader {
    * True if receipts that do not hash to their root are false, because their form is known:
    *
    * - Others have hashed to their root within FORM_PATIENCE_MS.
-   * - The header is valid, and proof.ts supports their types, or they lack a log that its bloom filter
+   * - The header is valid, and receipts.ts supports their types, or they lack a log that its bloom filter
    *   announces.
    */
   private areFalse(

@@ -6,8 +6,7 @@ import { CHAINS } from '../chains'
 import { Rpc } from '../rpc'
 import { Doubt } from './doubt'
 import { HistoryReader } from './history'
-import type { RpcHeader, RpcLog } from './logs'
-import type { FullHeader } from './proof'
+import type { FullHeader, RpcHeader, RpcLog } from './logs'
 
 /** Reads history from two endpoints, the first of which changes its responses. */
 

@@ -4,7 +4,9 @@ import { MONOTONIC, type Clock } from '../clock'
 import { retry } from '../retry'
 import { ContradictionError, type Doubt } from './doubt'
 import {
+  bloomLogTest,
   byBlock,
+  hashesToItself,
   headerCall,
   logQuery,
   ofBlock,
@@ -14,7 +16,6 @@ import {
   type RpcHeader,
   type RpcLog,
 } from './logs'
-import { bloomLogTest, hashesToItself } from './proof'
 
 /** Logs of a range, before they are grouped by block, and the header of its last block. */
 interface RangeLogs {

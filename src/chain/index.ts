@@ -4,9 +4,9 @@
  * - source.ts: the data source of evm-processor's runner.
  * - history.ts: reads ranges of final blocks, as wide as the provider allows.
  * - head.ts: follows the newest blocks, which followed.ts stores.
- * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of proof.ts.
+ * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of receipts.ts.
  * - replaced.ts: distinguishes a replaced chain from an endpoint that lags or lies.
- * - logs.ts: types of logs and headers.
+ * - logs.ts: logs and headers, and the checks that each of them passes.
  * - doubt.ts: collects the reasons why the database may not agree with the chain now.
  */
 

@@ -6,8 +6,8 @@ import { CHAINS } from '../chains'
 import { Rpc } from '../rpc'
 import { BlockReader, type CheckedLogs } from './blocks'
 import { Doubt } from './doubt'
-import { headerCall, type RpcLog } from './logs'
-import type { FullHeader, RpcReceipt } from './proof'
+import { headerCall, type FullHeader, type RpcLog } from './logs'
+import type { RpcReceipt } from './receipts'
 
 /**
  * Reads one block from several endpoints, some of which lie, each in its own way. The block has an

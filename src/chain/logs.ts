@@ -1,8 +1,15 @@
+import { RLP } from '@ethereumjs/rlp'
+import { keccak256 as keccakOfHex } from 'ethers/crypto'
+import { getBytes, toBeArray } from 'ethers/utils'
 import { LAST_HEIGHT } from '../chains'
+import { keccak256, payloadBytes } from '../eas'
 import { hexNumber, type RpcCall } from '../rpc'
 import { ContradictionError } from './doubt'
 
-/** Fields of JSON-RPC logs and headers that the indexer reads, and the calls that request them. */
+/**
+ * JSON-RPC logs and headers: the fields that the indexer reads, the calls that request them, and what shows
+ * that a response is false: its form, its fork, the hash of the header and the bloom filter.
+ */
 
 /** Filter of requested logs. A missing list matches any value. */
 export interface LogFilter {
@@ -46,6 +53,13 @@ export interface RpcHeader {
   logsBloom?: string
 }
 
+/** A JSON-RPC header with all hashed fields. Some exist only since the fork that added them. */
+export interface FullHeader extends RpcHeader {
+  receiptsRoot: string
+  transactions: string[]
+  [field: string]: unknown
+}
+
 /** A block with those of its logs that pass the filters, in order, without duplicates. */
 export interface BlockLogs {
   header: RpcHeader
@@ -87,7 +101,7 @@ export function headerByHash(hash: string): RpcCall {
 }
 
 /** Returns the values that pass a filter, by place: the address, then the topics. */
-export function placesOf({ address, topic0, topic2, topic3 }: LogFilter): (string[] | undefined)[] {
+function placesOf({ address, topic0, topic2, topic3 }: LogFilter): (string[] | undefined)[] {
   return [address, topic0, undefined, topic2, topic3]
 }
 
@@ -169,4 +183,121 @@ export function haveSameLogs(some: readonly RpcLog[], others: readonly RpcLog[])
       ]),
     )
   return content(some) === content(others)
+}
+
+/**
+ * Fields of a header in the order of hashing (Yellow Paper, 4.3; EIP-1559, 4895, 4844, 4788, 7685, 7928,
+ * 7843). A `quantity` is hashed without leading zeros. Headers before the fork that added it lack a field
+ * with `?`.
+ */
+const HEADER_FIELDS = (
+  [
+    ['bytes', 'parentHash sha3Uncles miner stateRoot transactionsRoot receiptsRoot logsBloom'],
+    ['quantity', 'difficulty number gasLimit gasUsed timestamp'],
+    ['bytes', 'extraData mixHash nonce'],
+    ['quantity?', 'baseFeePerGas'],
+    ['bytes?', 'withdrawalsRoot'],
+    ['quantity?', 'blobGasUsed excessBlobGas'],
+    ['bytes?', 'parentBeaconBlockRoot requestsHash blockAccessListHash'],
+    ['quantity?', 'slotNumber'],
+  ] as const
+).flatMap(([kind, names]) => names.split(' ').map((name) => ({ name, kind })))
+
+/**
+ * True if a header hashes to its own hash: no field was changed or left out. False also for unsupported
+ * forms, as of Celo before it became a layer 2.
+ */
+export async function hashesToItself(header: RpcHeader): Promise<boolean> {
+  const fields: Uint8Array[] = []
+  try {
+    for (const { name, kind } of HEADER_FIELDS) {
+      const value = (header as unknown as Record<string, unknown>)[name]
+      if (kind.endsWith('?') && (value === undefined || value === null)) continue
+      if (kind.startsWith('bytes')) fields.push(bytes(value))
+      else if (isQuantity(value)) fields.push(quantity(value))
+      else return false
+    }
+  } catch {
+    return false // throws if a field is not hex
+  }
+  return `0x${await keccak256(RLP.encode(fields))}` === header.hash
+}
+
+/**
+ * Returns a test that is false if a block with this logsBloom cannot have a log that passes one of the
+ * filters (Yellow Paper, 4.3.1: each address and topic sets three of 2,048 bits).
+ */
+export function bloomTest(filters: readonly LogFilter[]): (logsBloom: string | undefined) => boolean {
+  // Bits of each value that passes, by field of the log.
+  const wanted = filters.map((filter) =>
+    placesOf(filter).flatMap((values) => (values?.length ? [values.map(bloomBits)] : [])),
+  )
+  return (logsBloom) => {
+    const has = bitTest(logsBloom)
+    return !has || wanted.some((places) => places.every((values) => values.some((bits) => bits.every(has))))
+  }
+}
+
+/** Returns a test that is false if a block with this logsBloom cannot have the log. */
+export function bloomLogTest(): (logsBloom: string | undefined, log: RpcLog) => boolean {
+  // Most logs repeat the values of others, and hashing takes longer than the test.
+  const known = new Map<string, number[]>()
+  const bitsOf = (value: string) => {
+    const bits = known.get(value) ?? bloomBits(value)
+    known.set(value, bits)
+    return bits
+  }
+  return (logsBloom, { address, topics }) => {
+    const has = bitTest(logsBloom)
+    return !has || [address, ...topics].every((value) => bitsOf(value).every(has))
+  }
+}
+
+/** Returns a test of the bits of this logsBloom; undefined if it is not a bloom filter. */
+function bitTest(logsBloom: string | undefined): ((bit: number) => boolean) | undefined {
+  if (logsBloom?.length !== 514) return undefined
+  return (bit) => ((parseInt(logsBloom[2 + 511 - (bit >> 2)]!, 16) >> (bit & 3)) & 1) === 1
+}
+
+/** Returns a test that is true if a log passes one of the filters. */
+function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
+  const wanted = filters.map((filter) =>
+    placesOf(filter).map((values) => (values?.length ? new Set(values) : undefined)),
+  )
+  return ({ address, topics }) => {
+    const places = [address.toLowerCase(), ...topics]
+    return wanted.some((each) => each.every((values, place) => !values || values.has(places[place]!)))
+  }
+}
+
+/** Returns `bloomTest()` and `logTest()` of a selection, which are rebuilt only when it has changed. */
+export function selectionTests(selection: LogSelection) {
+  const make = ({ filters, version }: LogSelection) => {
+    return { version, mayHold: bloomTest(filters), isOurs: logTest(filters) }
+  }
+  let made = make(selection)
+  return () => (made.version === selection.version ? made : (made = make(selection)))
+}
+
+/** Returns the three bits that a value sets, counted from the least significant bit of the bloom filter. */
+export function bloomBits(value: string): number[] {
+  const hash = getBytes(keccakOfHex(value))
+  return [0, 2, 4].map((i) => ((hash[i]! << 8) | hash[i + 1]!) & 2047)
+}
+
+const isQuantity = (value: unknown): value is string =>
+  typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value)
+
+/** Decodes bytes in hex. Throws for text that RLP would also accept but the filters read differently. */
+export function bytes(value: unknown): Uint8Array {
+  try {
+    return payloadBytes(value as string)
+  } catch {
+    throw new TypeError(`expected bytes in hex, got ${String(value).slice(0, 80)}`)
+  }
+}
+
+/** Encodes a number for RLP: big-endian, without leading zeros, empty for 0. */
+export function quantity(value: string | number): Uint8Array {
+  return toBeArray(BigInt(value))
 }

@@ -6,7 +6,8 @@ import { freePort } from '../../dev/services'
 import { inOneBlock, mine } from '../../test/world'
 import { CHAINS } from '../chains'
 import { attestationFilter } from '../indexer/registrations'
-import { bloomTest, hashesToItself, logsOf, receiptsRoot, type FullHeader, type RpcReceipt } from './proof'
+import { bloomTest, hashesToItself, type FullHeader } from './logs'
+import { logsOf, receiptsRoot, type RpcReceipt } from './receipts'
 import { sentence, testSentences } from '../../test/sentences'
 
 /** Tests of proofs with headers and receipts of a real node as the reference. */
