@@ -3,7 +3,7 @@
  *
  * - source.ts: the data source of evm-processor's runner.
  * - history.ts: reads ranges of final blocks, as wide as the provider allows.
- * - head.ts: follows the newest blocks, which followed.ts stores.
+ * - head.ts: follows the newest blocks, which head-blocks.ts reads and followed.ts stores.
  * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of receipts.ts.
  * - replaced.ts: distinguishes a replaced chain from an endpoint that lags or lies.
  * - logs.ts: logs and headers, and the checks that each of them passes.
