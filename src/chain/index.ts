@@ -26,4 +26,4 @@ export {
   type RpcLog,
 } from './logs'
 export { contradiction, otherChain } from './replaced'
-export { ChainSource, ShorterChainError } from './source'
+export { ChainSource, ShorterChainError, type SourceOptions } from './source'

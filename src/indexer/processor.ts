@@ -3,16 +3,17 @@ import { createLogger, Logger, type LogRecord } from '@subsquid/logger'
 import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-internal-processor-tools'
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
-import { ContradictionError, type ChainBlock, type ChainSource, type Doubt, type HeadReader } from '../chain'
+import { ChainSource, ContradictionError, type ChainBlock, type SourceOptions } from '../chain'
 import { isAnswerAttester } from '../answer'
 import { isLocationSchema } from '../location'
 import { withoutUrls } from '../log'
 import { EventKind } from '../model/generated/_eventKind'
-import type { BodyReader } from './bodies'
+import { FalseBodyError, MissingBodyError, type BodyReader } from './bodies'
 import type { IndexerMetrics } from './metrics'
-import type { BatchWriter, ChainDatabase } from './store'
 import type { ChainEvent } from './project'
 import { attestationFilter, registrationFilter } from './registrations'
+import type { Registry } from './registry'
+import { ChainDatabase, type BatchWriter, type Database, type Lease } from './store'
 
 /** Maximum number of events that are projected at a time, while Postgres writes the previous ones. */
 export const EVENTS_PER_WRITE = 1_000
@@ -78,25 +79,57 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
 }
 
 /** Parts of an indexer that process its blocks. */
-export interface Processing {
+export interface Processing extends Omit<
+  SourceOptions<EventBlock>,
+  'selection' | 'finality' | 'decode' | 'onHistory'
+> {
   chain: Chain
   /** URL of an external gateway that serves history with the events of all schemas. */
   gatewayUrl: string | undefined
-  source: ChainSource<EventBlock>
-  database: ChainDatabase
+  registry: Registry
   bodies: BodyReader
-  doubt: Doubt
-  head: HeadReader
+  lease: Lease
+  /** Connection on which only batches are written. */
+  batches: Database
   metrics: IndexerMetrics
-  log: Logger
+  /** Throws if the chain was replaced by another one since the last final block. */
+  requireSameChain: () => Promise<void>
 }
 
 /**
- * Runs evm-processor's runner. EvmBatchProcessor.run of 1.27.3 ends the process and has its own source for
- * the head. Resolves when there is nothing left to read.
+ * Reads the chain and writes its blocks, again from the last final block if a body of history is missing or
+ * false on all endpoints: each endpoint is then the first once. Resolves when there is nothing left to read.
  */
-export function runProcessor(parts: Processing): Promise<void> {
-  const { chain, gatewayUrl, source, database, metrics } = parts
+export async function runProcessor(parts: Processing): Promise<void> {
+  const { chain, rpc, registry, bodies, lease, batches, log } = parts
+  const source = new ChainSource<EventBlock>({
+    ...{ ...parts, selection: registry, finality: chain.finality },
+    decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
+    onHistory: (blocks) => bodies.prefetch(announcedTimes(blocks.flatMap(({ events }) => events))),
+  })
+  const database = new ChainDatabase((work) => lease.transaction(work, batches), chain, log)
+  for (let left = rpc.size; ; left--)
+    try {
+      return await runOnce(parts, source, database)
+    } catch (error) {
+      if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
+      await parts.requireSameChain()
+      if (left <= 1) throw error
+      // Bloom filters do not cover UIDs, so an endpoint may announce attestations that no other one has.
+      source.distrustHistory(error)
+      log.warn(
+        { chain: chain.slug, reason: error.message },
+        'could not read an announced attestation; rereading history from the next RPC endpoint',
+      )
+    }
+}
+
+/**
+ * Runs evm-processor's runner with a source and a database of ours. EvmBatchProcessor.run of 1.27.3 ends the
+ * process and has its own source for the head.
+ */
+function runOnce(parts: Processing, source: ChainSource<EventBlock>, database: ChainDatabase): Promise<void> {
+  const { chain, gatewayUrl, metrics } = parts
   const processor = new EvmBatchProcessor()
     .setBlockRange({ from: chain.firstBlock })
     .setFields({ log: { transactionHash: true } })

@@ -1,22 +1,13 @@
 import assert from 'node:assert'
 import { createLogger } from '@subsquid/logger'
 import { Auditor } from './audit'
-import {
-  BlockReader,
-  ChainSource,
-  Doubt,
-  HeadReader,
-  contradiction,
-  otherChain,
-  type BlockRef,
-} from '../chain'
-import { BodyReader, FalseBodyError, MissingBodyError } from './bodies'
+import { BlockReader, Doubt, HeadReader, contradiction, otherChain, type BlockRef } from '../chain'
+import { BodyReader } from './bodies'
 import { CHAINS, rpcLimits, type Chain } from '../chains'
 import { MONOTONIC, type Clock } from '../clock'
 import { CHANGES_KEPT_DAYS, type ConnectedChain, type Settings } from '../config'
 import {
   CHANGES_FORGOTTEN_AT_ONCE,
-  ChainDatabase,
   Database,
   finalBlock,
   forgetChanges,
@@ -31,7 +22,7 @@ import { IndexerMetrics } from './metrics'
 import { primaryUrl } from '../postgres'
 import { repeat } from '../retry'
 import { Rpc } from '../rpc'
-import { announcedTimes, decodeEvents, runProcessor, type EventBlock } from './processor'
+import { runProcessor } from './processor'
 import { followReading } from './reading'
 import { Registry } from './registry'
 
@@ -245,41 +236,17 @@ class ChainIndexer {
     return last
   }
 
-  /**
-   * Runs evm-processor's runner, again from the last final block if a body of history is missing or false on
-   * all endpoints: each endpoint is then the first once. Resolves only if there is nothing left to read.
-   */
+  /** Reads the chain and writes its blocks. Resolves only if there is nothing left to read. */
   private async process(parts: Parts, stored: BlockRef | undefined, batches: Database): Promise<void> {
     const { chain, rpc, signal } = this
-    const { bodies, doubt, head, registry, lease } = parts
-    const source = new ChainSource<EventBlock>({
-      ...{ ...parts, rpc, stored, selection: registry },
-      finality: chain.finality,
-      decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
-      onHistory: (read) => bodies.prefetch(announcedTimes(read.flatMap(({ events }) => events))),
-    })
-    const database = new ChainDatabase((work) => lease.transaction(work, batches), chain, log)
     const { indexerMetrics: address } = this.settings
     const metrics = new IndexerMetrics(address && { ...address, port: address.port + CHAINS.indexOf(chain) })
     this.closing.push(() => metrics.close())
     this.running.push(metrics.open(rpc, log, signal).catch(this.fail))
     const { gatewayUrl } = this.connected
-    const processing = { chain, gatewayUrl, source, database, bodies, doubt, head, metrics, log }
-    for (let left = rpc.size; ; left--)
-      try {
-        return await runProcessor(processing)
-      } catch (error) {
-        if (!(error instanceof MissingBodyError || error instanceof FalseBodyError)) throw error
-        // A chain that was replaced lacks the attestations that its predecessor announced.
-        await this.requireSameChain(parts)
-        if (left <= 1) throw error
-        // Bloom filters do not cover UIDs, so an endpoint may announce attestations that no other one has.
-        source.distrustHistory(error)
-        log.warn(
-          { chain: chain.slug, reason: error.message },
-          'could not read an announced attestation; rereading history from the next RPC endpoint',
-        )
-      }
+    // A chain that was replaced lacks the attestations that its predecessor announced.
+    const requireSameChain = () => this.requireSameChain(parts)
+    await runProcessor({ ...parts, chain, rpc, gatewayUrl, stored, batches, metrics, requireSameChain })
   }
 
   /** Throws a SettingsError if the endpoints have another block instead of the last final one. */
