@@ -9,10 +9,20 @@ import { createMigratedDatabase, type TestDatabase } from './database'
 import { insertRecords } from './records'
 import { startTestChain } from './chains'
 import { freePort } from '../dev/services'
-import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/chain'
 import { positions } from './positions'
+import { SILENT } from './rpc-proxy'
+import { BlockReader, Doubt, HeadReader } from '../src/chain'
+import { rpcLimits } from '../src/chains'
+import { BodyReader } from '../src/indexer/bodies'
+import { IndexerMetrics } from '../src/indexer/metrics'
+import { runProcessor } from '../src/indexer/processor'
+import { Registry } from '../src/indexer/registry'
+import { Database, Lease } from '../src/indexer/store'
+import { ALL_SCHEMAS } from '../src/location'
+import { Rpc } from '../src/rpc'
 
-/** Tests which source files a request runs through, by V8's counts of function calls. */
+/** Tests which source files a request or a block runs through, by V8's counts of function calls. */
 
 let database: TestDatabase
 let chain: LocalChain
@@ -43,17 +53,13 @@ afterAll(async () => {
   profiler.disconnect()
 })
 
-/**
- * Files of rooms that a request runs through. Files in http, service and src handle requests of all rooms.
- */
-async function passedBy(request: string | InjectOptions): Promise<string[]> {
-  // The first response fills caches that later ones use.
-  expect((await server.app.inject(request)).statusCode).toBe(200)
-  await profiler.post('Profiler.takePreciseCoverage')
-  expect((await server.app.inject(request)).statusCode).toBe(200)
-  const { result } = await profiler.post('Profiler.takePreciseCoverage')
-  const called: typeof result = []
-  for (const script of result.filter(({ url }) => url.includes('/api/'))) {
+/** Returns the calls of each script since the last time, and forgets them. */
+const takeCalls = async () => (await profiler.post('Profiler.takePreciseCoverage')).result
+
+/** Files of rooms with a function that was called. Files in http, service and src itself serve all rooms. */
+async function filesOf(calls: Awaited<ReturnType<typeof takeCalls>>): Promise<string[]> {
+  const called: typeof calls = []
+  for (const script of calls.filter(({ url }) => /\/(api|src)\//.test(url))) {
     const { scriptSource } = await profiler.post('Debugger.getScriptSource', { scriptId: script.scriptId })
     // Vite makes a getter of each export, which does not count as a call. V8 names it `get`, or not at all.
     const isCall = ({ startOffset, count }: { startOffset: number; count: number }) =>
@@ -63,7 +69,16 @@ async function passedBy(request: string | InjectOptions): Promise<string[]> {
   const files = called
     .map(({ url: file }) => (file.startsWith('file:') ? fileURLToPath(file) : file))
     .map((file) => path.relative(process.cwd(), file))
-  return [...new Set(files)].filter((file) => /^api\/(?!http\/|service\/)[^/]+\//.test(file)).sort()
+  return [...new Set(files)].filter((file) => /^(api|src)\/(?!http\/|service\/)[^/]+\//.test(file)).sort()
+}
+
+/** Files of rooms of the API that a request runs through. */
+async function passedBy(request: string | InjectOptions): Promise<string[]> {
+  // The first response fills caches that later ones use.
+  expect((await server.app.inject(request)).statusCode).toBe(200)
+  await takeCalls()
+  expect((await server.app.inject(request)).statusCode).toBe(200)
+  return (await filesOf(await takeCalls())).filter((file) => file.startsWith('api/'))
 }
 
 /** Files of a row in the table of flows in docs/architecture/README.md. */
@@ -107,4 +122,57 @@ test('a computation passes 7 files of its room', async () => {
   )
   expect(files).toEqual(documented('a computation'))
   expect(files.length).toBeLessThanOrEqual(7)
+})
+
+test('a block of history passes the documented files of the rooms that read and write it', async () => {
+  const indexed = { ...LOCAL_CHAIN, finality: 1 }
+  for (let longitude = 0; longitude < 6; longitude++) {
+    await attest(chain, locationRequest({ type: 'Point', coordinates: [longitude, 2] }))
+    await chain.provider.send('anvil_mine', ['0x64'])
+  }
+  const stop = new AbortController()
+  const common = { chain: indexed, log: SILENT, signal: stop.signal, doubt: new Doubt() }
+  const rpc = new Rpc({ ...common, urls: [chain.url], ...rpcLimits(indexed) })
+  const written = new Database((await createMigratedDatabase()).url, () => {})
+  try {
+    const lease = new Lease(written, indexed, SILENT)
+    await lease.take(() => {})
+    const registry = new Registry({ ...common, rpc, database: written, policy: ALL_SCHEMAS, lease })
+    await registry.load()
+    await registry.note(true)
+    const blocks = new BlockReader(rpc, registry, common.doubt)
+    const head = new HeadReader({ ...common, blocks, finality: indexed.finality, pollMs: 1_000 })
+    const bodies = new BodyReader(rpc, indexed.eas)
+    // The first range creates and connects parts. The count is that of the next ranges, up to the head.
+    const prefetch = bodies.prefetch.bind(bodies)
+    let ranges = 0
+    bodies.prefetch = (times) => {
+      if (ranges++ === 0) void takeCalls()
+      prefetch(times)
+    }
+    let calls: Awaited<ReturnType<typeof takeCalls>> | undefined
+    const end = new Error('the history has ended')
+    head.follow = async () => {
+      calls = await takeCalls()
+      throw end
+    }
+    await expect(
+      runProcessor({
+        ...{ ...common, rpc, registry, blocks, head, bodies, lease, batches: written },
+        ...{ gatewayUrl: undefined, stored: undefined, metrics: new IndexerMetrics(undefined) },
+        storedAtOrBelow: () => Promise.resolve(undefined),
+      }),
+    ).rejects.toBe(end)
+    expect(ranges).toBeGreaterThan(1)
+    expect(await written.query('SELECT count(*)::int AS records FROM location_record')).toEqual([
+      { records: 6 },
+    ])
+    const files = (await filesOf(calls!)).filter((file) => /^src\/(chain|indexer)\//.test(file))
+    expect(files).toEqual(documented('a block'))
+    await lease.release()
+  } finally {
+    stop.abort()
+    rpc.close()
+    await written.close()
+  }
 })
