@@ -4,13 +4,11 @@ import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-inter
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import { ChainSource, ContradictionError, type ChainBlock, type SourceOptions } from '../chain'
-import { isAnswerAttester } from '../answer'
-import { isLocationSchema } from '../location'
 import { withoutUrls } from '../log'
 import { EventKind } from '../model/generated/_eventKind'
 import { FalseBodyError, MissingBodyError, type BodyReader } from './bodies'
 import type { IndexerMetrics } from './metrics'
-import type { ChainEvent } from './project'
+import { isWatched, type ChainEvent } from './project'
 import { attestationFilter, registrationFilter } from './registrations'
 import type { Registry } from './registry'
 import { ChainDatabase, type BatchWriter, type Database, type Lease } from './store'
@@ -36,9 +34,10 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
   const events = new Map<number, ChainEvent>()
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
-    if (!kind || !isWatched(chain, entry.topics)) continue
+    if (!kind) continue
     // Attested and Revoked have the same parameters, one word each: recipient, attester, UID, schema.
     const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
+    if (!isWatched(chain.slug, schemaUid, addressIn(attester))) continue
     if (entry.data.length !== WORD_LENGTH)
       throw new ContradictionError(`a log of block ${header.height} has no UID: ${entry.data.slice(0, 80)}`)
     events.set(entry.logIndex, {
@@ -55,11 +54,6 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
     })
   }
   return [...events.values()].sort((a, b) => a.logIndex - b.logIndex)
-}
-
-/** True if the schema or the attester of an Attested or Revoked log is watched. */
-function isWatched({ slug }: Chain, [, , attester, schema]: readonly string[]): boolean {
-  return isLocationSchema(schema!, slug) || isAnswerAttester(slug, addressIn(attester!))
 }
 
 /** Number of characters of 0x and a word in hex. */

@@ -1,7 +1,7 @@
 import type { AttestationBody } from './bodies'
 import { PayloadError } from '../eas'
 import { orNull, prepareGeometry, readGeometry } from '../geodesy'
-import { readAnswer, type AnswerFields, type Claims } from '../answer'
+import { isAnswerAttester, readAnswer, type AnswerFields, type Claims } from '../answer'
 import {
   decodeLocation,
   isLocationSchema,
@@ -124,6 +124,11 @@ export function eventIds(chain: string, from: number, to: number): [first: strin
 /** Returns the key of a record or an answer, with the chain, because a UID does not identify one. */
 export function recordId(chain: string, uid: string): string {
   return `${chain}-${uid}`
+}
+
+/** True if the events of this schema or attester are indexed. Both are lower-case. */
+export function isWatched(chain: string, schemaUid: string, attester: string): boolean {
+  return isLocationSchema(schemaUid, chain) || isAnswerAttester(chain, attester)
 }
 
 /** Throws unless every attestation announced by these events has a body, of the schema that its log names. */

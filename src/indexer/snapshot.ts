@@ -5,8 +5,7 @@ import { hashesToUid, schemaUid } from '../eas'
 import { addAnswerAttesters } from '../answer'
 import { addLocationSchemas } from '../location'
 import { EventKind } from '../model/generated/_eventKind'
-import { eventId, type EventRow } from './project'
-import { watchedOf } from './registry'
+import { eventId, isWatched, type EventRow } from './project'
 import {
   SnapshotError,
   checkFile,
@@ -40,7 +39,6 @@ import {
   type Database,
   type FoundSchema,
   type Query,
-  type Watched,
 } from './store'
 
 /**
@@ -182,7 +180,6 @@ async function restoreChain(
     chain.slug,
   )
   addAnswerAttesters(chain.slug, note.attesters)
-  const isWatched = watchedBy(watchedOf(chain))
   const writer = new BatchWriter({ query, copy }, chain, log)
   let [rows, kept, characters]: [EventRow[], string[], number] = [[], [], 0]
   let [count, uids] = [0, 0]
@@ -202,7 +199,7 @@ async function restoreChain(
     count++
     if (row.kind === EventKind.ATTESTED) uids++
     // The event produces no row: it is only stored in the event log.
-    if (isBodiless(row) || !isWatched(row)) kept.push(line)
+    if (isBodiless(row) || !isWatched(chain.slug, row.schema_uid, row.attester)) kept.push(line)
     else rows.push(row)
     characters += line.length
     if (characters > WRITTEN_CHARACTERS || rows.length + kept.length >= WRITTEN_EVENTS) await flush()
@@ -211,11 +208,6 @@ async function restoreChain(
   await writer.written()
   await endRestore(query, chain, note, count)
   return uids
-}
-
-function watchedBy({ schemas, attesters }: Watched): (row: EventRow) => boolean {
-  const [bySchema, byAttester] = [new Set(schemas), new Set(attesters)]
-  return ({ schema_uid, attester }) => bySchema.has(schema_uid) || byAttester.has(attester)
 }
 
 async function requireEmpty(query: Query, chains: readonly Chain[]): Promise<void> {

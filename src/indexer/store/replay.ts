@@ -1,11 +1,11 @@
 import type { Chain } from '../../chains'
-import { isAnswerAttester } from '../../answer'
 import { isLocationSchema } from '../../location'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
 import {
   eventId,
   eventRow,
+  isWatched,
   MEASURED,
   project,
   PROJECTED_TABLES,
@@ -196,7 +196,7 @@ async function replayPart(
   const schemas = new Map(recorded.map(({ uid, schema }) => [uid, schema]))
   const watched = uids
     .map((uid, i) => ({ id: recordId(chain.slug, uid), log: logs[i]!, schema: schemas.get(uid) }))
-    .filter(({ log, schema }) => isWatched(chain, log, schema))
+    .filter(({ log, schema }) => isCompared(chain, log, schema))
   // An attestation whose body could not be stored produces no record until its body is read again.
   const events = watched.flatMap(({ log }) => (log.some(isBodiless) ? [] : log))
   const projected = projectContent(chain, events)
@@ -219,9 +219,9 @@ async function replayPart(
  * by an attester of answers are not answers.
  * @param recorded schema of the stored record, if there is one
  */
-function isWatched({ slug }: Chain, [event]: readonly EventRow[], recorded: string | undefined): boolean {
+function isCompared({ slug }: Chain, [event]: readonly EventRow[], recorded: string | undefined): boolean {
   if (recorded !== undefined && !isLocationSchema(recorded, slug)) return false
-  return !event || isLocationSchema(event.schema_uid, slug) || isAnswerAttester(slug, event.attester)
+  return !event || isWatched(slug, event.schema_uid, event.attester)
 }
 
 const MEASURES = Object.keys(MEASURED)
