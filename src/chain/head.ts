@@ -47,7 +47,7 @@ export interface HeadUpdate {
   readonly final: BlockRef
 }
 
-export interface HeadOptions {
+interface HeadOptions {
   /** Block reader for the head reader alone, which changes the order of its endpoints. */
   blocks: BlockReader
   doubt: Doubt

@@ -29,7 +29,7 @@ interface RangeLogs {
 }
 
 /** Logs of blocks up to `to`: each block that has logs, and always block `to`. */
-export interface LogsAnswer extends Omit<RangeLogs, 'logs' | 'header'> {
+interface LogsAnswer extends Omit<RangeLogs, 'logs' | 'header'> {
   blocks: BlockLogs[]
 }
 

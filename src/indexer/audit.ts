@@ -15,7 +15,7 @@ import { PostponedRanges, pauseAfter } from './postponed'
 import { OrphanedLogError, RangeAuditor, type AuditOptions, type Reread } from './range-auditor'
 
 /** Result of proving some blocks. */
-export interface Findings extends Reread {
+interface Findings extends Reread {
   /** Number of blocks that were compared, but not proven: their header or receipts have an unknown form. */
   unproven: number
   /** Number of the unproven blocks whose receipts have a known form but another root: an endpoint lies. */

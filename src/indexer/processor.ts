@@ -13,16 +13,13 @@ import { attestationFilter, registrationFilter } from './registrations'
 import type { Registry } from './registry'
 import { ChainDatabase, type BatchWriter, type Database, type Lease } from './store'
 
-/** Maximum number of events that are projected at a time, while Postgres writes the previous ones. */
-export const EVENTS_PER_WRITE = 1_000
-
 const EVENT_KINDS = new Map<string, EventKind>([
   [eas.events.Attested.topic, EventKind.ATTESTED],
   [eas.events.Revoked.topic, EventKind.REVOKED],
 ])
 
 /** A block whose logs are decoded. */
-export interface EventBlock extends Pick<ChainBlock, 'header'> {
+interface EventBlock extends Pick<ChainBlock, 'header'> {
   readonly events: readonly ChainEvent[]
 }
 
@@ -73,7 +70,7 @@ export function announcedTimes(events: readonly ChainEvent[]): Map<string, bigin
 }
 
 /** Parts of an indexer that process its blocks. */
-export interface Processing extends Omit<
+interface Processing extends Omit<
   SourceOptions<EventBlock>,
   'selection' | 'finality' | 'decode' | 'onHistory'
 > {
@@ -171,8 +168,7 @@ async function processBatch(
   const announced = announcedTimes(events)
   const found = await bodies.read(announced, writer.isFinal)
   const fetched = performance.now()
-  for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
-    await writer.write(events.slice(i, i + EVENTS_PER_WRITE), found)
+  await writer.write(events, found)
   const last = blocks[blocks.length - 1]!.header
   const { height, hash, timestamp } = last
   await writer.finish({

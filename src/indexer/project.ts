@@ -85,7 +85,7 @@ export interface RecordRow extends RecordFields, AttestationColumns, Measures {
 }
 
 /** A row of answer. */
-export interface AnswerRow extends AnswerFields, AttestationColumns {
+interface AnswerRow extends AnswerFields, AttestationColumns {
   created_at: Date
   updated_at: Date
 }

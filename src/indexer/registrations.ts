@@ -30,7 +30,7 @@ export function registererOf({ topics, data }: LearnedLog): string {
   return dataSlice(topics[2] ?? data, 12, 32).toLowerCase()
 }
 
-export interface RegisteredSchema {
+interface RegisteredSchema {
   uid: string
   schema: string
   resolver: string

@@ -4,7 +4,7 @@ import { SettingsError } from '../config'
 import { Endpoint, wrongChain, type CallCounts, type EndpointOptions } from './endpoint'
 import { isHttpTooMuch, isTooMuch } from './refusals'
 
-export interface RpcOptions extends EndpointOptions {
+interface RpcOptions extends EndpointOptions {
   /** JSON-RPC endpoints in order of preference, at least one */
   urls: readonly string[]
   /** aborting it ends all retries: calls that wait for an endpoint reject */
@@ -16,7 +16,7 @@ export interface RpcCall {
   params: unknown[]
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** true if the caller can split the request: a refusal of its size is thrown at once */
   splittable?: boolean
   /** maximum number of failures per endpoint; unlimited by default */
@@ -39,7 +39,7 @@ export interface Answered<T> {
 }
 
 /** Result of one endpoint, or the error with which it refused. */
-export type Opinion<T> = Answered<T> | { refusal: RpcError }
+type Opinion<T> = Answered<T> | { refusal: RpcError }
 
 /** Number of times that the EAS contract must be missing: an endpoint that is syncing has no code yet. */
 const CODE_ATTEMPTS = 4

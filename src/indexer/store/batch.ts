@@ -133,8 +133,11 @@ interface Prepared extends Projection {
   copied: readonly Parameters<Copy>[]
 }
 
+/** Maximum number of events that are projected at a time, while Postgres writes the previous ones. */
+export const EVENTS_PER_WRITE = 1_000
+
 /** The transaction in which a BatchWriter writes. */
-export interface BatchTarget {
+interface BatchTarget {
   query: Query
   copy: Copy
   /** Height of the written block if a reorg may still replace it; undefined for final blocks. */
@@ -163,9 +166,17 @@ export class BatchWriter {
     return this.target.hotHeight === undefined
   }
 
-  /** Accepts events in chain order. Resolves when earlier ones are written and this write has begun. */
+  /** Accepts events in chain order. Resolves when all but the last EVENTS_PER_WRITE of them are written. */
   async write(events: readonly ChainEvent[], bodies: ReadonlyMap<string, AttestationBody>): Promise<void> {
     requireBodies(events, bodies)
+    for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
+      await this.writePart(events.slice(i, i + EVENTS_PER_WRITE), bodies)
+  }
+
+  private async writePart(
+    events: readonly ChainEvent[],
+    bodies: ReadonlyMap<string, AttestationBody>,
+  ): Promise<void> {
     let ready: Prepared | ContentError | undefined = this.prepare(events, bodies)
     await this.lock()
     await this.writing

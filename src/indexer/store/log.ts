@@ -15,7 +15,7 @@ export const STORED_COLUMNS = [
 export type StoredEvent = Pick<EventRow, (typeof STORED_COLUMNS)[number]>
 
 /** An attestation that could not be stored, and the reason. */
-export interface Withheld {
+interface Withheld {
   uid: string
   problem: string
   /** True if its body is in the event log. Otherwise the body must be read from the chain before a replay. */

@@ -7,10 +7,17 @@ import { hunt } from '../../../test/seed'
 import { sentence, testSentences } from '../../../test/sentences'
 import { CHAINS, LAST_HEIGHT } from '../../chains'
 import { EventKind } from '../../model'
-import { EVENTS_PER_WRITE } from '../processor'
 import type { ChainEvent } from '../project'
 import { watchedOf } from '../registry'
-import { ChainDatabase, Database, countUids, replayPage, withheldAttestations, type BatchWriter } from '.'
+import {
+  ChainDatabase,
+  Database,
+  EVENTS_PER_WRITE,
+  countUids,
+  replayPage,
+  withheldAttestations,
+  type BatchWriter,
+} from '.'
 
 /**
  * Tests that no value that an attester chooses stops the indexer. Batches go through the real BatchWriter
@@ -40,8 +47,7 @@ async function write(batch: readonly (Attested | ChainEvent)[]): Promise<BatchWr
   const next = { height: last.blockNumber, hash: last.blockHash }
   let total: BatchWriter['total'] | undefined
   await store.transact({ prevHead: head, nextHead: next, isOnTop: false }, async (writer) => {
-    for (let i = 0; i < events.length; i += EVENTS_PER_WRITE)
-      await writer.write(events.slice(i, i + EVENTS_PER_WRITE), bodies)
+    await writer.write(events, bodies)
     await writer.finish({
       ...next,
       timestamp: last.blockTimestamp,

@@ -42,7 +42,7 @@ export interface Replayed {
 }
 
 /** Differences between the event log and the chain, found by the audit. */
-export interface LogRepair {
+interface LogRepair {
   /** Final events of the chain, whether the event log has them or not, and the bodies that they announce. */
   events: readonly ChainEvent[]
   bodies: ReadonlyMap<string, AttestationBody>

@@ -10,7 +10,7 @@ import { noteHistoryRead } from './schemas'
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
 
 /** Position of the replay of a chain's records by this version of the projection. */
-export interface ReplayPosition {
+interface ReplayPosition {
   /** last replayed UID */
   after: string
   /** UIDs up to `after` that were not final in their page, for events that a reorg may have removed since. */
