@@ -33,6 +33,16 @@ const addsLog: Change = (method, answer) => {
   return [log, { ...log, topics: [REVOKED], logIndex: '0x1' }]
 }
 
+/** Writes the hex of logs in upper case. Decoding would then find neither the event nor its schema. */
+const shouts: Change = (method, answer) =>
+  method !== 'eth_getLogs'
+    ? answer
+    : (JSON.parse(
+        JSON.stringify(answer, (name, value: unknown) =>
+          typeof value === 'string' && name !== 'blockHash' ? `0x${value.slice(2).toUpperCase()}` : value,
+        ),
+      ) as RpcLog[])
+
 /** Reads the chain from endpoints with these changes. */
 async function read(changes: readonly Change[]) {
   const clock = new VirtualClock()
@@ -82,4 +92,8 @@ test('the history reader uses the header of another endpoint if the first one le
 
 test('the history reader leaves out logs that the bloom filter excludes at each endpoint', async () => {
   expect(await read([addsLog, addsLog])).toBe(1)
+})
+
+test('the history reader reads the hex of logs in any letter case', async () => {
+  expect(await read([shouts])).toBe(0)
 })

@@ -33,6 +33,7 @@ export interface LogSelection {
 /** The fields of a log that may widen a selection. */
 export type LearnedLog = Pick<RpcLog, 'address' | 'topics' | 'data'> & { blockNumber: string | number }
 
+/** A log. Its hex is lower-case once `uniqueLogs` has checked it. */
 export interface RpcLog {
   address: string
   topics: string[]
@@ -72,7 +73,7 @@ export interface ChainBlock {
   logs: { address: string; topics: string[]; data: string; logIndex: number; transactionHash: string }[]
 }
 
-/** Converts a block from JSON-RPC's to evm-processor's form. Addresses become lower-case. */
+/** Converts a block from JSON-RPC's to evm-processor's form. */
 export function chainBlock({ header, logs }: BlockLogs): ChainBlock {
   return {
     header: {
@@ -82,7 +83,7 @@ export function chainBlock({ header, logs }: BlockLogs): ChainBlock {
       timestamp: Number(header.timestamp) * 1000,
     },
     logs: logs.map(({ address, topics, data, logIndex, transactionHash }) => ({
-      ...{ address: address.toLowerCase(), topics, data, logIndex: Number(logIndex), transactionHash },
+      ...{ address, topics, data, logIndex: Number(logIndex), transactionHash },
     })),
   }
 }
@@ -114,13 +115,15 @@ export function logQuery(filter: LogFilter): { address?: string[]; topics: (stri
 }
 
 /**
- * Returns the logs in chain order without duplicates, which some providers return. Throws a
- * ContradictionError for a value that is not a log, and for different logs of a block with one index.
+ * Returns the logs in chain order, with hex in lower case, and without duplicates, which some providers
+ * return. Throws a ContradictionError for a value that is not a log, and for different logs of a block with
+ * one index.
  */
 export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
   const seen = new Map<string, RpcLog>()
-  for (const log of logs) {
-    if (!isLog(log)) throw new ContradictionError('the response to eth_getLogs is not a list of logs')
+  for (const given of logs) {
+    if (!isLog(given)) throw new ContradictionError('the response to eth_getLogs is not a list of logs')
+    const log = inLowerCase(given)
     const place = `${Number(log.blockNumber)}:${Number(log.logIndex)}`
     const other = seen.get(place)
     if (other && !haveSameLogs([other], [log]))
@@ -151,6 +154,17 @@ function isLog(log: unknown): boolean {
   )
 }
 
+/** Filters and events are compared by their text, and JSON-RPC permits both cases. */
+function inLowerCase(log: RpcLog): RpcLog {
+  return {
+    ...log,
+    address: log.address.toLowerCase(),
+    topics: log.topics.map((topic) => topic.toLowerCase()),
+    data: log.data.toLowerCase(),
+    transactionHash: log.transactionHash.toLowerCase(),
+  }
+}
+
 /** Returns the logs if all of them belong to this block. Throws a ContradictionError otherwise. */
 export function ofBlock(logs: RpcLog[], header: RpcHeader): RpcLog[] {
   if (logs.some((log) => log.blockHash !== header.hash || log.removed))
@@ -174,13 +188,7 @@ export function byBlock(logs: readonly RpcLog[]): Map<number, RpcLog[]> {
 export function haveSameLogs(some: readonly RpcLog[], others: readonly RpcLog[]): boolean {
   const content = (logs: readonly RpcLog[]) =>
     JSON.stringify(
-      logs.map((log) => [
-        Number(log.logIndex),
-        log.transactionHash,
-        log.address.toLowerCase(),
-        log.topics,
-        log.data,
-      ]),
+      logs.map((log) => [Number(log.logIndex), log.transactionHash, log.address, log.topics, log.data]),
     )
   return content(some) === content(others)
 }
@@ -265,7 +273,7 @@ function logTest(filters: readonly LogFilter[]): (log: RpcLog) => boolean {
     placesOf(filter).map((values) => (values?.length ? new Set(values) : undefined)),
   )
   return ({ address, topics }) => {
-    const places = [address.toLowerCase(), ...topics]
+    const places = [address, ...topics]
     return wanted.some((each) => each.every((values, place) => !values || values.has(places[place]!)))
   }
 }

@@ -239,7 +239,7 @@ export class Registry implements LogSelection {
     for (const { address, topics } of logs)
       if (
         topics[0] === eas.events.Attested.topic &&
-        address.toLowerCase() === this.options.chain.eas &&
+        address === this.options.chain.eas &&
         this.room.has(topics[3]!)
       )
         this.room.use(topics[3]!, dataSlice(topics[2]!, 12))
@@ -252,7 +252,7 @@ export class Registry implements LogSelection {
 
   private isFresh({ address, topics }: LearnedLog): boolean {
     return (
-      address.toLowerCase() === this.options.chain.schemaRegistry &&
+      address === this.options.chain.schemaRegistry &&
       REGISTERED.includes(topics[0]!) &&
       !this.seen.has(topics[1]!)
     )
