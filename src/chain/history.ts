@@ -306,10 +306,7 @@ export class HistoryReader {
     this.calls += calls.length + 2
     const { answer: answers, distrust } = await this.route.batch<unknown>(
       [...calls, headerCall(from), headerCall(to)],
-      {
-        splittable: true,
-        rounds: GET_LOGS_ROUNDS,
-      },
+      { splittable: true, rounds: GET_LOGS_ROUNDS },
     )
     const header = await this.checked(answers.pop() as RpcHeader | null, to, distrust)
     const first = answers.pop() as RpcHeader | null
@@ -330,11 +327,8 @@ export class HistoryReader {
     const logsOf = byBlock(logs)
     logsOf.set(to, logsOf.get(to) ?? [])
     const numbers = [...logsOf.keys()].sort((a, b) => a - b)
-    const lacking = numbers.filter((number) => number !== Number(last.number))
-    const headers = new Map((await this.headers(lacking)).map((header, i) => [lacking[i]!, header])).set(
-      Number(last.number),
-      last,
-    )
+    const lacking = await this.headers(numbers.filter((number) => number !== Number(last.number)))
+    const headers = new Map([...lacking, last].map((header) => [Number(header.number), header]))
     const mayHave = bloomLogTest()
     const excluding: number[] = []
     const blocks = numbers.map((number) => {
