@@ -14,6 +14,10 @@ const COLOURS = {
 }
 /** Latitude in degrees at which a flat map ends. */
 export const FLAT_MAP_ENDS = 85
+/** Pixels around the Earth at zoom 0. */
+const TILE_PIXELS = 512
+/** Minimum angle in radians between the middle and the edge of a view of a pole: about 50 km. */
+const NEAREST = 0.008
 const EMPTY = { type: 'FeatureCollection' as const, features: [] }
 
 export function addLayers(map: Map): void {
@@ -80,12 +84,24 @@ export function frame(map: Map, features: readonly Feature[]): void {
   map.fitBounds([west, south, east, north], { padding, maxZoom: 14, animate: !still, duration: 500 })
 }
 
-/** Switches to the globe, seen from above the nearer pole, because a flat map ends before the poles. */
+/** Switches to the globe, seen from next to the nearer pole, because a flat map ends before the poles. */
 function framePole(map: Map, [west, south, east, north]: Box): void {
   map.setProjection({ type: 'globe' })
+  const radians = (degrees: number) => (degrees * Math.PI) / 180
+  const end = radians(FLAT_MAP_ENDS)
+  /** cosine of the angle from the centre of the map, on the sphere, to a corner of the box */
+  const cosine = (latitude: number) =>
+    Math.sin(end) * Math.sin(latitude) +
+    Math.cos(end) * Math.cos(latitude) * Math.cos(radians(Math.min(180, (east - west) / 2)))
   const isNorth = north > -south
-  const span = Math.max(1, 2 * (isNorth ? 90 - south : 90 + north))
+  const corners = [south, north].map((latitude) => cosine(radians(isNorth ? latitude : -latitude)))
+  const farthest = Math.min(
+    Math.PI / 2,
+    Math.max(NEAREST, ...corners.map((each) => Math.acos(Math.min(1, each)))),
+  )
+  const { width, height } = map.getContainer().getBoundingClientRect()
+  const radius = (0.4 * Math.min(width, height)) / Math.sin(farthest)
   // The zoom applies at the centre's latitude, at which the flat map is larger by the inverse of its cosine.
-  const zoom = Math.log2(300 / span) + Math.log2(Math.cos((FLAT_MAP_ENDS * Math.PI) / 180))
+  const zoom = Math.log2((2 * Math.PI * radius * Math.cos(end)) / TILE_PIXELS)
   map.jumpTo({ center: [(west + east) / 2, isNorth ? FLAT_MAP_ENDS : -FLAT_MAP_ENDS], zoom })
 }
