@@ -80,13 +80,16 @@ function sectionsOf(page: ManualPage): Section[] {
   ]
   const anchorFor = pageAnchors()
   for (const token of new Lexer().lex(page.text))
-    if (!isHeading(token)) sections.at(-1)!.parts.push(plainOf(token.raw))
+    if (!isHeading(token)) sections.at(-1)!.parts.push(shownText(token))
     else if (token.depth > 1) {
       const heading = plainOf(token.text)
       sections.push({ heading, anchor: anchorFor(heading), parts: [] })
     }
   return sections.map(({ heading, anchor, parts }) => {
-    const text = parts.join(' ').replace(/[\s|]+|-{3,}/g, ' ')
+    const text = parts
+      .join(' ')
+      .replace(/\s+|-{3,}/g, ' ')
+      .trim()
     const lower = {
       title: page.title.toLowerCase(),
       heading: heading.toLowerCase(),
@@ -94,6 +97,20 @@ function sectionsOf(page: ManualPage): Section[] {
     }
     return { page, heading, anchor, text, lower }
   })
+}
+
+/** Returns the text of a token as a reader sees it, without the marks of Markdown. */
+function shownText(token: Token): string {
+  if (token.type === 'table') {
+    const { header, rows } = token as Tokens.Table
+    const cells = [header, ...rows].flat()
+    return cells.map(({ tokens }) => tokens.map(shownText).join('')).join(' ')
+  }
+  if (token.type === 'list') return (token as Tokens.List).items.map(shownText).join(' ')
+  if (['space', 'hr', 'def', 'html'].includes(token.type)) return ' '
+  const { tokens, text = ' ' } = token as { tokens?: readonly Token[]; text?: string }
+  const isBlock = token.type === 'blockquote' || token.type === 'list_item'
+  return tokens ? tokens.map(shownText).join(isBlock ? ' ' : '') : text
 }
 
 const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading'
@@ -123,7 +140,9 @@ function hitsIn(lower: string, stem: string, most = MOST_HITS): number[] {
 function excerptOf({ text, lower }: Section, stems: readonly string[]): Found['excerpt'] {
   const [first = 0] = stems.flatMap((stem) => hitsIn(lower.text, stem, 1)).sort((a, b) => a - b)
   const start = first <= BEFORE ? 0 : text.indexOf(' ', first - BEFORE) + 1
-  const shown = text.slice(start, first + AFTER)
+  const last = first + AFTER < text.length ? text.lastIndexOf(' ', first + AFTER) : text.length
+  const cut = text.slice(start, last > first ? last : first + AFTER)
+  const shown = `${start > 0 ? '… ' : ''}${cut}${last < text.length ? ' …' : ''}`
   const parts: { text: string; hit: boolean }[] = []
   let end = 0
   const hits = stems.flatMap((stem) =>

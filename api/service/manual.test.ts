@@ -4,6 +4,7 @@ import { anchorOf } from '../../test/documents'
 import { recordsErrorHandler } from '../http/problems'
 import { manualRoutes, readManual } from './manual'
 import { manualPageRoutes } from './manual-pages'
+import { manualSearch } from './manual-search'
 
 const pages = readManual('docs')
 
@@ -99,6 +100,25 @@ describe('the pages of the manual for browsers', () => {
       const [address, anchor] = target.split('#')
       expect(await bodyOf(`/${address}`)).toContain(` id="${decodeURIComponent(anchor!)}"`)
     }
+  })
+
+  test('are shown around the searched words, in whole words and without marks of Markdown', () => {
+    const filler = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ')
+    const text = [
+      '# Title',
+      `> ${filler} **needle** \\<number\\> \`a*b\` [linked](x.md) ${filler}`,
+      '## Table',
+      '| one | two |\n|---|---|\n| needle | a \\| b |',
+      '## Program',
+      '```js\nconst needle = 2 * 3\n```',
+    ].join('\n\n')
+    const search = manualSearch([{ section: 'guide', address: '/manual/guide/x.md', title: 'Title', text }])
+    const shown = search('needle').map(({ excerpt }) => excerpt.map((part) => part.text).join(''))
+    expect(shown.sort()).toEqual([
+      'const needle = 2 * 3',
+      'one two needle a | b',
+      expect.stringMatching(/^… word\d+ .* word59 needle <number> a\*b linked word0 word1 .* word\d+ …$/),
+    ])
   })
 
   test('are not found by an unknown word, and show the searched words escaped', async () => {
