@@ -1,4 +1,4 @@
-import { html } from './html'
+import { html, joined, type Html } from './html'
 import { anchor, list, type Page, page } from './pages'
 import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 
@@ -105,11 +105,19 @@ export function errorPageHtml(slug: ComputeErrorKind, publicBaseUrl: string): Pa
     title,
     [],
     html`<p class="note">Status ${status}, <code>${type}</code></p>
-<p>${meaning}</p>
+<p>${withCode(meaning)}</p>
 <h2>What causes it</h2>
-${list(causes)}
+${list(causes.map(withCode))}
 <h2>What to do</h2>
-${list(remedies)}
+${list(remedies.map(withCode))}
 <p>${anchor(`${publicBaseUrl}/docs`, 'API documentation')}</p>`,
+  )
+}
+
+/** Text in which names between backticks are code. */
+function withCode(text: string): Html {
+  return joined(
+    text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)),
+    '',
   )
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { errorPageHtml } from './error-pages'
 import { html, joined, trusted } from './html'
 
 test('the HTML writer escapes texts between tags and in attributes, and does not escape markup twice', () => {
@@ -10,4 +11,10 @@ test('the HTML writer escapes texts between tags and in attributes, and does not
   )
   expect(String(joined([html`<i>a</i>`, 'b>'], ' & '))).toBe('<i>a</i> &#38; b&#62;')
   expect(String(html`${trusted('<br>')}${1}${0}${undefined}${false}${''}`)).toBe('<br>10')
+})
+
+test('pages of errors show names between backticks as code', () => {
+  const body = String(errorPageHtml('invalid-input', 'https://x.example').body)
+  expect(body).toContain('Read <code>detail</code>: it names')
+  expect(body).not.toContain('`')
 })
