@@ -299,6 +299,29 @@ test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
   ])
 })
 
+test.skipIf(!CHROMIUM)(
+  'GraphiQL shows whole values, a dark hint on a dark page, and the editor on a phone',
+  async () => {
+    await using browser = await openPage({ ...WITHOUT_MAP, colorScheme: 'dark' })
+    const { page } = browser
+    await opened(page, '/graphql')
+    const cut = await page
+      .locator('.graphiql-explorer-root input')
+      .evaluateAll((all: any[]) => all.filter((each) => each.scrollWidth > each.clientWidth).length)
+    expect(cut).toBe(0)
+    await page.locator('.query-editor .cm-property', { hasText: 'locationRecords' }).first().hover()
+    const hint = page.locator('.CodeMirror-info')
+    await hint.waitFor()
+    expect(await hint.evaluate((each: any) => (globalThis as any).getComputedStyle(each).filter)).toMatch(
+      /^invert/,
+    )
+    await page.setViewportSize(SIZES[0])
+    await page.goto(`${world.url}/graphql`)
+    await page.getByRole('button', { name: 'Explorer' }).waitFor()
+    await expect.poll(async () => (await page.locator('.query-editor').boundingBox())?.x).toBe(0)
+  },
+)
+
 interface Box {
   x: number
   y: number

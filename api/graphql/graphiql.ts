@@ -25,19 +25,28 @@ const POLICY =
 
 /**
  * The editor fills the height that the page leaves it. Its colours have a contrast of at least 4.5. A dark
- * page inverts the colours, because the build has no dark theme.
+ * page inverts the colours, because the build has no dark theme, also those of hints, which are outside #root.
+ * Values of the explorer are monospaced, because the build sets the width of a field to its characters.
  */
 const STYLE = `
 html, body { height: 100% } body { display: flex; flex-direction: column; margin: 0; background: var(--surface) }
 #root { flex: 1; min-height: 0; color-scheme: light; color: #000; background: #fff } #root > *, #root .graphiql-container { height: 100% !important }
 #root .cm-comment, #root .CodeMirror-linenumber { color: #666 !important } #root .cm-atom { color: #8a6300 !important }
 #root [style*="rgb(214, 66, 146)"], #root .cm-string { color: #b8206f !important } #root [style*="rgb(40, 130, 249)"], #root .cm-number { color: #0b5cad !important }
-#root [style*="rgb(202, 152, 0)"] { color: #8a6300 !important } #root [style*="rgb(212, 117, 9)"], #root .cm-builtin { color: #9a5200 !important }
-@media (prefers-color-scheme: dark) { #root { filter: invert(.9) hue-rotate(180deg) } }
+#root [style*="rgb(202, 152, 0)"], .CodeMirror-info .type-name { color: #8a6300 !important } #root [style*="rgb(212, 117, 9)"], #root .cm-builtin { color: #9a5200 !important }
+.CodeMirror-info .info-description { color: #666 } #root .graphiql-explorer-root input { font: 12px monospace }
+@media (prefers-color-scheme: dark) { :is(#root, body > .CodeMirror-info, body > .CodeMirror-lint-tooltip) { filter: invert(.9) hue-rotate(180deg) } }
 `
 
-/** Names form fields for screen readers, and makes the editors scrollable by keyboard. */
-const NAMES = `new MutationObserver(() => {
+/**
+ * Names form fields for screen readers, and makes the editors scrollable by keyboard. Closes the explorer once
+ * on a narrow page, where it would cover the editor.
+ */
+const NAMES = `let isFolded = !matchMedia('(max-width: 48rem)').matches
+new MutationObserver(() => {
+  const close = document.querySelector('.graphiql-explorer-root') && document.querySelector('#root .docExplorerHide')
+  if (close && !isFolded) setTimeout(() => close.click())
+  isFolded ||= Boolean(close)
   for (const field of document.querySelectorAll('#root :is(input, select, textarea):not([aria-label])'))
     field.setAttribute('aria-label', field.closest('.CodeMirror') ? (field.readOnly ? 'Response' : field.closest('.variable-editor, .codemirrorWrap:not(.query-editor)') ? 'Variables' : 'Query') : field.parentElement.textContent.trim().slice(0, 40) || 'Value')
   for (const pane of document.querySelectorAll('#root .CodeMirror-scroll[tabindex="-1"]')) pane.tabIndex = 0
