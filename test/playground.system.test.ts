@@ -412,6 +412,21 @@ describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
     expect(complaints).toEqual([])
   })
 
+  test('draws an answer once a record that it names is loaded', async () => {
+    const record = await attested()
+    const browser = await form()
+    const { page } = browser
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/api/v0/location-records/0x*', (route) => held.then(() => route.continue()))
+    await show(browser, { op: 'distance', a: record, b: '0, 0', chain: LOCAL_CHAIN.slug })
+    await ask(browser)
+    await page.locator('.result').waitFor()
+    release()
+    await page.locator('.answer[data-drawn="measured end"]').waitFor()
+    await page.unrouteAll()
+  })
+
   test('detects an altered answer, and does not show the button to land it', async () => {
     const browser = await form({ a: '0, 0', b: '1, 1' })
     const { page } = browser

@@ -34,6 +34,15 @@ export function useAsking(
     framed.current = drawing
   }, [map, drawing])
   useEffect(() => () => map && show(map, 'measured', []), [map])
+  // A record that a field names may be loaded after the answer. Another question forgets the answer.
+  useEffect(() => {
+    if (!answered) return
+    let left = false
+    const { question, answer } = answered
+    if (question.operation === 'within') void apartOf(geometries).then((meters) => left || setApart(meters))
+    void measured(question, answer, geometries).then((drawn) => left || (drawn && setDrawing(drawn)))
+    return () => void (left = true)
+  }, [answered, JSON.stringify(geometries)])
 
   return {
     ...{ isBusy, answered, drawing, apart },
@@ -50,11 +59,6 @@ export function useAsking(
       try {
         const answer = await ask(question, controller.signal, namedQuorum())
         setAnswered({ question, answer })
-        if (question.operation === 'within')
-          void apartOf(geometries).then((meters) => controller.signal.aborted || setApart(meters))
-        void measured(question, answer, geometries).then(
-          (drawn) => drawn && !controller.signal.aborted && setDrawing(drawn),
-        )
       } catch (error) {
         if (!controller.signal.aborted) onFailure(error)
       } finally {
