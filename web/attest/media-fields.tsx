@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { locale, say } from '../messages'
 import { Options } from '../options'
@@ -10,6 +11,8 @@ export interface Medium {
   data: string
   /** name of a file, which is shown instead of its data */
   name?: string
+  /** preview of a photo, whose position and time the form offers */
+  photo?: PhotoPreview
 }
 
 /** Maximum bytes of a file. Each costs about 720 gas; an Ethereum block has a limit of 36 million or more. */
@@ -31,7 +34,8 @@ interface MediaFieldsProps {
 /** Media of a place: URLs of files elsewhere, or small files that are attested completely. */
 export function MediaFields({ media, problem, onMedia, reads, onPosition, onTime }: MediaFieldsProps) {
   const [refused, setRefused] = useState<string>()
-  const [photo, setPhoto] = useState<PhotoPreview | 'reducing'>()
+  /** number of photos that are being reduced */
+  const [reducing, setReducing] = useState(0)
   const set = (index: number, change: Partial<Medium>) =>
     onMedia((media) => media.map((each, i) => (i === index ? { ...each, ...change } : each)))
   /** handler of a file input, which can be used again for the same file */
@@ -52,28 +56,28 @@ export function MediaFields({ media, problem, onMedia, reads, onPosition, onTime
     return { type: file.type || 'application/octet-stream', data }
   }
   const reduced = async (file: File): Promise<Medium> => {
-    setPhoto('reducing')
+    setReducing((photos) => photos + 1)
     try {
       const { previewOf } = await import('./photo')
-      const preview = await previewOf(file, MOST_BYTES)
-      setPhoto(preview)
-      return { type: preview.type, data: base64Of(preview.bytes) }
-    } catch (error) {
-      setPhoto(undefined)
-      throw error
+      const photo = await previewOf(file, MOST_BYTES)
+      return { type: photo.type, data: base64Of(photo.bytes), photo }
+    } finally {
+      setReducing((photos) => photos - 1)
     }
   }
   return (
     <fieldset class="field media-fields" aria-describedby="problem-media">
       <legend>{say.media.title}</legend>
       {media.map((medium, i) => (
-        <MediumRow
-          key={i}
-          medium={medium}
-          number={i + 1}
-          onChange={(change) => set(i, change)}
-          onRemove={() => onMedia((media) => media.filter((_, other) => other !== i))}
-        />
+        <Fragment key={i}>
+          <MediumRow
+            medium={medium}
+            number={i + 1}
+            onChange={(change) => set(i, change)}
+            onRemove={() => onMedia((media) => media.filter((_, other) => other !== i))}
+          />
+          {medium.photo && <AboutPhoto photo={medium.photo} onPosition={onPosition} onTime={onTime} />}
+        </Fragment>
       ))}
       <datalist id="media-types">
         <Options of={SUGGESTED} />
@@ -91,7 +95,7 @@ export function MediaFields({ media, problem, onMedia, reads, onPosition, onTime
           <input type="file" onChange={chosen(whole)} />
         </label>
       </div>
-      {photo && <AboutPhoto photo={photo} onPosition={onPosition} onTime={onTime} />}
+      {reducing > 0 && <p role="status">{say.photo.reducing}</p>}
       <FieldProblem id="problem-media" sentence={problem ?? refused} />
     </fieldset>
   )
@@ -143,11 +147,10 @@ function AboutPhoto({
   onPosition,
   onTime,
 }: {
-  photo: PhotoPreview | 'reducing'
+  photo: PhotoPreview
   onPosition: (text: string) => void
   onTime: (text: string) => void
 }) {
-  if (photo === 'reducing') return <p role="status">{say.photo.reducing}</p>
   const { type, bytes, width, height, position, time } = photo
   return (
     <div class="photo" role="status">
