@@ -147,6 +147,8 @@ describe.skipIf(!CHROMIUM)('the attest page', () => {
     expect(new URL(page.url()).searchParams.get('place')).toBe('2.2945, 48.8584')
     await button(browser, 'Attest place with a test account').click()
     const uid = await shown(browser)
+    // The test account asks nobody to confirm.
+    expect(await page.locator('.steps').innerText()).not.toContain('your wallet')
     expect(await recordOf(uid)).toMatchObject({
       ...{ longitude: 2.2945, latitude: 48.8584, memo: 'Tower' },
       subject: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
@@ -515,6 +517,9 @@ describe.skipIf(!CHROMIUM)('the aids of the attest page', () => {
     expect(await page.getByLabel('Time').inputValue()).toBe('2026-05-01T05:30')
     const scrolled = () => preview.scrollIntoViewIfNeeded()
     expect(await browser.faults('attest-photo', scrolled)).toEqual([])
+    // A photo that is removed offers nothing.
+    await page.getByRole('button', { name: 'Remove file 1' }).click()
+    await preview.waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
   })
 

@@ -51,14 +51,14 @@ export function useAttesting(
       throw new FormError(found)
     }
   }
-  const attest = async (signer: Signer, chain: Chain) => {
+  const attest = async (signer: Signer, chain: Chain, confirm: string) => {
     const { signal } = leaving.current
     step(say.attest.steps.checking)
     const done = await atField(() =>
       geo.attest(placeOf(entered()), signer, {
         ...{ chain: chain.id, signal },
         onStep: (taken) => {
-          if (taken.step === 'checked') step(say.attest.steps.valid)
+          if (taken.step === 'checked') step(say.attest.steps.valid(confirm))
           if (taken.step !== 'sent') return
           step(say.attest.steps.sent(taken.transactionHash))
           keepSent({ transactionHash: taken.transactionHash, chain: chain.slug })

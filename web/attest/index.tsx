@@ -90,7 +90,7 @@ export default function Attest({
             forget()
             await attesting.check()
           }}
-          act={(signer) => attesting.attest(signer, chain)}
+          act={(signer, confirm) => attesting.attest(signer, chain, confirm)}
         />
       )}
       <Steps steps={attesting.steps} />

@@ -27,8 +27,8 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
   const page = landed && pages?.attestation(landed.uid)
   /** Answer with its last signature. Landing an earlier one after a failure could pay and land twice. */
   const last = useRef(answer as Answer)
-  const land = async (signer: Signer) => {
-    setSteps([say.landing.confirm])
+  const land = async (signer: Signer, confirm: string) => {
+    setSteps([confirm])
     const onStep = (step: LandingStep) => {
       if ('answer' in step) last.current = step.answer as Answer
       setSteps((before) => [

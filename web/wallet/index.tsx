@@ -1,4 +1,4 @@
-import type { Chain, Signer } from '@geospatial-attestation/client'
+import type { Chain, Eip1193Provider, Signer } from '@geospatial-attestation/client'
 import { useEffect, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import { isLocked, lock, type Page } from '../location'
@@ -28,7 +28,8 @@ export function WithSigner({
   isDisabled?: boolean
   /** throws a problem of the form before a wallet receives any request */
   prepare?: () => unknown
-  act: (signer: Signer) => Promise<unknown>
+  /** `confirm` says how the signer confirms a transaction */
+  act: (signer: Signer, confirm: string) => Promise<unknown>
   /** page whose form is locked during the action */
   page?: Page
 }) {
@@ -38,13 +39,14 @@ export function WithSigner({
   const busy = isRunning || (page !== undefined && isLocked(page))
   const [problem, setProblem] = useState('')
   useEffect(() => setProblem(''), [chain.id])
-  const run = async (signerOnChain: () => Promise<Signer>) => {
+  const run = async (signer: Eip1193Provider, confirm: string, connect: () => Promise<void>) => {
     setRunning(true)
     if (page) lock(page, true)
     setProblem('')
     try {
       await prepare()
-      await act(await signerOnChain())
+      await connect()
+      await act(signer, confirm)
     } catch (error) {
       setProblem(walletWords(error))
     } finally {
@@ -59,7 +61,7 @@ export function WithSigner({
           type="button"
           class="primary"
           disabled={busy || isDisabled}
-          onClick={() => void run(async () => testAccount(node))}
+          onClick={() => void run(testAccount(node), say.wallet.confirmsItself, async () => {})}
         >
           {say.wallet.testAccount(verb)}
         </button>
@@ -69,10 +71,7 @@ export function WithSigner({
           key={wallet.id}
           {...{ wallet, verb, busy, isDisabled, chain }}
           onClick={() =>
-            void run(async () => {
-              await goToChain(wallet.provider, chain, node)
-              return wallet.provider
-            })
+            void run(wallet.provider, say.wallet.confirm, () => goToChain(wallet.provider, chain, node))
           }
         />
       ))}

@@ -62,8 +62,8 @@ export const forms = {
     unavailable: (reason: string, remedy: string) =>
       `The service cannot answer at the moment: ${reason}. Nothing was signed. ${remedy}`,
     again: 'Try again.',
-    againInMinutes: (minutes: number) => `Try again in ${minutes} minutes.`,
-    againInSeconds: (seconds: number) => `Try again in ${seconds} seconds.`,
+    againInMinutes: (minutes: number) => `Try again in ${count(minutes, 'minute')}.`,
+    againInSeconds: (seconds: number) => `Try again in ${count(seconds, 'second')}.`,
     yes: 'Yes',
     no: 'No',
   },
@@ -174,7 +174,7 @@ export const forms = {
     another: 'Attest another place',
     steps: {
       checking: 'Checking the place ...',
-      valid: 'The place is valid. Confirm in your wallet ...',
+      valid: (next: string) => `The place is valid. ${next}`,
       sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
       confirmed: (block: number) => `Confirmed in block ${block}. Waiting for the map ...`,
       indexed: 'Indexed.',
@@ -250,7 +250,8 @@ export const forms = {
     notDrawn: (reason: string) => `Could not draw the answer: ${reason}`,
     quorum: {
       title: 'Ask several operators',
-      asks: (k: number, operators: number) => `Asks ${operators} operators: ${k} must sign the same answer`,
+      asks: (k: number, operators: number) =>
+        `Asks ${count(operators, 'operator')}: ${k} must sign the same answer`,
       operators: 'Operators',
       help: 'One URL per line. Each operator receives the question and computes the answer itself.',
       example: 'https://one.example',
@@ -317,7 +318,6 @@ export const forms = {
   landing: {
     title: (chain: string) => `Publish on ${chain}`,
     action: 'Publish',
-    confirm: 'Confirm in your wallet ...',
     sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
     signedAgain: (reason: string) => `Signed again because ${reason}.`,
     already: 'Already on the chain.',
@@ -335,7 +335,9 @@ export const forms = {
     none: 'This browser has no wallet.',
     install: 'Install a wallet extension (EIP-6963 or EIP-1193), then reload this page.',
     useTestAccount: 'Use a test account of the local chain instead.',
-    waiting: 'Waiting for the wallet and the chain ...',
+    confirm: 'Confirm in your wallet ...',
+    confirmsItself: 'The test account confirms by itself ...',
+    waiting: 'Waiting for the signature and the chain ...',
     account: 'Account',
     onChain: (chain: string) => `, on ${chain}.`,
     willSwitch: (current: number, chain: string, id: number) =>
