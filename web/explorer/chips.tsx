@@ -1,6 +1,8 @@
+import { chainNamed } from '../../src/chains'
 import { chainName } from '../chains'
 import type { FilterName } from '../location'
 import { say } from '../messages'
+import { typedLengthText } from '../units'
 import { activeFilters, filterValue, removeFilter } from './state'
 import { dayText, shortHex } from './words'
 
@@ -42,16 +44,20 @@ export const filtersText = (): string => activeFilters().map(filterText).join(',
 
 const filterText = (name: FilterName) => `${say.chips.labels[name]}: ${valueText(name, filterValue(name)!)}`
 
-function valueText(name: FilterName, value: string): string {
+/** Value of a filter as text. */
+export function valueText(name: FilterName, value: string): string {
   switch (name) {
     case 'chain':
-      return value.split(',').map(chainName).join(', ')
+      return value
+        .split(',')
+        .map((name) => chainName(chainNamed(name)?.slug ?? name))
+        .join(', ')
     case 'revoked':
-      return value === 'true' ? say.chips.revoked : say.chips.active
+      return value === 'true' ? say.chips.revoked : value === 'false' ? say.chips.active : value
     case 'bbox':
       return say.chips.drawnBox
     case 'near':
-      return say.chips.near(value, filterValue('radius'))
+      return say.chips.near(value, radiusText(filterValue('radius')))
     case 'prover':
     case 'subject':
     case 'schema':
@@ -66,3 +72,6 @@ function valueText(name: FilterName, value: string): string {
       return value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
   }
 }
+
+const radiusText = (radius = ''): string =>
+  radius.trim() && Number.isFinite(Number(radius)) ? typedLengthText(Number(radius)) : radius

@@ -4,6 +4,7 @@ import type { FilterName } from '../location'
 import type { Box } from '../map/extent'
 import { say } from '../messages'
 import { Options } from '../options'
+import { valueText } from './chips'
 import { activeFilters, boxText, clearFilters, filterQuery, filterValue, setFilters } from './state'
 
 /** Suggested location types; any other can be typed. */
@@ -95,15 +96,15 @@ interface ChoiceProps {
   options: readonly (readonly [string, string])[]
 }
 function Choice({ name, label, any, options }: ChoiceProps) {
+  const value = filterValue(name) ?? ''
+  // An address may also name several chains, or one by its id.
+  const isOther = value !== '' && !options.some(([each]) => each === value)
   return (
     <label>
       {label}
-      <select
-        value={filterValue(name) ?? ''}
-        onChange={({ currentTarget }) => setFilters({ [name]: currentTarget.value })}
-      >
+      <select value={value} onChange={({ currentTarget }) => setFilters({ [name]: currentTarget.value })}>
         <option value="">{any}</option>
-        <Options of={options} />
+        <Options of={isOther ? [...options, [value, valueText(name, value)]] : options} />
       </select>
     </label>
   )

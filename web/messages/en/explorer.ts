@@ -205,7 +205,7 @@ export const explorer = {
     active: 'Active',
     revoked: 'Revoked',
     drawnBox: 'drawn',
-    near: (position: string, radius = '') => `${position}${radius && `, within ${radius} m`}`,
+    near: (position: string, radius: string) => `${position}${radius && `, within ${radius}`}`,
     watch: 'Watch',
   },
   units: {
