@@ -350,6 +350,39 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     expect(complaints.slice(before)).toEqual([])
   })
 
+  test('names the chains, the status and the radius of filters from a link, however it writes them', async () => {
+    const { page } = plain
+    const shown = async (query: string) => {
+      await page.goto(`${world.url}?${query}`)
+      const [chain, status] = await page
+        .locator('.filters select')
+        .evaluateAll((all: any[]) => all.map(({ selectedOptions: [option] }) => option?.text))
+      return { chain, status, chips: await page.locator('[data-chip]').allInnerTexts() }
+    }
+    expect(await shown('chain=84532&near=2,48&radius=500000')).toEqual({
+      ...{ chain: 'Base Sepolia', status: 'Active and revoked' },
+      chips: ['Chain: Base Sepolia ✕', 'Near: 2,48, within 500 km ✕'],
+    })
+    expect(await shown('chain=celo,arbitrum&revoked=never')).toEqual({
+      ...{ chain: 'Celo, Arbitrum', status: 'never' },
+      chips: ['Chain: Celo, Arbitrum ✕', 'Status: never ✕'],
+    })
+  })
+
+  test('waits for a slow response about the chains instead of sending the request again', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page, requested } = browser
+    const asked = () => requested.filter((url) => url.endsWith('/ready')).length
+    await page.clock.install()
+    // This request gets no response.
+    await page.route('**/ready', () => {})
+    await page.goto(world.url)
+    await expect.poll(asked).toBe(1)
+    await page.clock.runFor(20_000)
+    await page.evaluate('1')
+    expect(asked()).toBe(1)
+  })
+
   test.each(['fromTimestamp=%2B275760-09-13T00:00:00Z', 'toTimestamp=-271821-04-20T00:00:00Z'])(
     'stays usable with the last time of JavaScript in its address: %s',
     async (query) => {

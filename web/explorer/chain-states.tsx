@@ -1,5 +1,5 @@
 import type { Readiness } from '@geospatial-attestation/client'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { chainName } from '../chains'
 import { useLoaded } from '../loading'
 import { locale, say } from '../messages'
@@ -12,9 +12,10 @@ type ChainState = Readiness['chains'][string]
 
 /** Indexed height of each chain, and the state of the connection to the stream. */
 export function ChainStates() {
-  const { data, failure, retry } = useLoaded('ready', (signal) => geoOnce.ready({ signal }))
+  const [version, setVersion] = useState(0)
+  const { data, failure } = useLoaded('ready', (signal) => geoOnce.ready({ signal }), `${version}`)
   useEffect(() => {
-    const timer = setInterval(() => document.hidden || retry(), REFRESH_MS)
+    const timer = setInterval(() => document.hidden || setVersion((before) => before + 1), REFRESH_MS)
     return () => clearInterval(timer)
   }, [])
   const chains = Object.entries(data?.chains ?? {})
