@@ -43,6 +43,7 @@ details { border-bottom: 1px solid var(--line); padding: .35rem 0 } summary { cu
 @media (max-width: 40rem) {
   dl { display: block } dd { margin-bottom: .4rem }
   thead { display: none } tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) } td { display: block; border: 0; padding: .05rem 0 }
+  .map .grid text { font-size: 24px } .map .grid text:nth-of-type(even) { display: none } .map .point { r: 11px }
   td[data-name]::before { content: attr(data-name) " "; color: var(--soft-text) }
 }
 `
