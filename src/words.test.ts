@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { folded, wordsOf } from './words'
+import { folded, lineOf, wordsOf } from './words'
 
 test.each([
   ['Sao Paulo', 'São Paulo'],
@@ -47,3 +47,9 @@ test('a text of punctuation, in any width, has no words', () => {
   expect(['', ' ', '--', '…', '；', '　', '\u00a0!', '\x7f'].flatMap(wordsOf)).toEqual([])
   expect(wordsOf('¿Dónde? (aquí)')).toEqual(['¿donde', 'aqui'])
 })
+
+test.each([
+  ['Tower\u202eed ton si\u202c', 'Towered ton si'],
+  [' a\n\t b\u0000 ', 'a b'],
+  ['\u200b\u2060\u3164', ''],
+])('%j on one line is %j', (text, line) => expect(lineOf(text)).toBe(line))

@@ -24,3 +24,13 @@ export const folded = (text: string): string =>
 
 /** Returns the words of a search for memos: all text between spaces and punctuation of ASCII. */
 export const wordsOf = (text: string): string[] => folded(text).match(/[^\0-/:-@[-`{-\x7f]+/g) ?? []
+
+/** Control characters, and those that change the direction of text, also of the text after them. */
+const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu
+const VISIBLE = /(?!\p{Default_Ignorable_Code_Point})[^\p{C}\p{Z}]/u
+
+/** Returns a text on one line, without CONTROLS; an empty text if none of its characters is visible. */
+export function lineOf(text: string): string {
+  const line = text.replace(/\s+/g, ' ').replace(CONTROLS, '').trim()
+  return VISIBLE.test(line) ? line : ''
+}

@@ -23,6 +23,7 @@ describe('an attested text', () => {
     [' a\n\t b\u0000\u001b\u0085c ', 'a bc'],
     ['👩\u200d🚀 می\u200cخواهم', '👩\u200d🚀 می\u200cخواهم'],
     ['\u202e\u2069', ''],
+    ['\u200B\u2060\u3164', ''],
   ])('%j is the line %j', (text, line) => expect(lineText(text)).toBe(line))
 
   test('is truncated between characters', () => expect(lineText('🗼🗼🗼', 2)).toBe('🗼🗼…'))

@@ -2,6 +2,7 @@ import { drawMap, type Geometry } from './map'
 import { type Html, html, joined, trusted } from '../http/html'
 import { anchor, definitions, type Page, page, type Trail } from '../http/pages'
 import { lacksGeometry } from '../../src/location'
+import { lineOf } from '../../src/words'
 import { noGeometry } from '../http/problems'
 import {
   attestedListPage,
@@ -18,6 +19,9 @@ import { addressWith, type PageAddresses } from '../http/paging'
 import type { GivenQuery } from '../http/parameters'
 import { MAX_RADIUS, type SearchQuery, type Place, type PageQuery } from '../query'
 import type { RecordResult } from '../store'
+
+/** Characters at the beginning of a memo that are searched for those of its line. */
+const MOST_OF_MEMO = 640
 
 export interface Feature {
   id: string
@@ -106,9 +110,9 @@ export function titleOf(id: string, properties: Record<string, unknown>): string
   return headline(properties) || id
 }
 
-/** Title of a record in a list: the beginning of the memo. */
+/** Title of a record: the beginning of the memo on one line; empty if nothing of it is visible. */
 export function headline({ memo }: Record<string, unknown>): string {
-  return shortened(typeof memo === 'string' ? memo : '')
+  return typeof memo === 'string' ? shortened(lineOf(memo.slice(0, MOST_OF_MEMO))) : ''
 }
 
 function tableRow(record: Record<string, unknown>, url: string, given: GivenQuery): Html {

@@ -1,4 +1,5 @@
 import { lacksGeometry } from '../../src/location'
+import { lineOf } from '../../src/words'
 import { html } from '../http/html'
 import { definitions } from '../http/pages'
 import { headline } from '../pages'
@@ -35,14 +36,9 @@ ${meta('og:url', address)}${meta('og:image', image)}${meta('og:image:type', 'ima
 const shortOf = (properties: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(properties).filter(([, value]) => JSON.stringify(value).length <= LINE))
 
-/** Title of a record: the beginning of its memo without invisible characters, otherwise its location type. */
-function titleOf(properties: Record<string, unknown>): string {
-  return (
-    headline(properties)
-      .replace(/[\p{C}\p{Z}]+/gu, ' ')
-      .trim() || `Attested ${String(properties.location_type).slice(0, 40) || 'place'}`
-  )
-}
+/** Title of a record: the beginning of its memo, otherwise its location type. */
+const titleOf = (properties: Record<string, unknown>): string =>
+  headline(properties) || `Attested ${lineOf(String(properties.location_type)).slice(0, 40) || 'place'}`
 
 function descriptionOf(properties: Record<string, unknown>): string {
   const { chain, timestamp, prover, longitude, latitude, revoked, problem } = properties as Record<

@@ -82,7 +82,7 @@ describe('the page of a place', () => {
   test('escapes the texts of its attester, and omits invisible characters', async () => {
     const hostile = stored.find(({ memo }) => memo === HOSTILE)!
     const document = await (await get(pageOf(hostile))).text()
-    expect(metaOf(document)['og:title']).toBe(HOSTILE.replace('\u202E', ' '))
+    expect(metaOf(document)['og:title']).toBe(HOSTILE.replace('\u202E', ''))
     expect(document).not.toContain('<script>alert')
     expect(document.match(/<\/noscript>|<\/title>/g)).toHaveLength(2)
   })

@@ -1,25 +1,20 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
+import { lineOf } from '../../src/words'
 import { locale } from '../messages'
 
 const TIME = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 const DAY = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
 /** Maximum number of characters of an attested text on one line. The text can have up to 100 kB. */
 const LINE = 160
-/** Control characters, and those that change the direction of text, also of the text after them. */
-const CONTROLS = /[\p{Cc}\p{Bidi_Control}]/gu
 
 export const timeText = (iso: string): string => `${TIME.format(new Date(iso))} UTC`
 export const dayText = (milliseconds: number): string => DAY.format(milliseconds)
 export const shortHex = (hex: string): string =>
   hex.length > 14 ? `${hex.slice(0, 8)}…${hex.slice(-4)}` : hex
 
-/** Formats an attested text on one line without control characters, truncated between characters. */
+/** Formats an attested text on one line (`lineOf`), truncated between characters. */
 export const lineText = (text: string, most = LINE): string => {
-  const start = text
-    .slice(0, 4 * LINE)
-    .replace(/\s+/g, ' ')
-    .replace(CONTROLS, '')
-    .trim()
+  const start = lineOf(text.slice(0, 4 * LINE))
   const characters = [...start]
   return characters.length > most ? `${characters.slice(0, most).join('')}…` : start
 }
