@@ -369,6 +369,20 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     })
   })
 
+  test('gives the map the colours of a page that becomes dark', async () => {
+    const { page } = mapped
+    await page.goto(`${world.url}?at=-35,30,4`)
+    await idle(page)
+    const { x, y } = await middle(page)
+    const sea = async () =>
+      (await page.screenshot({ clip: { x, y, width: 4, height: 4 } })).toString('base64')
+    const light = await sea()
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await expect.poll(sea).not.toBe(light)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await expect.poll(sea).toBe(light)
+  })
+
   test('waits for a slow response about the chains instead of sending the request again', async () => {
     await using browser = await openPage(WITHOUT_MAP)
     const { page, requested } = browser

@@ -29,7 +29,10 @@ protocol.add(new PMTiles(startAtOnce(worldUrl)))
 /** URL of the deployment's PMTiles file, with the version in the HTML document; undefined without one. */
 const { basemap } = document.documentElement.dataset
 const streetsUrl = basemap === undefined ? undefined : `${BASE}/basemap.pmtiles?${basemap}`
-const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches
+const scheme = matchMedia('(prefers-color-scheme: dark)')
+const isDark = () => scheme.matches
+/** Layers of the streets in the colours of the page; none before `addStreets` has loaded them. */
+let streetLayers = (): readonly LayerSpecification[] => []
 
 /** Style of the world map. All of its resources come from this service. */
 export function basemapStyle(): StyleSpecification {
@@ -110,8 +113,11 @@ export async function addStreets(map: Map, before: string | undefined): Promise<
       ...{ type: 'vector', url: `pmtiles://${streetsUrl}` },
       attribution: '© OpenStreetMap',
     })
-    const made = layers(STREETS, namedFlavor(isDark() ? 'dark' : 'light'), { lang: 'en' })
-    for (const layer of made) if (layer.type !== 'background') map.addLayer(plain(layer), before)
+    streetLayers = () =>
+      layers(STREETS, namedFlavor(isDark() ? 'dark' : 'light'), { lang: 'en' })
+        .filter(({ type }) => type !== 'background')
+        .map(plain)
+    for (const layer of streetLayers()) map.addLayer(layer, before)
     // Within their box, the labels of the street map replace those of the world.
     const box: Box = [minLon, minLat, maxLon, maxLat]
     map.setFilter('towns', ['!', ['within', { type: 'Polygon', coordinates: [ringOf(box)] }]])
@@ -119,6 +125,20 @@ export async function addStreets(map: Map, before: string | undefined): Promise<
   } catch {
     return undefined
   }
+}
+
+type PaintName = Parameters<Map['setPaintProperty']>[1]
+
+/** Gives the map the colours of the page whenever these change. Returns a function that ends this. */
+export function followScheme(map: Map): () => void {
+  const paint = () => {
+    for (const { id, paint: colours = {} } of [...basemapStyle().layers, ...streetLayers()])
+      if (map.getLayer(id))
+        for (const [name, value] of Object.entries(colours) as [PaintName, never][])
+          map.setPaintProperty(id, name, value)
+  }
+  scheme.addEventListener('change', paint)
+  return () => scheme.removeEventListener('change', paint)
 }
 
 /** Layer with system fonts and without icons, because labels show the same information. */

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import 'maplibre-gl/dist/maplibre-gl.css'
 import { say } from '../messages'
 import { units } from '../units'
-import { addStreets, basemapStyle, hasStreets, STREET_ZOOM } from './basemap'
+import { addStreets, basemapStyle, followScheme, hasStreets, STREET_ZOOM } from './basemap'
 import type { Box } from './extent'
 import { StreetNote } from './street-note'
 import { AttributionControl, GlobeControl, Map, NavigationControl, ScaleControl } from './library'
@@ -59,6 +59,7 @@ export function WorldMap({ view, onReady, onView, fallback }: WorldMapProps) {
     performance.mark('map-made')
     const rest = followState(map, setState)
     const removeControls = addControls(map, foot.current)
+    const leaveScheme = followScheme(map)
     let streets: Box | undefined
     const moved = () => {
       const center = map.getCenter().wrap()
@@ -84,6 +85,7 @@ export function WorldMap({ view, onReady, onView, fallback }: WorldMapProps) {
       leave?.()
       rest()
       removeControls()
+      leaveScheme()
       map.remove()
     }
   }, [failed])
