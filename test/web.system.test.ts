@@ -64,6 +64,12 @@ describe.skipIf(!CHROMIUM)('the web interface in a browser', () => {
   test('runs a query in GraphiQL', async () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser
+    const shown = () =>
+      page.evaluate<string>(`document.querySelector('.query-editor .CodeMirror').CodeMirror.getValue()`)
+    const query = '{ locationRecords { totalCount } }'
+    await page.goto(`${world.url}/graphql?query=${encodeURIComponent(query)}`)
+    await page.locator('.query-editor .CodeMirror').waitFor()
+    expect(await shown()).toBe(query)
     await page.goto(`${world.url}/graphql`)
     // The explorer shows the schema when it is loaded.
     await page.getByText('attestationEventById').first().waitFor()

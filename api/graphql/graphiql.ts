@@ -54,6 +54,9 @@ new MutationObserver(() => {
 }).observe(document.getElementById('root'), { childList: true, subtree: true })
 `
 
+/** Opens the page with the query of its address, such as that of a place. */
+const ASKED = `GRAPHQL_DEFAULT_QUERY = new URLSearchParams(location.search).get('query') || GRAPHQL_DEFAULT_QUERY`
+
 const PAGE = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
 <title>GraphQL of attested places</title>
@@ -63,8 +66,8 @@ const PAGE = `<!doctype html>
 `
 
 /**
- * Routes of the page and its files. GET of the scope's own path returns the page to a browser, opened with
- * `examples`. For other clients, `otherwise` throws.
+ * Routes of the page and its files. GET of the scope's own path returns the page to a browser, opened with the
+ * parameter `query` or with `examples`. For other clients, `otherwise` throws.
  */
 export async function graphiqlRoutes(
   app: FastifyInstance,
@@ -73,7 +76,7 @@ export async function graphiqlRoutes(
 ): Promise<void> {
   const files = readBuild()
   // Relative addresses work behind any path prefix of a reverse proxy, with or without a trailing slash.
-  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n${NAMES}`
+  const settings = `window.GRAPHQL_API = location.pathname.replace(/\\/+$/, ''); window.GRAPHQL_DEFAULT_QUERY = ${JSON.stringify(examples)}\n${ASKED}\n${NAMES}`
   const name = app.prefix.split('/').pop()!
 
   app.get('/', { schema: graphqlSchemas.graphiql, prefixTrailingSlash: 'no-slash' }, (request, reply) => {
