@@ -191,8 +191,8 @@ function Steps({ steps }: { steps: readonly string[] }) {
   }, [steps])
   return (
     <ol ref={list} class="steps" aria-live="polite">
-      {steps.map((each) => (
-        <li key={each}>{each}</li>
+      {steps.map((each, i) => (
+        <li key={i}>{each}</li>
       ))}
     </ol>
   )
@@ -221,7 +221,13 @@ function SentBefore({
     <section class="attested-place" aria-label={say.attest.sent.transaction}>
       <p>
         {say.attest.sent.earlier(chain)}{' '}
-        {page ? <a href={page}>{transactionHash}</a> : <code>{transactionHash}</code>}
+        {page ? (
+          <a href={page} rel="noreferrer noopener" target="_blank">
+            {transactionHash}
+          </a>
+        ) : (
+          <code>{transactionHash}</code>
+        )}
       </p>
       <p>{say.attest.sent.meaning}</p>
       <button type="button" onClick={look}>

@@ -54,8 +54,8 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
       {!landed && !isOfQuorum(answer) && chain.ready === false && <p class="problem">{chain.reason}</p>}
       {!landed && <WithSigner chain={chain} verb={say.landing.action} act={land} page="playground" />}
       <ol class="steps" aria-live="polite">
-        {steps.map((step) => (
-          <li key={step}>{step}</li>
+        {steps.map((step, i) => (
+          <li key={i}>{step}</li>
         ))}
       </ol>
       {landed && (

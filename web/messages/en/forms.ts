@@ -176,7 +176,8 @@ export const forms = {
       checking: 'Checking the place ...',
       valid: (next: string) => `The place is valid. ${next}`,
       sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
-      confirmed: (block: number) => `Confirmed in block ${block}. Waiting for the map ...`,
+      confirmed: (block: number) =>
+        `Confirmed in block ${block.toLocaleString('en')}. Waiting for the map ...`,
       indexed: 'Indexed.',
     },
     sent: {
@@ -321,7 +322,7 @@ export const forms = {
     sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
     signedAgain: (reason: string) => `Signed again because ${reason}.`,
     already: 'Already on the chain.',
-    confirmed: (block: number) => `Confirmed in block ${block}.`,
+    confirmed: (block: number) => `Confirmed in block ${block.toLocaleString('en')}.`,
     unread: (reason: string) => `It landed, but could not be read from the chain: ${reason}`,
     attestedAs: 'Attested as',
     explorer: "Show it in EAS's explorer",
