@@ -160,7 +160,7 @@ test('a block of history passes the documented files of the rooms that read and 
       runProcessor({
         ...{ ...common, rpc, registry, blocks, head, bodies, lease, batches: written },
         ...{ gatewayUrl: undefined, stored: undefined, metrics: new IndexerMetrics(undefined) },
-        storedAtOrBelow: () => Promise.resolve(undefined),
+        ...{ storedAtOrBelow: () => Promise.resolve(undefined), requireSameChain: () => Promise.resolve() },
       }),
     ).rejects.toBe(end)
     expect(ranges).toBeGreaterThan(1)
