@@ -222,8 +222,8 @@ describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)
       ({ revoked, locationType }) => !revoked && locationType!.startsWith('geojson-p'),
     ],
     [
-      "chain <> 'it''s' AND problem IS NULL",
-      "(chain <> 'it''s') AND ((problem IS NULL))",
+      "location_type <> 'it''s' AND problem IS NULL",
+      "(location_type <> 'it''s') AND ((problem IS NULL))",
       ({ geometry }) => geometry !== null,
     ],
     [
