@@ -64,7 +64,7 @@ export function settle(
  * Sides of the rings after they are cut. A piece of an edge next to a pole may, by rounding, pass over it or
  * on its other side, so the turns around the pole then follow from the pieces.
  */
-function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
+export function sidesOf(cut: Shape, shape: Shape, rings: Rings): Rings {
   const isMoved = cut.chains.some(
     (chain, c) => chain.kind === Kind.Ring && turnsOf(cut, chain) !== turnsOf(shape, shape.chains[c]!),
   )

@@ -583,6 +583,44 @@ hunt('a wide sector of a hemisphere contains its middle, whatever its first meri
   }
 })
 
+test('a ring with two vertices nanometres from a pole has one inside', () => {
+  const ring = positions('100 30, -101 89.99999999999999, 81 89.99999999999999, 0 45, 100 30')
+  const sector = geometry('Polygon', [ring])
+  const middles = positions('50 60, -100 60, -50 -60').map(([lon, lat]) => point(lon!, lat!))
+  expect(middles.map((middle) => contains(sector, middle))).toEqual([true, false, false])
+})
+hunt('a sector with vertices micrometres from a pole contains its middle only', 300, ({ random, cases }) => {
+  const between = (low: number, high: number) => low + (high - low) * random()
+  const on = (lon: number) => (lon > 180 ? lon - 360 : lon)
+  let accepted = 0
+  for (let i = 0; i < cases; i++) {
+    const side = random() < 0.5 ? 1 : -1
+    const west = between(-180, 180)
+    const steps = 2 + Math.floor(random() * 5)
+    const rim = Array.from({ length: steps + 1 }, (_, j) => [on(west + j * 45), side * between(-10, 10)])
+    const near = Array.from({ length: 1 + Math.floor(random() * 3) }, () => [
+      between(-180, 180),
+      side * (90 - 10 ** between(-14, -10)),
+    ])
+    const ring = [...rim, ...near, rim[0]!]
+    if (random() < 0.5) ring.reverse()
+    let sector
+    try {
+      sector = geometry('Polygon', [ring])
+    } catch (error) {
+      // Vertices farther than a micrometre from each other may make the ring cross itself.
+      if (error instanceof GeometryError) continue
+      throw error
+    }
+    accepted++
+    const middle = on(west + steps * 22.5)
+    const places = [point(middle, side * 60), point(on(middle + 180), side * 60), point(middle, side * -60)]
+    const found = places.map((place) => contains(sector, place))
+    expect([ring, found]).toEqual([ring, [true, false, false]])
+  }
+  expect(accepted).toBeGreaterThan(cases / 4)
+})
+
 describe.each([1, -1])('a ring that passes a pole several times (%d)', (side) => {
   const on = (lon: number, lat: number): [number, number] => [((lon + 540) % 360) - 180, side * lat]
   test.each([88, -20])(

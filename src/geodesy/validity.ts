@@ -3,7 +3,7 @@ import { crossingOf } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
 import { Nodes } from './nodes'
-import { chainsOf, joinPolygons } from './arrangement'
+import { chainsOf, joinPolygons, sidesOf } from './arrangement'
 import { insideOdd, type Rings } from './region'
 import { comesBack, isTurn, pathOf, type Polygon, type Shape } from './shape'
 import { sweep, type Labels } from './sweep'
@@ -67,6 +67,7 @@ export function checkPolygons(
     })
   if (met.size === 0) return joined(given, rings, undefined, regular)
   for (let shape = nodes.split(); ;) {
+    const sides = sidesOf(shape, given, rings)
     const seams = new Uint8Array(shape.from.length)
     const more = new Nodes(shape, (e, f) => refuseCrossing(shape, e, f))
     for (const i of [...met])
@@ -75,9 +76,9 @@ export function checkPolygons(
         for (const { path, start, end } of shape.chains.slice(polygon.firstChain, polygon.endChain))
           if (end - start < 2)
             throw new GeometryError(path, 'this ring is smaller than a micrometre, so it has no inside')
-        checkSums(shape, rings, polygon, nodes.touching, more.meet, seams)
+        checkSums(shape, sides, polygon, nodes.touching, more.meet, seams)
       })
-    if (!more.any) return joined(shape, rings, seams.includes(1) ? seams : undefined, regular)
+    if (!more.any) return joined(shape, sides, seams.includes(1) ? seams : undefined, regular)
     shape = more.split()
   }
 }
