@@ -1,8 +1,9 @@
 import type { Position } from 'geojson'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { hunt } from '../../test/seed'
 import { usualReference } from '../../test/reference/edges'
 import type { LonLat } from '../../test/reference/geodesic'
+import { positions } from '../../test/positions'
 import { contains, positionFrom, prepareGeometry, readGeometry } from '.'
 
 /**
@@ -103,6 +104,13 @@ hunt(
     report(`${close} of ${cases} within 20 micrometres`)
   },
 )
+
+test('contains keeps its bounds for edges that leave each other by a metre in thousands of kilometres', () => {
+  const [one, other] = ['179.9 -45, 179.9 -90', '179.9 -45, -111.5 -89.99997'].map((line) =>
+    prepare('LineString', positions(line)),
+  )
+  expect([contains(one!, other!), contains(other!, one!)]).toEqual([false, false])
+})
 
 hunt(
   'contains is false for a sliver outside, even if all of it is nearer than half a centimetre',

@@ -92,15 +92,18 @@ function withinReach([x1, y1, x2, y2]: Segment, length: number): Stretch | undef
   return low <= high ? [low, high] : undefined
 }
 
-/** True if a segment stays near for 10 km or more, so that curvature counts. Others are straight to 10 nm. */
+/**
+ * True if a segment stays near for 50 km or more, so that curvature counts. Others are straight to 0.2
+ * micrometres while they are near. It leaves the other edge by 0.2 m at most, where Jacobi's equation holds.
+ */
 function isSideBySide([x1, y1, x2, y2]: Segment): boolean {
-  return Math.abs(y2 - y1) < 1e-6 * Math.abs(x2 - x1)
+  return Math.abs(y2 - y1) < 1e-7 * Math.abs(x2 - x1)
 }
 
 /**
  * Stretches within NEAR of a long edge next to this one. Where they are abreast, their distance solves
- * Jacobi's equation, y'' = -K y, from its values at both ends. The change of K along 2000 km moves it by 0.1
- * micrometres. Undefined if they are abreast for less than SHORT.
+ * Jacobi's equation, y'' = -K y, from its values at both ends. The change of K along 2000 km moves it by
+ * 3.5e-6 of the greater one: by 0.7 micrometres. Undefined if they are abreast for less than SHORT.
  */
 function sideBySide(S: Elements, e: number, T: Elements, f: number, walk: Walk): Stretch[] | undefined {
   const [a, b, c, d] = [S.from[e]!, S.to[e]!, T.from[f]!, T.to[f]!]
