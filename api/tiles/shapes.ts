@@ -4,6 +4,7 @@ import {
   cutLine,
   eastward,
   holdsPole,
+  holeOf,
   shifted,
   unwrapped,
   WIDEST_DEGREES,
@@ -155,10 +156,7 @@ function drawPolygon(
     pushPolygon([outer!, ...inner], drawing, budget)
     return
   }
-  const inner = holes
-    .filter(({ turn }) => turn === 0)
-    // Shifts the hole so that its longitudes continue those of the shell.
-    .map((hole) => shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
+  const inner = holes.filter(({ turn }) => turn === 0).map((hole) => holeOf(shell, hole))
   const [first, last] = [
     Math.ceil((-WIDEST_MAP - shell.east) / 360),
     Math.floor((WIDEST_MAP - shell.west) / 360),

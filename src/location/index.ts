@@ -24,6 +24,7 @@ export {
   cutLine,
   eastward,
   holdsPole,
+  holeOf,
   shifted,
   unwrapped,
   WIDEST_DEGREES,

@@ -192,7 +192,7 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   const lines = [shell.line]
   for (const hole of holes) {
     // The longitudes of the hole continue the shell's. One around the pole begins elsewhere: it is left out.
-    if (hole.turn === 0) lines.push(shifted(hole.line, 360 * Math.ceil((shell.west - hole.west) / 360)))
+    if (hole.turn === 0) lines.push(holeOf(shell, hole))
   }
   const first = Math.ceil((-180 - shell.east) / 360)
   const last = Math.floor((180 - shell.west) / 360)
@@ -202,6 +202,14 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
       ? [0]
       : Array.from({ length: last - first + 1 }, (_, i) => 360 * (first + i))
   return copies.map((shift) => lines.map((line) => shifted(line, shift)))
+}
+
+/** Line of a hole whose longitudes continue the shell's. Rounding may put either end beyond the shell's. */
+export function holeOf(shell: PlaneRing, hole: PlaneRing): Line {
+  const east = 360 * Math.ceil((shell.west - hole.west) / 360)
+  const west = east - 360
+  const isBeyond = hole.east + east - shell.east > shell.west - hole.west - west
+  return shifted(hole.line, isBeyond ? west : east)
 }
 
 export function shifted(line: Line, degrees: number): Line {
