@@ -10,7 +10,7 @@ import {
   settle,
   type Arranged,
 } from './arrangement'
-import { chordGap, nearestOnEdge } from './edge'
+import { TOUCH, chordGap, edgeBound, nearestOnEdge } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
 import type { Nodes } from './nodes'
@@ -157,8 +157,14 @@ export function regularise(
     if (turns[c] === 0) return undefined
   }
   const exact = settle(shape, sides, nodes, refuseWide, turns)
-  const rings = ringsOf(loopsOf(exact))
-  return rings && { rings, excess: excessOf(exact) }
+  const loops = loopsOf(exact)
+  const rings = ringsOf(loops)
+  const excess = excessOf(exact)
+  // If all of a ring is thinner than NEAR, bending it may turn what is left of it inside out.
+  const error = polygonArea({ given: shape }) - excess - areaOf(loops.shape)
+  return rings && Math.abs(error) < shape.from.reduce((sum, _, e) => sum + edgeBound(shape, e), 1) * TOUCH
+    ? { rings, excess }
+    : undefined
 }
 
 /** Nodes of all rings, which cut edges at their crossings. */
