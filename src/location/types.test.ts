@@ -81,6 +81,18 @@ describe('a location', () => {
     ['wkt', 'POINTZ(1 2 3)', { type: 'Point', coordinates: [1, 2, 3] }],
     ['wkt', 'POINT(1 2 3)', { type: 'Point', coordinates: [1, 2, 3] }],
     ['wkt', 'POINT M (1 2 3)', point(1, 2)],
+    [
+      'wkt',
+      'GEOMETRYCOLLECTION M (POINT (1 2 3), GEOMETRYCOLLECTION (POINT (4 5)), POINT Z (6 7 8))',
+      {
+        type: 'GeometryCollection',
+        geometries: [
+          point(1, 2),
+          { type: 'GeometryCollection', geometries: [point(4, 5)] },
+          { type: 'Point', coordinates: [6, 7, 8] },
+        ],
+      },
+    ],
     ['wkt', 'POINT ZM (1 2 3 4)', { type: 'Point', coordinates: [1, 2, 3] }],
     ['wkt', 'LINESTRING(0 1, 2 3)', LINE],
     [

@@ -26,9 +26,10 @@ const SRID = /SRID\s*=\s*(\d+)\s*;/iy
 /**
  * Reads Well-Known Text (ISO 19125, and PostGIS's EWKT) as GeoJSON. x is the longitude, as in PostGIS, GDAL
  * and QGIS. If the reference system is latitude first by definition, the writer's rule is unknown, so the
- * text is rejected. Z is read, M is dropped, and a third number without a tag is Z. EMPTY, curves, other
- * SRIDs and remaining text are rejected. Throws a GeometryError that names the character. betterknown accepts
- * 'POINT(1abc 2xyz) rest', returns M for a fourth ordinate, and overflows the stack.
+ * text is rejected. Z is read and M is dropped. A third number is Z unless the tag of the geometry or of its
+ * collection is M. EMPTY, curves, other SRIDs and remaining text are rejected. Throws a GeometryError that
+ * names the character. betterknown accepts 'POINT(1abc 2xyz) rest', returns M for a fourth ordinate, and
+ * overflows the stack.
  */
 export function readWkt(text: string, latitudeFirst: boolean): unknown {
   if (latitudeFirst)
@@ -82,25 +83,29 @@ class WktReader {
         'location',
         `SRID=${srid.slice(0, 20)} is not WGS84: expected SRID=4326, or none`,
       )
-    const geometry = this.geometry(0)
+    const geometry = this.geometry(0, '')
     this.space()
     if (this.at < this.text.length) this.fail('the end')
     return geometry
   }
 
-  private geometry(nesting: number): unknown {
+  /** @param outer tag of the collection, which decides if the third number of an untagged member is M */
+  private geometry(nesting: number, outer: string): unknown {
     if (nesting > MAX_NESTING) this.fail(`at most ${MAX_NESTING} levels of nesting`)
     const start = this.at
-    const [, name = '', tag = ''] = this.match(TYPE) ?? []
-    const type = name.toUpperCase()
+    const [, name = '', given = ''] = this.match(TYPE) ?? []
+    const [type, tag] = [name.toUpperCase(), given.toUpperCase()]
     if (type !== 'GEOMETRYCOLLECTION' && !Object.hasOwn(TYPES, type))
       this.fail(`${Object.keys(TYPES).join(', ')} or GEOMETRYCOLLECTION`, start)
     if (this.match(EMPTY))
       throw new GeometryError('location', `${type} EMPTY has no position, so there is no geometry`)
     if (type === 'GEOMETRYCOLLECTION')
-      return { type: 'GeometryCollection', geometries: this.list(() => this.geometry(nesting + 1)) }
+      return {
+        type: 'GeometryCollection',
+        geometries: this.list(() => this.geometry(nesting + 1, tag || outer)),
+      }
     const [geoJsonType, depth] = TYPES[type]!
-    const position = this.positions(tag.toUpperCase())
+    const position = this.positions(tag, (tag || outer) === 'M')
     return {
       type: geoJsonType,
       coordinates:
@@ -135,7 +140,7 @@ class WktReader {
   }
 
   /** Returns a reader of positions. The tag, or the first position, determines how many numbers each has. */
-  private positions(tag: string): () => number[] {
+  private positions(tag: string, isMeasured: boolean): () => number[] {
     let size = tag === '' ? 0 : 2 + tag.length
     return () => {
       const found = this.match(POSITION) ?? this.fail('a position: longitude latitude')
@@ -143,7 +148,7 @@ class WktReader {
       const given = found[4] !== undefined ? 4 : found[3] !== undefined ? 3 : 2
       size ||= given
       if (given !== size) this.fail(`a position with ${size} numbers`, found.index)
-      if (given > 2 && tag !== 'M') numbers.push(Number(found[3]))
+      if (given === 4 || (given === 3 && !isMeasured)) numbers.push(Number(found[3]))
       return numbers
     }
   }
