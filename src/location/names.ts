@@ -38,7 +38,7 @@ export const LOCATION_TYPES = {
 } as const satisfies Readonly<Record<string, { spellings: readonly string[]; pattern: RegExp }>>
 export type LocationType = keyof typeof LOCATION_TYPES
 
-/** Number of characters of a name that are searched for a type. No known name has a tenth of it. */
+/** Maximum number of characters of the name of a type. No known name has a tenth of it. */
 const MAX_NAME_LENGTH = 1_000
 
 /** Location type that a location_type names; undefined if it is unknown. */
@@ -92,7 +92,9 @@ const PROMISED_TYPES: ReadonlyMap<string, string> = new Map([
  * later names (`lp.geojson-point.v1`). Others have another meaning, and stay.
  */
 function squeeze(locationType: string): string {
-  const name = locationType.slice(0, MAX_NAME_LENGTH).trim()
+  // The end of a longer name could contradict its start.
+  if (locationType.length > MAX_NAME_LENGTH) return ''
+  const name = locationType.trim()
   return (/^lp\.(.+)\.v1$/i.exec(name)?.[1] ?? name).toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 

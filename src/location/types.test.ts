@@ -303,6 +303,11 @@ describe('a location', () => {
   })
 })
 
+test('a name of more than 1,000 characters is unknown, because its end may contradict its start', () => {
+  for (const type of ['wkt', 'h3'])
+    expect([990, 1_000].map((count) => locationTypeOf(type + ' '.repeat(count)))).toEqual([type, undefined])
+})
+
 describe('a location that is ambiguous or malformed', () => {
   test.each<[string, string]>([
     ['address', 'somewhere'],
