@@ -1,5 +1,5 @@
 import { Type, type TProperties } from '@sinclair/typebox'
-import { address, components, constant, named, oneOfTexts, ref, uid } from '../http/schema'
+import { address, components, constant, named, objectOf, oneOfTexts, ref, uid } from '../http/schema'
 
 /** Schemas of EAS offchain attestations, for documentation only: src/eas checks each field. */
 
@@ -37,10 +37,10 @@ const TYPED_DATA = {
     type: 'object',
     description: 'The signed type and its fields.',
     additionalProperties: Type.Array(
-      Type.Object(
-        { name: Type.String({ description: 'Its name.' }), type: Type.String({ description: 'Its type.' }) },
-        { description: 'A field.' },
-      ),
+      objectOf('A field.', {
+        name: Type.String({ description: 'Its name.' }),
+        type: Type.String({ description: 'Its type.' }),
+      }),
       { description: 'Its fields, in order.' },
     ),
   }),

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { checksumAddress } from '../../src/eas'
 import type { Schema } from '../http/openapi-components'
+import { objectOf } from '../http/schema'
 import {
   MAX_GROUPS,
   SUMS,
@@ -128,24 +129,19 @@ export function groupsSchema(dimensions: Dimensions, what: string): Schema {
     ]),
   )
   const groups = Type.Integer({ description: 'Number of groups.', minimum: 0 })
-  const rest = Type.Object(
-    { groups, records, ...sums },
-    { description: 'Groups beyond `top`, together; null if there are none.' },
-  )
-  return Type.Object(
-    {
-      data: Type.Array(
-        Type.Object(
-          { ...keys, records, ...sums },
-          { description: 'A group: its dimensions, and its counts.' },
-        ),
-        { description: 'The first groups.', maxItems: MAX_GROUPS },
-      ),
-      groups,
-      rest: Type.Unsafe({ oneOf: [rest, { type: 'null' }] }),
-      total: Type.Integer({ description: `Number of ${what} in all groups.`, minimum: 0 }),
-      ...sums,
-    },
-    { description: `Counts of ${what} by group.` },
-  )
+  const rest = objectOf('Groups beyond `top`, together; null if there are none.', {
+    groups,
+    records,
+    ...sums,
+  })
+  return objectOf(`Counts of ${what} by group.`, {
+    data: Type.Array(objectOf('A group: its dimensions, and its counts.', { ...keys, records, ...sums }), {
+      description: 'The first groups.',
+      maxItems: MAX_GROUPS,
+    }),
+    groups,
+    rest: Type.Unsafe({ oneOf: [rest, { type: 'null' }] }),
+    total: Type.Integer({ description: `Number of ${what} in all groups.`, minimum: 0 }),
+    ...sums,
+  })
 }

@@ -36,7 +36,7 @@ import {
   textParameter,
 } from '../http/parameters'
 import { MAX_CURSOR_LENGTH } from '../http/paging'
-import { constant, uid } from '../http/schema'
+import { constant, objectOf, uid } from '../http/schema'
 import { groupsSchema, PROVENANCE_PROPERTIES, LOCATION_RECORD } from '../formats'
 
 /** OpenAPI 3.1 documentation of the Records API; api/query/parameters.ts has the shared parameters. */
@@ -108,86 +108,74 @@ const NO_QUERY = queryOf({})
 
 const count = (description: string, more: Schema = {}) => Type.Integer({ description, ...more })
 
-const STATISTICS = Type.Object(
-  {
-    total: count('All records.'),
-    by_chain: Type.Unsafe<Record<string, number>>({
-      type: 'object',
-      description: 'Records by chain, including chains that are coming soon if they have records.',
-      required: CHAINS.filter(({ active }) => active).map(({ slug }) => slug),
-      properties: Object.fromEntries(CHAINS.map(({ slug }) => [slug, count(`On ${slug}.`)])),
-    }),
-    by_time: Type.Object(
-      {
-        last_24_hours: count('Records of the last 24 hours.'),
-        last_7_days: count('Records of the last 7 days.'),
-        last_30_days: count('Records of the last 30 days.'),
-      },
-      { description: 'Records by the time of their block.' },
-    ),
-    revoked: count('Revoked records.'),
-    chains: Type.Unsafe<Record<string, Static<typeof CHAIN_READINESS>>>({
-      type: 'object',
-      description: 'Index state of each chain, by slug.',
-      additionalProperties: ref('ChainFreshness'),
-    }),
-  },
-  { description: 'Counts over all records.' },
-)
+const STATISTICS = objectOf('Counts over all records.', {
+  total: count('All records.'),
+  by_chain: Type.Unsafe<Record<string, number>>({
+    type: 'object',
+    description: 'Records by chain, including chains that are coming soon if they have records.',
+    required: CHAINS.filter(({ active }) => active).map(({ slug }) => slug),
+    properties: Object.fromEntries(CHAINS.map(({ slug }) => [slug, count(`On ${slug}.`)])),
+  }),
+  by_time: objectOf('Records by the time of their block.', {
+    last_24_hours: count('Records of the last 24 hours.'),
+    last_7_days: count('Records of the last 7 days.'),
+    last_30_days: count('Records of the last 30 days.'),
+  }),
+  revoked: count('Revoked records.'),
+  chains: Type.Unsafe<Record<string, Static<typeof CHAIN_READINESS>>>({
+    type: 'object',
+    description: 'Index state of each chain, by slug.',
+    additionalProperties: ref('ChainFreshness'),
+  }),
+})
 export type Statistics = Static<typeof STATISTICS>
 
-const CONFIGURATION = Type.Object(
-  {
-    chains: Type.Unsafe<Record<string, boolean>>({
-      type: 'object',
-      description: 'Every known chain; false if it is coming soon.',
-      required: CHAINS.map(({ slug }) => slug),
-      properties: Object.fromEntries(
-        CHAINS.map(({ slug }) => [
-          slug,
-          { type: 'boolean', description: `True if \`chain=${slug}\` is accepted.` },
-        ]),
-      ),
-    }),
-    schema: uid('UID of the location schema.'),
-    schema_fields: Type.String({ description: 'Fields of the schema.' }),
-    version: constant('v0', 'Version of the API.'),
-  },
-  { description: 'Coverage of the Records API.' },
-)
+const CONFIGURATION = objectOf('Coverage of the Records API.', {
+  chains: Type.Unsafe<Record<string, boolean>>({
+    type: 'object',
+    description: 'Every known chain; false if it is coming soon.',
+    required: CHAINS.map(({ slug }) => slug),
+    properties: Object.fromEntries(
+      CHAINS.map(({ slug }) => [
+        slug,
+        { type: 'boolean', description: `True if \`chain=${slug}\` is accepted.` },
+      ]),
+    ),
+  }),
+  schema: uid('UID of the location schema.'),
+  schema_fields: Type.String({ description: 'Fields of the schema.' }),
+  version: constant('v0', 'Version of the API.'),
+})
 export type Configuration = Static<typeof CONFIGURATION>
 
-const SCHEMA_LIST = Type.Object(
-  {
-    data: Type.Array(
-      Type.Object({
-        uid: uid('UID of the schema.'),
-        chain: Type.String({ description: 'Slug of its chain.' }),
-        fields: Type.String({ description: 'Registered text.', examples: ['string srs,...'] }),
-        resolver: Type.String({ description: 'Address of its resolver; the zero address if none.' }),
-        revocable: Type.Boolean({ description: 'True if its attestations may be revoked.' }),
-        block: Type.Integer({
-          description:
-            'Block of its registration, or the first block of the chain if registrations are not read.',
-        }),
-        indexed: Type.Boolean({
-          description: 'True if its attestations become records. Settings or the limit may leave it out.',
-        }),
+const SCHEMA_LIST = objectOf('Registered location schemas.', {
+  data: Type.Array(
+    Type.Object({
+      uid: uid('UID of the schema.'),
+      chain: Type.String({ description: 'Slug of its chain.' }),
+      fields: Type.String({ description: 'Registered text.', examples: ['string srs,...'] }),
+      resolver: Type.String({ description: 'Address of its resolver; the zero address if none.' }),
+      revocable: Type.Boolean({ description: 'True if its attestations may be revoked.' }),
+      block: Type.Integer({
+        description:
+          'Block of its registration, or the first block of the chain if registrations are not read.',
       }),
-      { description: 'Schemas by chain, in the order of registration.' },
-    ),
-    built_in: Type.Array(
-      Type.Object({
-        uid: uid('UID of the schema.'),
-        fields: Type.String({ description: 'Text of the schema.' }),
+      indexed: Type.Boolean({
+        description: 'True if its attestations become records. Settings or the limit may leave it out.',
       }),
-      {
-        description: 'Schemas known without a registry, the same on every chain: no resolver, revocable.',
-      },
-    ),
-  },
-  { description: 'Registered location schemas.' },
-)
+    }),
+    { description: 'Schemas by chain, in the order of registration.' },
+  ),
+  built_in: Type.Array(
+    Type.Object({
+      uid: uid('UID of the schema.'),
+      fields: Type.String({ description: 'Text of the schema.' }),
+    }),
+    {
+      description: 'Schemas known without a registry, the same on every chain: no resolver, revocable.',
+    },
+  ),
+})
 export type SchemaList = Static<typeof SCHEMA_LIST>
 
 /** Named schemas of records, for the components of the OpenAPI document. */
@@ -204,48 +192,39 @@ export const RECORDS_COMPONENTS: Readonly<Record<string, Schema>> = {
       },
     },
   },
-  ListResponse: Type.Object(
-    {
-      data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),
-      count: count('Number of records.', { minimum: 0 }),
-      limit: count(
-        'The limit that was applied. For pages by offset, `offset` + `limit` is the offset of the next page.',
-        { minimum: 1, maximum: 1000 },
-      ),
-      offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
-      next_cursor: Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        description: '`cursor` of the next page; null at the end.',
+  ListResponse: objectOf('Location records.', {
+    data: Type.Array(Type.Unsafe(ref('LocationRecord')), { description: 'The records.', maxItems: 1000 }),
+    count: count('Number of records.', { minimum: 0 }),
+    limit: count(
+      'The limit that was applied. For pages by offset, `offset` + `limit` is the offset of the next page.',
+      { minimum: 1, maximum: 1000 },
+    ),
+    offset: count('The offset applied; 0 with a cursor.', { minimum: 0 }),
+    next_cursor: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: '`cursor` of the next page; null at the end.',
+    }),
+    total: Type.Optional(count('Number of matching records, with `total=true`.', { minimum: 0 })),
+    total_exact: Type.Optional(
+      Type.Boolean({
+        description:
+          'True if `total` is the exact number. Otherwise there are at least `total`: counting stops there.',
       }),
-      total: Type.Optional(count('Number of matching records, with `total=true`.', { minimum: 0 })),
-      total_exact: Type.Optional(
-        Type.Boolean({
-          description:
-            'True if `total` is the exact number. Otherwise there are at least `total`: counting stops there.',
-        }),
-      ),
-    },
-    { description: 'Location records.' },
-  ),
-  RecordFeature: Type.Object(
-    {
-      type: constant('Feature', 'A Feature.'),
-      id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z0-9-]+-0x[0-9a-f]{64}$' }),
-      geometry: Type.Unsafe<object | null>({
-        oneOf: [ref('Geometry'), { type: 'null' }],
-        description: 'Geometry of `location`; null if the location is ambiguous.',
-      }),
-      properties: Type.Unsafe<object>(ref('LocationRecord')),
-    },
-    { description: 'A location record as a GeoJSON Feature (RFC 7946).' },
-  ),
-  RecordFeatureCollection: Type.Object(
-    {
-      type: constant('FeatureCollection', 'A FeatureCollection.'),
-      features: Type.Array(Type.Unsafe(ref('RecordFeature')), { description: 'The records.' }),
-    },
-    { description: 'Location records as GeoJSON (RFC 7946).' },
-  ),
+    ),
+  }),
+  RecordFeature: objectOf('A location record as a GeoJSON Feature (RFC 7946).', {
+    type: constant('Feature', 'A Feature.'),
+    id: Type.String({ description: '`<chain>-<uid>`.', pattern: '^[a-z0-9-]+-0x[0-9a-f]{64}$' }),
+    geometry: Type.Unsafe<object | null>({
+      oneOf: [ref('Geometry'), { type: 'null' }],
+      description: 'Geometry of `location`; null if the location is ambiguous.',
+    }),
+    properties: Type.Unsafe<object>(ref('LocationRecord')),
+  }),
+  RecordFeatureCollection: objectOf('Location records as GeoJSON (RFC 7946).', {
+    type: constant('FeatureCollection', 'A FeatureCollection.'),
+    features: Type.Array(Type.Unsafe(ref('RecordFeature')), { description: 'The records.' }),
+  }),
   Statistics: STATISTICS,
   RecordGroups: groupsSchema(RECORD_DIMENSIONS, 'records'),
   Configuration: CONFIGURATION,

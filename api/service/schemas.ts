@@ -4,187 +4,148 @@ import { RETRY_AFTER, answer, recordsError } from '../http/openapi-components'
 import { SUBMISSIONS } from '../../src/config'
 import { COMPUTE_ERRORS, type ComputeErrorKind } from '../../src/errors'
 import { CHAIN_READINESS } from '../store'
-import { address, components, constant, named, oneOfTexts, orNull, ref, uid } from '../http/schema'
+import {
+  address,
+  components,
+  constant,
+  namedObject,
+  objectOf,
+  oneOfTexts,
+  orNull,
+  ref,
+  uid,
+} from '../http/schema'
 
 const text = (description: string) => Type.String({ description })
 const texts = (item: string, description: string) => Type.Array(text(item), { description })
 const ADDRESS = 'Method and address.'
 
 const domain = (name: TSchema, contract: string) =>
-  Type.Object(
-    {
-      name,
-      version: text('Version in the domain of the contract.'),
-      chainId: Type.Integer({ description: 'The chain.' }),
-      verifyingContract: address(contract),
-    },
-    { description: 'EIP-712 domain of the signatures; absent while signing is unavailable.' },
-  )
+  objectOf('EIP-712 domain of the signatures; absent while signing is unavailable.', {
+    name,
+    version: text('Version in the domain of the contract.'),
+    chainId: Type.Integer({ description: 'The chain.' }),
+    verifyingContract: address(contract),
+  })
 
-const Information = named(
-  'Information',
-  Type.Object(
-    {
-      name: text('Name of the service.'),
-      version: text('Version of the program.'),
-      description: text('Description of the service.'),
-      deployment: text('Name of this deployment, chosen by its operator.'),
-      endpoints: Type.Object(
-        {
-          compute: texts(ADDRESS, 'The Compute API.'),
-          quorum: Type.Optional(
-            texts(ADDRESS, 'Signatures for answers of quorums; absent if no chain has a quorum.'),
-          ),
-          log: Type.Optional(texts(ADDRESS, 'The transparency log; absent if it is off.')),
-          records: texts(ADDRESS, 'The Records API.'),
-          ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
-          graphql: texts(ADDRESS, 'Raw GraphQL; a browser gets GraphiQL.'),
-          mcp: text('Tools for agents.'),
-          health: text(ADDRESS),
-          readiness: text(ADDRESS),
-          metrics: text(ADDRESS),
-          errors: text(ADDRESS),
-          openapi: text(ADDRESS),
-          documentation: text(ADDRESS),
-          llms: text(ADDRESS),
-        },
-        { description: 'Every endpoint, with its method.' },
+const Information = namedObject('Information', 'Name of the deployment.', {
+  name: text('Name of the service.'),
+  version: text('Version of the program.'),
+  description: text('Description of the service.'),
+  deployment: text('Name of this deployment, chosen by its operator.'),
+  endpoints: objectOf('Every endpoint, with its method.', {
+    compute: texts(ADDRESS, 'The Compute API.'),
+    quorum: Type.Optional(
+      texts(ADDRESS, 'Signatures for answers of quorums; absent if no chain has a quorum.'),
+    ),
+    log: Type.Optional(texts(ADDRESS, 'The transparency log; absent if it is off.')),
+    records: texts(ADDRESS, 'The Records API.'),
+    ogc: text('Method and address of the OGC API for GIS software, which describes itself.'),
+    graphql: texts(ADDRESS, 'Raw GraphQL; a browser gets GraphiQL.'),
+    mcp: text('Tools for agents.'),
+    health: text(ADDRESS),
+    readiness: text(ADDRESS),
+    metrics: text(ADDRESS),
+    errors: text(ADDRESS),
+    openapi: text(ADDRESS),
+    documentation: text(ADDRESS),
+    llms: text(ADDRESS),
+  }),
+  chains: Type.Array(
+    objectOf('A chain of the Compute API.', {
+      id: Type.Integer({ description: 'Its ID: `chainId` of requests.' }),
+      slug: text('Its name.'),
+      eas: address('Its EAS contract.'),
+      schemaRegistry: address('The schema registry.'),
+      attester: address(
+        'Address that signs answers for it. A contract that relies on answers accepts this attester only.',
       ),
-      chains: Type.Array(
-        Type.Object(
+      otherAttesters: Type.Optional(
+        Type.Array(address('An address.'), {
+          description:
+            'Other address during a key change: the next one, which already signs some answers, or the ' +
+            'previous one, whose answers remain valid.',
+        }),
+      ),
+      ready: Type.Boolean({
+        description: 'True if answers for it could be signed at the last check, within the last minute.',
+      }),
+      reason: Type.Optional(text('Reason if not.')),
+      abi: texts(
+        'A function or error, as ethers and viem read it.',
+        'Functions of this contract that accept the signatures, and the errors that they revert ' +
+          'with; empty while signing is unavailable.',
+      ),
+      domain: Type.Optional(domain(constant('EAS', 'Its name.'), 'The EAS contract.')),
+      proxy: orNull(
+        objectOf(
+          "EAS's PermissionedEIP712Proxy, for answers with `submission` `proxy`; null where the chain has none.",
           {
-            id: Type.Integer({ description: 'Its ID: `chainId` of requests.' }),
-            slug: text('Its name.'),
-            eas: address('Its EAS contract.'),
-            schemaRegistry: address('The schema registry.'),
-            attester: address(
-              'Address that signs answers for it. A contract that relies on answers accepts this attester only.',
-            ),
-            otherAttesters: Type.Optional(
-              Type.Array(address('An address.'), {
-                description:
-                  'Other address during a key change: the next one, which already signs some answers, or the ' +
-                  'previous one, whose answers remain valid.',
-              }),
-            ),
-            ready: Type.Boolean({
-              description:
-                'True if answers for it could be signed at the last check, within the last minute.',
-            }),
+            address: address('The contract. EAS shows it as the attester of answers that land through it.'),
+            ready: Type.Boolean({ description: 'True if it accepts the signatures of this service.' }),
             reason: Type.Optional(text('Reason if not.')),
-            abi: texts(
-              'A function or error, as ethers and viem read it.',
-              'Functions of this contract that accept the signatures, and the errors that they revert ' +
-                'with; empty while signing is unavailable.',
-            ),
-            domain: Type.Optional(domain(constant('EAS', 'Its name.'), 'The EAS contract.')),
-            proxy: orNull(
-              Type.Object(
-                {
-                  address: address(
-                    'The contract. EAS shows it as the attester of answers that land through it.',
-                  ),
-                  ready: Type.Boolean({ description: 'True if it accepts the signatures of this service.' }),
-                  reason: Type.Optional(text('Reason if not.')),
-                  abi: texts('A function or error.', 'ABI, like that of the chain.'),
-                  domain: Type.Optional(domain(text('Name that it was deployed with.'), 'The proxy.')),
-                },
-                {
-                  description:
-                    "EAS's PermissionedEIP712Proxy, for answers with `submission` `proxy`; null where the chain has none.",
-                },
-              ),
-            ),
+            abi: texts('A function or error.', 'ABI, like that of the chain.'),
+            domain: Type.Optional(domain(text('Name that it was deployed with.'), 'The proxy.')),
           },
-          { description: 'A chain of the Compute API.' },
         ),
-        { description: 'Chains of the Compute API.' },
       ),
-      defaultSchemas: Type.Object(
-        {
-          numeric: uid('Schema of distance, area and length.'),
-          boolean: uid('Schema of contains, within and intersects.'),
-        },
-        { description: 'Default schemas of requests.' },
-      ),
-      defaultSubmission: oneOfTexts(
-        SUBMISSIONS,
-        'How answers land by default; `direct` on a chain without a proxy.',
-      ),
-    },
-    { description: 'Name of the deployment.' },
+    }),
+    { description: 'Chains of the Compute API.' },
   ),
-)
+  defaultSchemas: objectOf('Default schemas of requests.', {
+    numeric: uid('Schema of distance, area and length.'),
+    boolean: uid('Schema of contains, within and intersects.'),
+  }),
+  defaultSubmission: oneOfTexts(
+    SUBMISSIONS,
+    'How answers land by default; `direct` on a chain without a proxy.',
+  ),
+})
 
 const DATABASE = oneOfTexts(['connected', 'disconnected'], 'True if the database responds.')
-const Health = named(
-  'Health',
-  Type.Object(
-    {
-      status: oneOfTexts(['healthy', 'unhealthy'], 'In a word.'),
-      database: DATABASE,
-      version: text('Version of the program.'),
-    },
-    { description: 'State of the process and its database.' },
-  ),
-)
+const Health = namedObject('Health', 'State of the process and its database.', {
+  status: oneOfTexts(['healthy', 'unhealthy'], 'In a word.'),
+  database: DATABASE,
+  version: text('Version of the program.'),
+})
 const state = (description: string) => ({
   status: oneOfTexts(['ready', 'not ready'], description),
   reason: Type.Optional(text('Reason if not.')),
 })
-const ChainState = Type.Object(
-  {
-    ...CHAIN_READINESS.properties,
-    proxy: Type.Optional(
-      Type.Object(
-        { address: address('The contract.'), ...state('True if it accepts the signatures of this service.') },
-        {
-          description:
-            "State of the chain's EIP-712 proxy at the last check. Records do not need it, so it does " +
-            'not affect `ready`.',
-        },
-      ),
+const ChainState = objectOf('Index state of this chain, and state of its proxy.', {
+  ...CHAIN_READINESS.properties,
+  proxy: Type.Optional(
+    objectOf(
+      "State of the chain's EIP-712 proxy at the last check. Records do not need it, so it does " +
+        'not affect `ready`.',
+      { address: address('The contract.'), ...state('True if it accepts the signatures of this service.') },
     ),
-  },
-  { description: 'Index state of this chain, and state of its proxy.' },
-)
-const partState = (description: string) =>
-  Type.Optional(Type.Object(state('State of this part.'), { description }))
-const Readiness = named(
-  'Readiness',
-  Type.Object(
-    {
-      status: oneOfTexts(['ready', 'not ready'], 'State of the indexes of all chains, and of the log.'),
-      database: DATABASE,
-      signer: partState(
-        'State of the signer at the last check. Records do not need it, so it does not affect `ready`.',
-      ),
-      log: partState(
-        'State of the transparency log; absent if it is off. While it accepts no entries, nothing is signed.',
-      ),
-      chains: Type.Unsafe<Record<string, unknown>>({
-        type: 'object',
-        description: 'By slug.',
-        additionalProperties: ChainState,
-      }),
-    },
-    { description: 'Index state of each chain.' },
   ),
-)
-const ErrorPage = named(
-  'ErrorPage',
-  Type.Object(
-    {
-      type: Type.String({ description: "The error's `type`.", format: 'uri' }),
-      title: text('Its `title`.'),
-      status: Type.Integer({ description: 'Its HTTP status.' }),
-      meaning: text('Meaning.'),
-      causes: texts('A cause.', 'Causes.'),
-      remedies: texts('A step.', 'Remedies.'),
-    },
-    { description: 'Meaning and remedies of an error.' },
+})
+const partState = (description: string) => Type.Optional(objectOf(description, state('State of this part.')))
+const Readiness = namedObject('Readiness', 'Index state of each chain.', {
+  status: oneOfTexts(['ready', 'not ready'], 'State of the indexes of all chains, and of the log.'),
+  database: DATABASE,
+  signer: partState(
+    'State of the signer at the last check. Records do not need it, so it does not affect `ready`.',
   ),
-)
+  log: partState(
+    'State of the transparency log; absent if it is off. While it accepts no entries, nothing is signed.',
+  ),
+  chains: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    description: 'By slug.',
+    additionalProperties: ChainState,
+  }),
+})
+const ErrorPage = namedObject('ErrorPage', 'Meaning and remedies of an error.', {
+  type: Type.String({ description: "The error's `type`.", format: 'uri' }),
+  title: text('Its `title`.'),
+  status: Type.Integer({ description: 'Its HTTP status.' }),
+  meaning: text('Meaning.'),
+  causes: texts('A cause.', 'Causes.'),
+  remedies: texts('A step.', 'Remedies.'),
+})
 export const SERVICE_COMPONENTS = components(Information, Health, Readiness, ErrorPage)
 
 const route = <S extends FastifySchema>(

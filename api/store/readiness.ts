@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { Chain } from '../../src/chains'
 import type { ChainStatusRow, IndexState } from './sql-status'
+import { objectOf } from '../http/schema'
 
 const orNull = <Value>(type: string, description: string, more: object = {}) =>
   Type.Unsafe<Value | null>({ type: [type, 'null'], description, ...more })
@@ -15,45 +16,42 @@ const STATUSES = [
 ] as const
 
 /** Heights are null before the indexer first checks the head or stores a block. */
-export const CHAIN_READINESS = Type.Object(
-  {
-    status: Type.Unsafe<(typeof STATUSES)[number]>({ enum: [...STATUSES], description: 'In a word.' }),
-    fresh: Type.Boolean({
-      description:
-        'True if the indexed data is known to agree with the chain. Otherwise compute queries the ' +
-        'chain about each attestation.',
-    }),
-    doubt: orNull<string>(
-      'string',
-      'Reason why the indexed data may not agree with the chain; null if it is fresh.',
-    ),
-    head_block: orNull<number>('integer', 'Newest block of the chain, by its RPC endpoint.'),
-    indexed_block: orNull<number>('integer', 'Newest block in the database.'),
-    lag_blocks: orNull<number>(
-      'integer',
-      'Blocks between the two; null if the RPC endpoint names an older block, or the newest ' +
-        'indexed block is in doubt.',
-    ),
-    lag_seconds: orNull<number>(
-      'integer',
-      'Seconds since the indexed data was last known to agree with the chain; null if it never was.',
-    ),
-    head_time: orNull<string>('string', "Time of the chain's newest block.", { format: 'date-time' }),
-    indexed_time: orNull<string>('string', 'Time of the newest block in the database.', {
-      format: 'date-time',
-    }),
-    withheld_attestations: Type.Integer({
-      description: 'Attestations that could not be stored: they produce no record, and indexing continues.',
-    }),
-    location_schemas: Type.Integer({
-      description: "Location schemas found in the chain's registry and indexed.",
-    }),
-    schema_history_blocks: Type.Integer({
-      description: 'Blocks still to be read again for schemas that were found later; 0 if none.',
-    }),
-  },
-  { description: 'Index state of this chain.' },
-)
+export const CHAIN_READINESS = objectOf('Index state of this chain.', {
+  status: Type.Unsafe<(typeof STATUSES)[number]>({ enum: [...STATUSES], description: 'In a word.' }),
+  fresh: Type.Boolean({
+    description:
+      'True if the indexed data is known to agree with the chain. Otherwise compute queries the ' +
+      'chain about each attestation.',
+  }),
+  doubt: orNull<string>(
+    'string',
+    'Reason why the indexed data may not agree with the chain; null if it is fresh.',
+  ),
+  head_block: orNull<number>('integer', 'Newest block of the chain, by its RPC endpoint.'),
+  indexed_block: orNull<number>('integer', 'Newest block in the database.'),
+  lag_blocks: orNull<number>(
+    'integer',
+    'Blocks between the two; null if the RPC endpoint names an older block, or the newest ' +
+      'indexed block is in doubt.',
+  ),
+  lag_seconds: orNull<number>(
+    'integer',
+    'Seconds since the indexed data was last known to agree with the chain; null if it never was.',
+  ),
+  head_time: orNull<string>('string', "Time of the chain's newest block.", { format: 'date-time' }),
+  indexed_time: orNull<string>('string', 'Time of the newest block in the database.', {
+    format: 'date-time',
+  }),
+  withheld_attestations: Type.Integer({
+    description: 'Attestations that could not be stored: they produce no record, and indexing continues.',
+  }),
+  location_schemas: Type.Integer({
+    description: "Location schemas found in the chain's registry and indexed.",
+  }),
+  schema_history_blocks: Type.Integer({
+    description: 'Blocks still to be read again for schemas that were found later; 0 if none.',
+  }),
+})
 export type ChainReadiness = Static<typeof CHAIN_READINESS>
 
 /** Maximum ages, in seconds. */

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifySchema } from 'fastify'
 import { answer, RATE_HEADERS, ref, text, type Schema, RECORDS_ERRORS } from '../http/openapi-components'
+import { objectOf } from '../http/schema'
 import { TILE_TYPE } from './documents'
 import { MAX_ZOOM, readZoom } from './grid'
 import { MOST_DRAWN } from './sql'
@@ -26,37 +27,34 @@ const TILE_PATH = pathOf({
 const TILE_QUERY = queryOf({ ...FILTERS, ...CQL2_FILTER })
 
 export const TILES_COMPONENTS: Readonly<Record<string, Schema>> = {
-  TileJson: Type.Object(
-    {
-      tilejson: Type.Unsafe<'3.0.0'>({ const: '3.0.0', description: 'The version of TileJSON.' }),
-      name: Type.String({ description: 'Name of the tileset.' }),
-      description: Type.String({ description: 'Description of the tileset.' }),
-      scheme: Type.Unsafe<'xyz'>({ const: 'xyz', description: 'Rows are counted from the north.' }),
-      tiles: Type.Array(Type.String(), {
-        description: 'URL of the tiles with `{z}`, `{x}` and `{y}`, and the filters of this request.',
-      }),
-      minzoom: Type.Integer({ description: 'Minimum zoom.' }),
-      maxzoom: Type.Integer({ description: 'Maximum zoom.' }),
-      bounds: Type.Array(Type.Number(), {
-        description: 'West, south, east and north, in degrees.',
-        minItems: 4,
-        maxItems: 4,
-      }),
-      vector_layers: Type.Array(
-        Type.Object({
-          id: Type.String({ description: 'Name of the layer.' }),
-          description: Type.String({ description: 'Description of the layer.' }),
-          minzoom: Type.Integer({ description: 'Minimum zoom.' }),
-          maxzoom: Type.Integer({ description: 'Maximum zoom.' }),
-          fields: Type.Record(Type.String(), Type.String(), {
-            description: 'Fields of its features: type and description, by name.',
-          }),
+  TileJson: objectOf('A description of tiles (TileJSON 3.0).', {
+    tilejson: Type.Unsafe<'3.0.0'>({ const: '3.0.0', description: 'The version of TileJSON.' }),
+    name: Type.String({ description: 'Name of the tileset.' }),
+    description: Type.String({ description: 'Description of the tileset.' }),
+    scheme: Type.Unsafe<'xyz'>({ const: 'xyz', description: 'Rows are counted from the north.' }),
+    tiles: Type.Array(Type.String(), {
+      description: 'URL of the tiles with `{z}`, `{x}` and `{y}`, and the filters of this request.',
+    }),
+    minzoom: Type.Integer({ description: 'Minimum zoom.' }),
+    maxzoom: Type.Integer({ description: 'Maximum zoom.' }),
+    bounds: Type.Array(Type.Number(), {
+      description: 'West, south, east and north, in degrees.',
+      minItems: 4,
+      maxItems: 4,
+    }),
+    vector_layers: Type.Array(
+      Type.Object({
+        id: Type.String({ description: 'Name of the layer.' }),
+        description: Type.String({ description: 'Description of the layer.' }),
+        minzoom: Type.Integer({ description: 'Minimum zoom.' }),
+        maxzoom: Type.Integer({ description: 'Maximum zoom.' }),
+        fields: Type.Record(Type.String(), Type.String(), {
+          description: 'Fields of its features: type and description, by name.',
         }),
-        { description: 'The layers.' },
-      ),
-    },
-    { description: 'A description of tiles (TileJSON 3.0).' },
-  ),
+      }),
+      { description: 'The layers.' },
+    ),
+  }),
 }
 
 const NOT_MODIFIED = {

@@ -61,9 +61,7 @@ export const CLAIMS = {
   timestamp: TIMESTAMP,
   inputRefs: INPUT_REFS,
 }
-export const Claims = Type.Object(CLAIMS, {
-  description: 'Decoded `data`; null if this service did not sign it.',
-})
+export const Claims = objectOf('Decoded `data`; null if this service did not sign it.', CLAIMS)
 
 const AttestationRequestData = objectOf('`AttestationRequestData`', {
   recipient: address('The recipient.'),
@@ -76,10 +74,11 @@ const AttestationRequestData = objectOf('`AttestationRequestData`', {
     description: 'Value to send: none. (A decimal string, which ethers, viem and eas-sdk accept.)',
   }),
 })
-const SplitSignature = Type.Object(
-  { v: Type.Integer({ description: '27 or 28' }), r: uid('32 bytes in hex'), s: uid('32 bytes in hex') },
-  { description: 'A signature.' },
-)
+const SplitSignature = objectOf('A signature.', {
+  v: Type.Integer({ description: '27 or 28' }),
+  r: uid('32 bytes in hex'),
+  s: uid('32 bytes in hex'),
+})
 export const DelegatedRequest = namedObject(
   'DelegatedRequest',
   'Argument of `attestByDelegation` of the contract in `delegatedAttestation`.',

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type InputRow, OPERATION_ROWS } from '../../../src/operations'
 import { ref as refByName, type Schema } from '../../http/openapi-components'
-import { named, ref, uid } from '../../http/schema'
+import { named, objectOf, ref, uid } from '../../http/schema'
 import { unchecked, withRules } from '../../http/validation'
 import { OffchainAttestation } from '../offchain-schemas'
 import { chainId, hash, object } from './fields'
@@ -96,8 +96,7 @@ export const ReferenceRequest = Type.Object(
   { title: 'Request of reference', additionalProperties: false },
 )
 export type ReferenceRequest = Static<typeof ReferenceRequest>
-export const Reference = Type.Object(
-  { inputRef: hash('keccak256 of the canonical JSON (RFC 8785) of the geometry.') },
-  { description: 'Entry of `inputRefs` for this geometry.' },
-)
+export const Reference = objectOf('Entry of `inputRefs` for this geometry.', {
+  inputRef: hash('keccak256 of the canonical JSON (RFC 8785) of the geometry.'),
+})
 export type Reference = Static<typeof Reference>
