@@ -48,14 +48,8 @@ async function sign(
 ): Promise<Sent> {
   const { method = 'POST', path = '/compute/v0/distance', body = '{}', headers } = sent
   const fields = {
-    authority: 'x.example',
-    method,
-    target: path,
-    bodyHash: sha256(body),
-    address: wallet.address.toLowerCase(),
-    timestamp: String(now()),
-    nonce: newNonce(),
-    ...signed,
+    ...{ authority: 'x.example', method, target: path, bodyHash: sha256(body), nonce: newNonce() },
+    ...{ address: wallet.address.toLowerCase(), timestamp: String(now()), ...signed },
   }
   return {
     ...{ method, path, body: method === 'GET' ? undefined : body },
@@ -69,6 +63,16 @@ async function sign(
     },
   }
 }
+/** The request with other values of headers. */
+const withHeaders = (sent: Sent, headers: Record<string, string>): Sent => ({
+  ...{ ...sent, headers: { ...sent.headers, ...headers } },
+})
+/** A request without a signature, with these headers. */
+const unsigned = (headers: Record<string, string> = {}): Sent => ({
+  ...{ method: 'POST', path: '/compute/v0/distance', body: '{}' },
+  headers: { 'content-type': 'application/json', ...headers },
+})
+const signAndSend = async (api: TestApi, ...given: Parameters<typeof sign>) => send(api, await sign(...given))
 async function send(api: TestApi, { method, path, body, headers }: Sent) {
   // Uses a new client address unless the test names one.
   const from = { 'x-forwarded-for': client(`f${(clients++).toString(16)}1`) }
@@ -78,54 +82,32 @@ async function send(api: TestApi, { method, path, body, headers }: Sent) {
     ...(body !== undefined && { body }),
   })
   const problem = (await response.json()) as { type: string; detail: string; status: number }
-  const slug = problem.type?.replace('https://x.example/errors/', '')
-  const limit = ['limit', 'remaining', 'reset'].map((name) =>
-    Number(response.headers.get(`x-ratelimit-${name}`)),
-  )
+  const header = (name: string) => response.headers.get(name)
   return {
-    status: response.status,
-    slug,
-    detail: problem.detail,
-    limit,
-    retryAfter: response.headers.get('retry-after'),
-    type: response.headers.get('content-type'),
+    ...{ status: response.status, detail: problem.detail },
+    slug: problem.type?.replace('https://x.example/errors/', ''),
+    limit: ['limit', 'remaining', 'reset'].map((name) => Number(header(`x-ratelimit-${name}`))),
+    ...{ retryAfter: header('retry-after'), type: header('content-type') },
   }
 }
 /** Seconds until the end of a window that has just begun. */
 const RESET = expect.closeTo(3600, -2) as unknown as number
 /** This API serves no chain, so a request that is admitted gets status 400. */
-const LET_IN = {
-  status: 400,
-  slug: 'invalid-input',
-  detail: sentence('chainId'),
-}
-const refused = (detail: unknown) => ({
-  status: 401,
-  slug: 'verification-failed',
-  type: 'application/problem+json; charset=utf-8',
-  detail,
-})
+const LET_IN = { status: 400, slug: 'invalid-input', detail: sentence('chainId') }
+const PROBLEM = 'application/problem+json; charset=utf-8'
+const refused = (detail: unknown) => ({ status: 401, slug: 'verification-failed', type: PROBLEM, detail })
 /** Addresses of this run only, because Redis stores counts for an hour. The letters identify a /64. */
 const RUN = `2001:db8:${Math.floor(Math.random() * 65_536).toString(16)}`
 const client = (name: string) => `${RUN}:${name.slice(0, -1)}::${name.slice(-1)}`
 let clients = 0
 
 test('a wallet signs the text in docs/reference/wallet.md', () => {
-  const example = /## The text[^]*?```text\n([^]*?)\n```/.exec(
-    readFileSync('docs/reference/wallet.md', 'utf8'),
-  )![1]!
+  const page = readFileSync('docs/reference/wallet.md', 'utf8')
+  const example = /## The text[^]*?```text\n([^]*?)\n```/.exec(page)![1]!
   const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(example)![1]!
-  expect(
-    signedText({
-      authority: field('authority'),
-      method: field('method'),
-      target: field('target'),
-      bodyHash: field('body-sha256'),
-      address: field('address'),
-      timestamp: field('timestamp'),
-      nonce: field('nonce'),
-    }),
-  ).toBe(example)
+  const names = ['authority', 'method', 'target', 'address', 'timestamp', 'nonce'] as const
+  const fields = Object.fromEntries(names.map((name) => [name, field(name)]))
+  expect(signedText({ ...(fields as any), bodyHash: field('body-sha256') })).toBe(example)
 })
 
 describe('a signed request', () => {
@@ -133,47 +115,28 @@ describe('a signed request', () => {
   const wallet = newWallet()
   const other = newWallet()
   beforeAll(async () => {
-    api = await startApi({
-      trustProxy: ['127.0.0.1'],
-      wallet: { perHour: 1000, perHourByAddress: 2000 },
-      rateLimitPerHour: 100,
-    })
+    const wallet = { perHour: 1000, perHourByAddress: 2000 }
+    api = await startApi({ trustProxy: ['127.0.0.1'], wallet, rateLimitPerHour: 100 })
   })
   afterAll(() => api.close())
 
   test('is admitted, and counts for its wallet instead of its address', async () => {
-    expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
-    expect(await send(api, await sign(wallet))).toMatchObject({ ...LET_IN, limit: [1000, 998, RESET] })
-    expect(await send(api, await sign(other))).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
-    expect(
-      await send(api, {
-        method: 'POST',
-        path: '/compute/v0/distance',
-        body: '{}',
-        headers: { 'content-type': 'application/json', 'x-forwarded-for': client('e1') },
-      }),
-    ).toMatchObject({ ...LET_IN, limit: [100, 99, RESET] })
+    expect(await signAndSend(api, wallet)).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
+    expect(await signAndSend(api, wallet)).toMatchObject({ ...LET_IN, limit: [1000, 998, RESET] })
+    expect(await signAndSend(api, other)).toMatchObject({ ...LET_IN, limit: [1000, 999, RESET] })
+    const without = await send(api, unsigned({ 'x-forwarded-for': client('e1') }))
+    expect(without).toMatchObject({ ...LET_IN, limit: [100, 99, RESET] })
   })
   test('accepts any letter case and 64-byte signatures (EIP-2098), but rejects an incorrect checksum', async () => {
     const request = async (address: string, change = (signature: string) => signature) => {
       const sent = await sign(wallet)
-      return send(api, {
-        ...sent,
-        headers: {
-          ...sent.headers,
-          'x-wallet-address': address,
-          'x-signature': change(sent.headers['x-signature']!),
-        },
-      })
+      const signature = change(sent.headers['x-signature']!)
+      return send(api, withHeaders(sent, { 'x-wallet-address': address, 'x-signature': signature }))
     }
+    const capitals = (hex: string) => `0x${hex.slice(2).toUpperCase()}`
     const { address } = wallet
     expect(await request(address.toLowerCase())).toMatchObject(LET_IN)
-    expect(
-      await request(
-        `0x${address.slice(2).toUpperCase()}`,
-        (signature) => `0x${signature.slice(2).toUpperCase()}`,
-      ),
-    ).toMatchObject(LET_IN)
+    expect(await request(capitals(address), capitals)).toMatchObject(LET_IN)
     expect(await request(address, (given) => Signature.from(given).compactSerialized)).toMatchObject(LET_IN)
     const swapped = address.replace(/[a-fA-F](?=[^a-fA-F]*$)/, (letter) =>
       letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
@@ -182,58 +145,44 @@ describe('a signed request', () => {
   })
   test('is signed in the same way for an unknown endpoint, with a query, or without a body', async () => {
     const path = '/compute/v0/volume?a=%20b&c'
-    expect(
-      await send(api, await sign(wallet, { bodyHash: sha256('') }, { method: 'GET', path })),
-    ).toMatchObject({
-      status: 404,
-      slug: 'about:blank',
+    const get = (signed: Partial<SignedRequest>) => signAndSend(api, wallet, signed, { method: 'GET', path })
+    expect(await get({ bodyHash: sha256('') })).toMatchObject({
+      ...{ status: 404, slug: 'about:blank', detail: sentence() },
       limit: [1000, expect.any(Number), expect.any(Number)],
-      detail: sentence(),
     })
-    expect(
-      await send(api, await sign(wallet, { target: '/compute/v0/volume' }, { method: 'GET', path })),
-    ).toMatchObject({ status: 401 })
+    expect(await get({ target: '/compute/v0/volume' })).toMatchObject({ status: 401 })
   })
   test('may have a body that a worker parses', async () => {
     const body = `{${' '.repeat(100_000)}}`
-    expect(await send(api, await sign(wallet, { bodyHash: sha256(body) }, { body }))).toMatchObject(LET_IN)
-    expect(await send(api, await sign(wallet, { bodyHash: sha256('') }, { body }))).toMatchObject({
-      status: 401,
-    })
+    const post = (bodyHash: string) => signAndSend(api, wallet, { bodyHash }, { body })
+    expect(await post(sha256(body))).toMatchObject(LET_IN)
+    expect(await post(sha256(''))).toMatchObject({ status: 401 })
   })
+  const headOf = (headers: object) =>
+    ['POST /compute/v0/distance HTTP/1.1', ...Object.entries(headers).map((each) => each.join(': '))].join(
+      '\r\n',
+    )
   test('accepts any Host header, because the public address is signed', async () => {
     const over = async (host: string, authority: string) => {
       const { headers } = await sign(wallet, { authority })
-      const head = Object.entries({ ...headers, host, connection: 'close', 'content-length': 2 }).map(
-        ([name, value]) => `${name}: ${value}\r\n`,
-      )
-      return Number(
-        (await exchange(api.url, `POST /compute/v0/distance HTTP/1.1\r\n${head.join('')}\r\n{}`)).slice(
-          9,
-          12,
-        ),
-      )
+      const head = headOf({ ...headers, host, connection: 'close', 'content-length': 2 })
+      return (await exchange(api.url, `${head}\r\n\r\n{}`)).slice('HTTP/1.1 '.length, 'HTTP/1.1 400'.length)
     }
-    expect([await over('inside:3000', 'x.example'), await over('evil.example', 'evil.example')]).toEqual([
-      400, 401,
-    ])
+    expect(await over('inside:3000', 'x.example')).toBe('400')
+    expect(await over('evil.example', 'evil.example')).toBe('401')
   })
 
   const NOT_THIS = sentence('X-Signature', /(?<=version 1\\nauthority: x\.example\\n).*/s)
+  const DISTANCE = '/compute/v0/distance'
+  const bySignature = (w: Wallet, signature: string) => sign(w, {}, { headers: { 'x-signature': signature } })
   test.each<[string, (wallet: Wallet) => Promise<Sent>]>([
     ['another host', (w) => sign(w, { authority: 'y.example' })],
     ['the host with a port', (w) => sign(w, { authority: 'x.example:443' })],
     ['another method', (w) => sign(w, { method: 'PUT' })],
     ['another path', (w) => sign(w, { target: '/compute/v0/area' })],
     ['a path with a slash more', (w) => sign(w, { target: '/compute/v0/distance/' })],
-    [
-      'a query less',
-      (w) => sign(w, { target: '/compute/v0/distance' }, { path: '/compute/v0/distance?x=1' }),
-    ],
-    [
-      'another query',
-      (w) => sign(w, { target: '/compute/v0/distance?x=1&y=2' }, { path: '/compute/v0/distance?y=2&x=1' }),
-    ],
+    ['a query less', (w) => sign(w, { target: DISTANCE }, { path: `${DISTANCE}?x=1` })],
+    ['another query', (w) => sign(w, { target: `${DISTANCE}?x=1&y=2` }, { path: `${DISTANCE}?y=2&x=1` })],
     ['another body', (w) => sign(w, { bodyHash: sha256('{"radius":1}') }, { body: '{"radius":2}' })],
     ['the same JSON, written in another way', (w) => sign(w, { bodyHash: sha256('{}') }, { body: '{ }' })],
     ['another address in the text', (w) => sign(w, { address: other.address.toLowerCase() })],
@@ -241,23 +190,10 @@ describe('a signed request', () => {
     ['the checksummed address in the text', (w) => sign(w, { address: w.address })],
     ['another time', async (w) => sign(w, {}, { headers: { 'x-wallet-timestamp': String(now() - 5) } })],
     ['another nonce', (w) => sign(w, {}, { headers: { 'x-wallet-nonce': newNonce() } })],
-    [
-      'another text altogether',
-      async (w) => sign(w, {}, { headers: { 'x-signature': await w.signMessage('I own this wallet') } }),
-    ],
-    [
-      'a raw digest, not EIP-191',
-      async (w) =>
-        sign(w, {}, { headers: { 'x-signature': w.signingKey.sign(`0x${sha256('x')}`).serialized } }),
-    ],
-    [
-      'numbers that are no signature',
-      (w) => sign(w, {}, { headers: { 'x-signature': `0x${'00'.repeat(64)}1b` } }),
-    ],
-    [
-      'r beyond the order',
-      (w) => sign(w, {}, { headers: { 'x-signature': `0x${'ff'.repeat(32)}${'11'.repeat(32)}1b` } }),
-    ],
+    ['another text altogether', async (w) => bySignature(w, await w.signMessage('I own this wallet'))],
+    ['a raw digest, not EIP-191', (w) => bySignature(w, w.signingKey.sign(`0x${sha256('x')}`).serialized)],
+    ['numbers that are no signature', (w) => bySignature(w, `0x${'00'.repeat(64)}1b`)],
+    ['r beyond the order', (w) => bySignature(w, `0x${'ff'.repeat(32)}${'11'.repeat(32)}1b`)],
   ])('is refused if it is signed for %s', async (_, make) => {
     expect(await send(api, await make(wallet))).toMatchObject({
       ...refused(NOT_THIS),
@@ -281,60 +217,45 @@ describe('a signed request', () => {
     ['words', () => 'signed, me'],
   ])('is refused if its signature has %s', async (_, change) => {
     const sent = await sign(wallet)
-    expect(
-      await send(api, {
-        ...sent,
-        headers: { ...sent.headers, 'x-signature': change(Signature.from(sent.headers['x-signature'])) },
-      }),
-    ).toMatchObject(refused(SIGNATURE_FORM))
+    const signature = change(Signature.from(sent.headers['x-signature']))
+    expect(await send(api, withHeaders(sent, { 'x-signature': signature }))).toMatchObject(
+      refused(SIGNATURE_FORM),
+    )
   })
   test('is refused with the other parity in v, which recovers another address', async () => {
     const sent = await sign(wallet)
     const flipped = sent.headers['x-signature']!.replace(/1[bc]$/, (v) => (v === '1b' ? '1c' : '1b'))
-    expect(await send(api, { ...sent, headers: { ...sent.headers, 'x-signature': flipped } })).toMatchObject(
-      refused(NOT_THIS),
-    )
+    expect(await send(api, withHeaders(sent, { 'x-signature': flipped }))).toMatchObject(refused(NOT_THIS))
   })
-  test.each([
+  const NONCE_FORM = 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'
+  test.each<readonly [string, string, unknown]>([
     ['x-wallet-timestamp', '1.7e9', sentence('X-Wallet-Timestamp')],
     ['x-wallet-timestamp', '-5', sentence('X-Wallet-Timestamp')],
     ['x-wallet-timestamp', `0${now()}`, sentence('X-Wallet-Timestamp')],
     ['x-wallet-timestamp', `${Date.now()}`, sentence('X-Wallet-Timestamp')],
     ['x-wallet-timestamp', '170000000000', sentence('X-Wallet-Timestamp', /\d+(?= seconds)/)],
-    ['x-wallet-nonce', 'short', 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'],
-    ['x-wallet-nonce', 'a'.repeat(65), 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'],
-    ['x-wallet-nonce', 'a:b:c:d:e:f:g:h:i:j', 'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _'],
-    [
-      'x-wallet-nonce',
-      `nonce-1, nonce-${'2'.repeat(20)}`,
-      'X-Wallet-Nonce: expected 16 to 64 letters, digits, - and _',
-    ],
+    ...['short', 'a'.repeat(65), 'a:b:c:d:e:f:g:h:i:j', `nonce-1, nonce-${'2'.repeat(20)}`].map(
+      (value) => ['x-wallet-nonce', value, NONCE_FORM] as const,
+    ),
     ['x-wallet-address', '0x12', sentence('X-Wallet-Address')],
   ])('is refused if the header %s is %s', async (name, value, detail) => {
-    expect(await send(api, await sign(wallet, {}, { headers: { [name]: value } }))).toMatchObject(
-      refused(detail),
-    )
+    const response = await signAndSend(api, wallet, {}, { headers: { [name]: value } })
+    expect(response).toMatchObject(refused(detail))
   })
   test.each(['X-Wallet-Address', 'X-Signature', 'X-Wallet-Timestamp', 'X-Wallet-Nonce'])(
     'is refused without %s, and without all other headers',
     async (name) => {
       const all = (await sign(wallet)).headers
       const { [name.toLowerCase()]: value, ...others } = all
-      const request = { method: 'POST', path: '/compute/v0/distance', body: '{}' }
-      expect(await send(api, { ...request, headers: others })).toMatchObject(refused(sentence(name)))
-      expect(
-        await send(api, { ...request, headers: { 'content-type': 'application/json', [name]: value! } }),
-      ).toMatchObject({ status: 401 })
+      expect(await send(api, unsigned(others))).toMatchObject(refused(sentence(name)))
+      expect(await send(api, unsigned({ [name]: value! }))).toMatchObject({ status: 401 })
     },
   )
   test('is refused for invalid headers before its body arrives', async () => {
     const { headers } = await sign(wallet, { timestamp: String(now() - 400) })
-    const head = Object.entries({ ...headers, host: 'x', 'content-length': 1_000 }).map(
-      ([name, value]) => `${name}: ${value}\r\n`,
-    )
-    expect(await exchange(api.url, `POST /compute/v0/distance HTTP/1.1\r\n${head.join('')}\r\n`)).toMatch(
-      /^HTTP\/1\.1 401 [^]*seconds before the server's clock/,
-    )
+    const head = headOf({ ...headers, host: 'x', 'content-length': 1_000 })
+    const response = await exchange(api.url, `${head}\r\n\r\n`)
+    expect(response).toMatch(/^HTTP\/1\.1 401 [^]*seconds before the server's clock/)
   })
   test('is not checked by the Records API', async () => {
     const response = await fetch(`${api.url}/api/v0/nowhere`, { headers: { 'x-signature': 'x' } })
@@ -345,10 +266,10 @@ describe('a signed request', () => {
 test('a wallet signs the whole path of the URL if the service is below a path', async () => {
   const api = await serve({ publicBaseUrl: 'https://x.example:8443/geo' })
   const wallet = newWallet()
-  expect(
-    await send(api, await sign(wallet, { authority: 'x.example:8443', target: '/geo/compute/v0/distance' })),
-  ).toMatchObject({ status: 400 })
-  expect(await send(api, await sign(wallet, { authority: 'x.example:8443' }))).toMatchObject({ status: 401 })
+  const below = (signed: Partial<SignedRequest>) =>
+    signAndSend(api, wallet, { authority: 'x.example:8443', ...signed })
+  expect(await below({ target: '/geo/compute/v0/distance' })).toMatchObject({ status: 400 })
+  expect(await below({})).toMatchObject({ status: 401 })
 })
 test('the service ignores the headers of a wallet if the setting is off', async () => {
   const api = await startApi({ rateLimitPerHour: 7 })
@@ -356,9 +277,8 @@ test('the service ignores the headers of a wallet if the setting is off', async 
   const sent = await sign(newWallet(), { authority: 'elsewhere' })
   for (const left of [6, 5])
     expect(await send(api, sent)).toMatchObject({ ...LET_IN, limit: [7, left, RESET] })
-  expect(
-    await send(api, { ...sent, headers: { 'content-type': 'application/json', 'x-signature': '' } }),
-  ).toMatchObject({ ...LET_IN, limit: [7, 4, RESET] })
+  const response = await send(api, unsigned({ 'x-signature': '' }))
+  expect(response).toMatchObject({ ...LET_IN, limit: [7, 4, RESET] })
 })
 test('the service remembers a nonce exactly as long as its timestamp is accepted', async () => {
   let seconds = 1_800_000_000
@@ -378,12 +298,8 @@ test('the service remembers a nonce exactly as long as its timestamp is accepted
   expect(await send(api, early)).toMatchObject(refused(sentence('X-Wallet-Timestamp')))
   // With a later timestamp it is a different request, and the nonce has expired.
   seconds += 60
-  expect(
-    await send(
-      api,
-      await sign(wallet, { timestamp: String(seconds), nonce: early.headers['x-wallet-nonce']! }),
-    ),
-  ).toMatchObject(LET_IN)
+  const nonce = early.headers['x-wallet-nonce']!
+  expect(await signAndSend(api, wallet, { timestamp: String(seconds), nonce })).toMatchObject(LET_IN)
 })
 test('the service remembers a nonce even if the clock is set forward and back', async () => {
   let seconds = 1_800_000_000
@@ -403,10 +319,7 @@ for (const [where, redisUrl] of [
 ] as const)
   describe.skipIf(where !== 'in this process' && !redisUrl)(`rate limits of a wallet ${where}`, () => {
     const options = redisUrl === undefined ? {} : { redisUrl }
-    const from = (sent: Sent, address: string): Sent => ({
-      ...sent,
-      headers: { ...sent.headers, 'x-forwarded-for': address },
-    })
+    const from = (sent: Sent, address: string) => withHeaders(sent, { 'x-forwarded-for': address })
 
     test('apply to a wallet at all its addresses, and return the usual 429', async () => {
       const api = await serve({ ...options, wallet: { perHour: 2, perHourByAddress: 100 } })
@@ -415,45 +328,31 @@ for (const [where, redisUrl] of [
       expect((await send(api, from(await sign(wallet), '198.51.100.77'))).limit.slice(0, 2)).toEqual([2, 0])
       const over = await send(api, from(await sign(wallet), client('a3')))
       expect(over).toMatchObject({
-        status: 429,
-        slug: 'rate-limited',
-        type: 'application/problem+json; charset=utf-8',
+        ...{ status: 429, slug: 'rate-limited', type: PROBLEM, detail: sentence() },
         limit: [2, 0, expect.any(Number)],
-        detail: sentence(),
       })
       expect(Number(over.retryAfter)).toBeGreaterThan(3_000)
       expect(await send(api, from(await sign(newWallet()), client('a1')))).toMatchObject(LET_IN)
     })
     test('apply to an address for all its wallets, with valid or invalid signatures', async () => {
-      const api = await serve({
-        ...options,
-        wallet: { perHour: 100, perHourByAddress: 4 },
-        rateLimitPerHour: 1,
-      })
+      const wallet = { perHour: 100, perHourByAddress: 4 }
+      const api = await serve({ ...options, wallet, rateLimitPerHour: 1 })
       const address = client('b1')
       expect(await send(api, from(await sign(newWallet()), address))).toMatchObject(LET_IN)
-      expect(await send(api, from(await sign(newWallet(), { authority: 'no' }), address))).toMatchObject({
-        status: 401,
-      })
-      expect(
-        await send(api, from(await sign(newWallet(), {}, { headers: { 'x-signature': '0x' } }), address)),
-      ).toMatchObject({ status: 401 })
+      for (const invalid of [
+        await sign(newWallet(), { authority: 'no' }),
+        await sign(newWallet(), {}, { headers: { 'x-signature': '0x' } }),
+      ])
+        expect(await send(api, from(invalid, address))).toMatchObject({ status: 401 })
       // Limits count IPv6 addresses by /64.
       expect(await send(api, from(await sign(newWallet()), client('b2')))).toMatchObject(LET_IN)
       expect(await send(api, from(await sign(newWallet()), address))).toMatchObject({
-        status: 429,
-        slug: 'rate-limited',
-        limit: [4, 0, expect.any(Number)],
+        ...{ status: 429, slug: 'rate-limited', limit: [4, 0, expect.any(Number)] },
         // After one second, the text still says 60 minutes.
         detail: sentence(),
       })
       // Unsigned requests have another limit.
-      const plain = {
-        method: 'POST',
-        path: '/compute/v0/distance',
-        body: '{}',
-        headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
-      }
+      const plain = unsigned({ 'x-forwarded-for': address })
       expect([(await send(api, plain)).status, (await send(api, plain)).status]).toEqual([400, 429])
     })
     test('cannot be exhausted for a wallet without its key', async () => {
@@ -462,22 +361,17 @@ for (const [where, redisUrl] of [
       const wanted = await sign(victim)
       for (let i = 0; i < 5; i++)
         expect(
-          await send(api, {
-            ...wanted,
-            headers: { ...wanted.headers, 'x-signature': (await sign(thief)).headers['x-signature']! },
-          }),
+          await send(
+            api,
+            withHeaders(wanted, { 'x-signature': (await sign(thief)).headers['x-signature']! }),
+          ),
         ).toMatchObject({ status: 401 })
+      const nonce = wanted.headers['x-wallet-nonce']!
       // Nonces are per wallet.
-      expect(await send(api, await sign(thief, { nonce: wanted.headers['x-wallet-nonce']! }))).toMatchObject(
-        LET_IN,
-      )
+      expect(await signAndSend(api, thief, { nonce })).toMatchObject(LET_IN)
       // A request with an invalid body uses up neither a nonce nor a request of the limit.
-      expect(
-        await send(
-          api,
-          await sign(victim, { nonce: wanted.headers['x-wallet-nonce']! }, { body: '{"chainId":' }),
-        ),
-      ).toMatchObject({ status: 400, detail: sentence() })
+      const invalid = await signAndSend(api, victim, { nonce }, { body: '{"chainId":' })
+      expect(invalid).toMatchObject({ status: 400, detail: sentence() })
       expect(await send(api, wanted)).toMatchObject({ ...LET_IN, limit: [3, 2, expect.any(Number)] })
     })
     test('admit a request once, and refuse its repetitions from any address', async () => {
@@ -498,7 +392,7 @@ for (const [where, redisUrl] of [
         expect(statuses.filter((status) => status === 401)).toHaveLength(19)
       }
       // Refused requests do not count.
-      expect((await send(copies[0]!, await sign(wallet))).limit[1]).toBe(1000 - 4)
+      expect((await signAndSend(copies[0]!, wallet)).limit[1]).toBe(1000 - 4)
     })
   })
 
@@ -522,14 +416,7 @@ describe.skipIf(!TEST_REDIS_URL)('nonces in Redis (need TEST_REDIS_URL)', () => 
             ...{ status: 500, slug: 'computation-error', retryAfter: '5' },
             detail: sentence(),
           })
-        expect(
-          await send(api, {
-            method: 'POST',
-            path: '/compute/v0/distance',
-            body: '{}',
-            headers: { 'content-type': 'application/json', 'x-forwarded-for': client('d1') },
-          }),
-        ).toMatchObject(LET_IN)
+        expect(await send(api, unsigned({ 'x-forwarded-for': client('d1') }))).toMatchObject(LET_IN)
         expect(performance.now() - started).toBeLessThan(2 * redisTimeoutMs)
       }
       const isBack = async () => {
@@ -546,7 +433,7 @@ describe.skipIf(!TEST_REDIS_URL)('nonces in Redis (need TEST_REDIS_URL)', () => 
       await proxy.restore()
       await isBack()
       expect(await send(api, used)).toMatchObject({ status: 401 })
-      expect(await send(api, await sign(wallet))).toMatchObject(LET_IN)
+      expect(await signAndSend(api, wallet)).toMatchObject(LET_IN)
     },
   )
   test('expire after the time for which their timestamps are accepted', async () => {
@@ -572,12 +459,8 @@ describe('the client of docs/reference/wallet.md', () => {
   test('runs unchanged, and gets a signed answer', { tags: ['slow'] }, async () => {
     const port = await freePort()
     const publicBaseUrl = `http://127.0.0.1:${port}`
-    await serve({
-      port,
-      publicBaseUrl,
-      rpcUrl: chain.url,
-      ...(TEST_REDIS_URL && { redisUrl: TEST_REDIS_URL }),
-    })
+    const redis = TEST_REDIS_URL ? { redisUrl: TEST_REDIS_URL } : {}
+    await serve({ port, publicBaseUrl, rpcUrl: chain.url, ...redis })
     const code = /```js\n([^]*?)```/.exec(readFileSync('docs/reference/wallet.md', 'utf8'))![1]!
     const run = async () => {
       const child = spawn(process.execPath, ['--input-type=module', '-'], {
