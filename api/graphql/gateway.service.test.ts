@@ -188,11 +188,8 @@ describe('results of GraphQL', () => {
 
   test('are found by a location type in any letter case, and by times in all forms', async () => {
     const count = async (filter: string): Promise<number> =>
-      (
-        (await data(`{ locationRecords(first: 1, filter: ${filter}) { totalCount } }`)).locationRecords as {
-          totalCount: number
-        }
-      ).totalCount
+      (await data(`{ locationRecords(first: 1, filter: ${filter}) { totalCount } }`)).locationRecords
+        .totalCount
     const points = await count('{ locationType: { equalTo: "geojson-point" } }')
     expect(points).toBeGreaterThan(1_000)
     expect(await count('{ locationType: { equalTo: "GEOJSON-Point" } }')).toBe(points)
@@ -202,20 +199,19 @@ describe('results of GraphQL', () => {
     expect(later).toBeGreaterThan(0)
     for (const form of ['2026-01-03', '20260103', '2026-003', '2026-W01-6', '2026-01-03T02:00+02'])
       expect([form, await count(`{ timestamp: { greaterThanOrEqualTo: "${form}" } }`)]).toEqual([form, later])
-    const { nodes } = (await data('{ locationRecords(first: 1) { nodes { timestamp } } }'))
-      .locationRecords as { nodes: [{ timestamp: string }] }
+    const [newest] = (await data('{ locationRecords(first: 1) { nodes { timestamp } } }')).locationRecords
+      .nodes as [{ timestamp: string }]
     const operators = ['equalTo', 'lessThan', 'lessThanOrEqualTo', 'greaterThan', 'greaterThanOrEqualTo']
     const counts = (time: string) =>
       Promise.all(operators.map((each) => count(`{ timestamp: { ${each}: "${time}" } }`)))
-    const [at, before, upTo, after] = (await counts(nodes[0].timestamp)) as [number, number, number, number]
+    const [at, before, upTo, after] = (await counts(newest.timestamp)) as [number, number, number, number]
     expect([at > 0, upTo, after]).toEqual([true, before + at, 0])
-    const between = nodes[0].timestamp.replace('Z', '0004Z')
+    const between = newest.timestamp.replace('Z', '0004Z')
     expect(await counts(between)).toEqual([0, upTo, upTo, after, after])
   })
 
   test('in a bbox equal those of the Records API, also across the antimeridian and at the poles', async () => {
-    const seed = 20_261_121
-    const random = seededRandom(seed)
+    const random = seededRandom(20_261_121)
     const corner = (range: number, round: number) => Math.round((random() * 2 - 1) * range * round) / round
     const boxes: Bbox[] = [
       [-180, -90, 180, 90],
@@ -246,12 +242,9 @@ describe('results of GraphQL', () => {
         { bbox },
       )
       const first = (await store.page({ bbox, limit: 200, offset: 0 })).rows
-      expect([
-        seed,
-        bbox,
-        locationRecords.totalCount,
-        locationRecords.nodes.map(({ uid }: Json) => uid),
-      ]).toEqual([seed, bbox, positions.filter(isIn(bbox)).length, first.map(({ uid }) => uid)])
+      const uids = locationRecords.nodes.map(({ uid }: Json) => uid)
+      expect(locationRecords.totalCount, `${bbox}`).toBe(positions.filter(isIn(bbox)).length)
+      expect(uids, `${bbox}`).toEqual(first.map(({ uid }) => uid))
     }
   })
 
@@ -267,9 +260,8 @@ describe('results of GraphQL', () => {
         { words: filter.memo, attributes: filter.attributes },
       )
       const expected = (await store.page({ ...filter, limit: COUNT })).rows
-      expect([filter, locationRecords.totalCount, locationRecords.nodes.map(({ uid }: Json) => uid)]).toEqual(
-        [filter, expected.length, expected.slice(0, 200).map(({ uid }) => uid)],
-      )
+      expect([filter, locationRecords.totalCount]).toEqual([filter, expected.length])
+      expect(locationRecords.nodes).toEqual(expected.slice(0, 200).map(({ uid }) => ({ uid })))
     }
   })
 
@@ -289,15 +281,9 @@ describe('results of GraphQL', () => {
       ...['2026-01-02T00:01:00.000Z', '2026-01-02T00:01:00.000Z', '2026-01-02T00:01:00.000Z'],
       ...['2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.000Z'],
     ])
-    expect(d.nodes).toEqual([
-      {
-        uid: uidOf(254),
-        kind: 'ATTESTED',
-        locationRecord: { uid: uidOf(254) },
-        time: '18446744073709551615',
-        data: '0xab',
-      },
-    ])
+    const uid = uidOf(254)
+    const attested = { uid, kind: 'ATTESTED', locationRecord: { uid }, data: '0xab' }
+    expect(d.nodes).toEqual([{ ...attested, time: '18446744073709551615' }])
     expect([e.totalCount, f.totalCount]).toEqual([0, 0])
   })
 
@@ -328,13 +314,11 @@ describe('results of GraphQL', () => {
         const ids = it.edges.map(({ node }: Json) => node.id)
         if (way === 'first') seen.push(...ids)
         else seen.unshift(...ids)
-        expect([it.edges[0].cursor, it.edges.at(-1).cursor]).toEqual([
-          it.pageInfo.startCursor,
-          it.pageInfo.endCursor,
-        ])
-        expect(it.pageInfo[way === 'first' ? 'hasPreviousPage' : 'hasNextPage']).toBe(page > 0)
-        cursor = it.pageInfo[way === 'first' ? 'endCursor' : 'startCursor']
-        if (!it.pageInfo[way === 'first' ? 'hasNextPage' : 'hasPreviousPage']) break
+        const { startCursor, endCursor, hasNextPage, hasPreviousPage } = it.pageInfo
+        expect([it.edges[0].cursor, it.edges.at(-1).cursor]).toEqual([startCursor, endCursor])
+        expect(way === 'first' ? hasPreviousPage : hasNextPage).toBe(page > 0)
+        cursor = way === 'first' ? endCursor : startCursor
+        if (!(way === 'first' ? hasNextPage : hasPreviousPage)) break
         expect(ids).toHaveLength(47)
       }
       const { all } = await data(
@@ -393,91 +377,63 @@ describe.skipIf(!TEST_DATABASE_URL)('the plan of a GraphQL query', () => {
   })
   afterAll(() => views.close())
 
-  const deep = Buffer.from(
-    JSON.stringify(['NEWEST_FIRST', ['2026-01-01T01:00:00+00:00', `celo-${uidOf(1)}`]]),
-  ).toString('base64')
-  test.each<[string, string, RegExp]>([
-    [
-      'everything',
-      'locationRecords { nodes { uid } }',
-      /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
-    ],
+  const position = JSON.stringify(['NEWEST_FIRST', ['2026-01-01T01:00:00+00:00', `celo-${uidOf(1)}`]])
+  const deep = Buffer.from(position).toString('base64')
+  const NEWEST = 'Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"'
+  const records = (filter: string, fields = 'nodes { uid }') =>
+    `locationRecords(filter: { ${filter} }) { ${fields} }`
+  const events = (filter: string, fields = 'nodes { id }') =>
+    `attestationEvents(filter: { ${filter} }) { ${fields} }`
+  const equal = (name: string, value: string) => `${name}: { equalTo: "${value}" }`
+  const COUNTED = 'totalCount nodes { uid }'
+  const HOUR = 'timestamp: { greaterThan: "2026-01-05", lessThan: "2026-01-05T01:00Z" }'
+  const [PROVER, EVENTS_OF_UID] = ['"IDX_9a82d7a09825489f17fc2879e5"', '"IDX_469af03f3215e047984e116488"']
+  test.each<[name: string, query: string, parts: string | string[]]>([
+    ['everything', 'locationRecords { nodes { uid } }', NEWEST],
     [
       'everything, from a cursor far down',
       `locationRecords(after: "${deep}") { nodes { uid } }`,
-      /Index Scan Backward using "IDX_1cfc6c9a7979f2cd2fb4088bf7"[^]*Index Cond: \(ROW/,
+      [NEWEST, 'Index Cond: (ROW'],
     ],
-    [
-      'the oldest records',
-      'locationRecords(last: 3) { nodes { uid } }',
-      /Index Scan using "IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
-    ],
-    [
-      'a prover',
-      `locationRecords(filter: { prover: { equalTo: "${proverOf(7)}" } }) { totalCount nodes { uid } }`,
-      /"IDX_9a82d7a09825489f17fc2879e5"[^]*"IDX_9a82d7a09825489f17fc2879e5"/,
-    ],
-    [
-      'a subject',
-      `locationRecords(filter: { subject: { equalTo: "${proverOf(7)}" } }) { nodes { uid } }`,
-      /"IDX_acb961b377153a587da6544262"/,
-    ],
-    [
-      'an hour',
-      'locationRecords(filter: { timestamp: { greaterThan: "2026-01-05", lessThan: "2026-01-05T01:00Z" } }) { totalCount nodes { uid } }',
-      /Index .*"IDX_1cfc6c9a7979f2cd2fb4088bf7"/,
-    ],
-    [
-      'a UID',
-      `locationRecords(filter: { uid: { equalTo: "${uidOf(7)}" } }) { nodes { uid } }`,
-      /"IDX_c318315d25e55c8acbc81c3bda"/,
-    ],
+    ['the oldest records', 'locationRecords(last: 3) { nodes { uid } }', NEWEST.replace(' Backward', '')],
+    ['a prover', records(equal('prover', proverOf(7)), COUNTED), [PROVER, PROVER]],
+    ['a subject', records(equal('subject', proverOf(7))), '"IDX_acb961b377153a587da6544262"'],
+    ['an hour', records(HOUR, COUNTED), '"IDX_1cfc6c9a7979f2cd2fb4088bf7"'],
+    ['a UID', records(equal('uid', uidOf(7))), '"IDX_c318315d25e55c8acbc81c3bda"'],
     [
       'a city',
-      'locationRecords(filter: { bbox: [13, 52, 14, 53] }) { totalCount nodes { uid geometry } }',
-      /location_record_geom/,
+      records('bbox: [13, 52, 14, 53]', 'totalCount nodes { uid geometry }'),
+      'location_record_geom',
     ],
     [
       'attributes',
-      'locationRecords(filter: { attributes: "{\\"asset\\":{\\"id\\":\\"pump-100\\"}}" }) { nodes { uid } }',
-      /location_record_attributes/,
+      records('attributes: "{\\"asset\\":{\\"id\\":\\"pump-100\\"}}"'),
+      'location_record_attributes',
     ],
-    [
-      'words of the memo',
-      'locationRecords(filter: { memoWords: "tower 2100" }) { nodes { uid } }',
-      /location_record_memo_words/,
-    ],
+    ['words of the memo', records('memoWords: "tower 2100"'), 'location_record_memo_words'],
     [
       'a box across the antimeridian',
-      'locationRecords(filter: { bbox: [179.5, -1, -179.5, 1] }) { nodes { uid } }',
-      /BitmapOr[^]*location_record_geom[^]*location_record_geom/,
+      records('bbox: [179.5, -1, -179.5, 1]'),
+      ['BitmapOr', 'location_record_geom', 'location_record_geom'],
     ],
     [
       'a record with its events',
       `locationRecordByChainAndUid(chain: "celo", uid: "${uidOf(7)}") { events { totalCount nodes { id } } }`,
-      /"IDX_c318315d25e55c8acbc81c3bda"[^]*"IDX_469af03f3215e047984e116488"[^]*"IDX_469af03f3215e047984e116488"/,
+      ['"IDX_c318315d25e55c8acbc81c3bda"', EVENTS_OF_UID, EVENTS_OF_UID],
     ],
-    [
-      'events',
-      'attestationEvents { nodes { id } }',
-      /Index (Only )?Scan Backward using "IDX_11612fc8a70aeb663f02bb93ff"/,
-    ],
-    [
-      'events of a UID on any chain',
-      `attestationEvents(filter: { uid: { equalTo: "${uidOf(7)}" } }) { nodes { id } }`,
-      /"IDX_469af03f3215e047984e116488"/,
-    ],
+    ['events', 'attestationEvents { nodes { id } }', 'Scan Backward using "IDX_11612fc8a70aeb663f02bb93ff"'],
+    ['events of a UID on any chain', events(equal('uid', uidOf(7))), EVENTS_OF_UID],
     [
       'revocations',
       'attestationEvents(first: 5, filter: { kind: { equalTo: "REVOKED" } }) { totalCount nodes { id } }',
-      /attestation_event_revoked/,
+      'attestation_event_revoked',
     ],
     [
       'events of an attester',
-      `attestationEvents(filter: { attester: { equalTo: "${proverOf(7)}" } }) { nodes { id locationRecord { uid } } }`,
-      /"IDX_bf998ceee9cc5a49987aeb7d3f"/,
+      events(equal('attester', proverOf(7)), 'nodes { id locationRecord { uid } }'),
+      '"IDX_bf998ceee9cc5a49987aeb7d3f"',
     ],
-  ])('uses an index through the view: %s', async (_, query, plan) => {
+  ])('uses an index through the view: %s', async (_, query, parts) => {
     let lines = ''
     const { errors } = await views.read(new AbortController().signal, async (pgClient) =>
       execute({
@@ -495,7 +451,13 @@ describe.skipIf(!TEST_DATABASE_URL)('the plan of a GraphQL query', () => {
       }),
     )
     expect(errors).toBeUndefined()
-    expect(lines).toMatch(plan)
+    // The parts follow each other in the plan.
+    let at = 0
+    for (const part of [parts].flat()) {
+      const next = lines.indexOf(part, at)
+      expect(next, `${part} in ${lines}`).toBeGreaterThanOrEqual(0)
+      at = next + part.length
+    }
     expect(lines).not.toContain('Seq Scan')
   })
 })
@@ -714,24 +676,14 @@ describe('the check of a GraphQL query before its execution', () => {
     expect(await refused({ query: 1 })).toEqual([400, sentence('query')])
     expect(await refused('null')).toEqual([400, sentence()])
     expect(await refused({ query: '{ __typename }', variables: [] })).toEqual([400, sentence('variables')])
-    expect(await refused({ query: '{ __typename }', operationName: {} })).toEqual([
-      400,
-      sentence('operationName'),
-    ])
+    const unnamed = { query: '{ __typename }', operationName: {} }
+    expect(await refused(unnamed)).toEqual([400, sentence('operationName')])
     expect(await refused({ query: '{ __typename }', operationName: 'X' })).toEqual([400, sentence()])
     expect((await refused('{ "query": '))[0]).toBe(400)
-    expect(await refused({ query: '{ __typename }', variables: { x: 'y'.repeat(70_000) } })).toEqual([
-      413,
-      sentence(),
-    ])
-    expect(await refused('{ __typename }', { 'content-type': 'application/graphql' })).toEqual([
-      415,
-      sentence(),
-    ])
-    expect(await refused('query=x', { 'content-type': 'application/x-www-form-urlencoded' })).toEqual([
-      415,
-      sentence(),
-    ])
+    const large = { query: '{ __typename }', variables: { x: 'y'.repeat(70_000) } }
+    expect(await refused(large)).toEqual([413, sentence()])
+    for (const type of ['application/graphql', 'application/x-www-form-urlencoded'])
+      expect(await refused('{ __typename }', { 'content-type': type })).toEqual([415, sentence()])
   })
 
   test('rejects GET, other methods and other paths', async () => {
@@ -767,11 +719,8 @@ describe('the GraphQL endpoint', () => {
     const run = () => Promise.resolve({ data: { text: 'x'.repeat(110_000_000) } })
     const of = { schema: () => face.schema(), rowsOf: face.rowsOf, run } as unknown as PublishedGraphql
     const server = await serve({ of })
-    const answer = await server.inject({
-      method: 'POST',
-      url: '/graphql',
-      payload: { query: '{ __typename }' },
-    })
+    const payload = { query: '{ __typename }' }
+    const answer = await server.inject({ method: 'POST', url: '/graphql', payload })
     expect([answer.statusCode, answer.headers['retry-after'], answer.json()]).toEqual([
       ...[429, '5'],
       { errors: [{ message: expect.any(String) }] },
@@ -787,11 +736,8 @@ describe('the GraphQL endpoint', () => {
       },
       { headers: { accept: 'application/graphql-response+json' } },
     )
-    expect([specified.status, specified.data, specified.headers['content-type']]).toEqual([
-      200,
-      { __typename: 'Query' },
-      'application/graphql-response+json; charset=utf-8',
-    ])
+    expect([specified.status, specified.data]).toEqual([200, { __typename: 'Query' }])
+    expect(specified.headers['content-type']).toBe('application/graphql-response+json; charset=utf-8')
     expect((await ask('{ __typename }')).headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
       'access-control-allow-origin': '*',
@@ -805,22 +751,15 @@ describe('the GraphQL endpoint', () => {
       { descriptions: true, specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true },
     ]) {
       const { __schema: schema } = await data(getIntrospectionQuery(options))
-      expect([schema.queryType.name, schema.mutationType, schema.subscriptionType]).toEqual([
-        'Query',
-        null,
-        null,
-      ])
+      const { queryType, mutationType, subscriptionType } = schema
+      expect([queryType.name, mutationType, subscriptionType]).toEqual(['Query', null, null])
       const fields = (name: string) =>
         schema.types
           .find((type: Json) => type.name === name)
           [name.endsWith('Filter') ? 'inputFields' : 'fields'].map((field: Json) => field.name)
       expect(fields('Query').sort()).toEqual([
-        ...['answerByChainAndUid', 'answerById', 'answers'],
-        'attestationEventById',
-        'attestationEvents',
-        'locationRecordByChainAndUid',
-        'locationRecordById',
-        'locationRecords',
+        ...['answerByChainAndUid', 'answerById', 'answers', 'attestationEventById', 'attestationEvents'],
+        ...['locationRecordByChainAndUid', 'locationRecordById', 'locationRecords'],
       ])
       expect(fields('LocationRecordFilter').sort()).toEqual([
         ...['attributes', 'bbox', 'chain', 'id', 'locationType', 'memoWords', 'prover', 'revoked'],
@@ -862,25 +801,20 @@ describe('the GraphQL endpoint', () => {
         method: 'OPTIONS',
         url: '/graphql',
         headers: {
-          origin: 'https://elsewhere.example',
-          'access-control-request-method': 'POST',
+          ...{ origin: 'https://elsewhere.example', 'access-control-request-method': 'POST' },
           'access-control-request-headers': 'content-type',
         },
       })
-      expect([
-        preflight.statusCode,
-        preflight.headers['access-control-allow-origin'],
-        preflight.headers['access-control-allow-headers'],
-      ]).toEqual([204, '*', 'content-type'])
-      expect((await limited.inject({ url: '/graphql', headers: { accept: 'text/html' } })).statusCode).toBe(
-        200,
-      )
+      expect(preflight.statusCode).toBe(204)
+      expect(preflight.headers).toMatchObject({
+        ...{ 'access-control-allow-origin': '*', 'access-control-allow-headers': 'content-type' },
+      })
+      const page = await limited.inject({ url: '/graphql', headers: { accept: 'text/html' } })
+      expect(page.statusCode).toBe(200)
     }
-    const answers = [
-      await ask('{ __typename }', undefined, { to: limited }),
-      await ask('{', undefined, { to: limited }),
-      await ask('{ __typename }', undefined, { to: limited }),
-    ]
+    const answers: Answer[] = []
+    for (const query of ['{ __typename }', '{', '{ __typename }'])
+      answers.push(await ask(query, undefined, { to: limited }))
     expect(answers.map(({ status, headers }) => [status, headers['ratelimit-remaining']])).toEqual([
       [200, '1'],
       [400, '0'],
