@@ -4,10 +4,12 @@ import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke, type LocalChain } from '../dev/chain'
 import { startTestChain } from './chains'
+import { seededRandom } from '../dev/random'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { MISSING_PACKAGES, changed, startCluster, type Cluster, type DatabaseServer } from './cluster'
 import { rows } from './database'
+import { SEED } from './seed'
 import { isListening, program, type Program } from './servers'
 import { listen } from './sse'
 
@@ -30,6 +32,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
   let redis: Program
   const loads: Promise<void>[] = []
   const wrong: string[] = []
+  const random = seededRandom(SEED)
 
   /** State of each record that any client received, by UID: true if the record is revoked. */
   const told = new Map<string, boolean>()
@@ -238,28 +241,26 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     holds(copy!.data, answer)
   }
   async function records(): Promise<void> {
-    const [uid, wasRevoked] = [...told][Math.floor(Math.random() * told.size)] ?? []
+    const [uid, wasRevoked] = [...told][Math.floor(random() * told.size)] ?? []
     if (uid === undefined) return
     const record = JSON.parse(okay(await ask(`${LIST}/${uid}`)).text) as Shown
     if (wasRevoked && !record.revoked) throw new Error(`${uid} is not revoked any more`)
     told1(uid, record.revoked)
   }
+  /** GraphQL reports inside a response with status 200 that its server stopped during a statement. */
   async function graphql(): Promise<void> {
-    const answer = okay(
-      await post('/graphql', {
-        query: '{ locationRecords(first: 1000) { totalCount nodes { uid revoked } } }',
-      }),
-    )
-    const { data, errors } = JSON.parse(answer.text) as {
-      data: { locationRecords: { totalCount: number; nodes: Shown[] } | null } | null
-      errors?: { message: string }[]
+    const query = '{ locationRecords(first: 1000) { totalCount nodes { uid revoked } } }'
+    for (; !stopping; await pause(REST_MS)) {
+      const answer = okay(await post('/graphql', { query }))
+      const { data, errors } = JSON.parse(answer.text) as {
+        data: { locationRecords: { totalCount: number; nodes: Shown[] } | null } | null
+        errors?: { message: string }[]
+      }
+      if (errors) continue
+      const { totalCount, nodes } = data!.locationRecords!
+      if (totalCount !== nodes.length) throw new Error(`${totalCount} in all, ${nodes.length} shown`)
+      return holds(nodes, answer)
     }
-    // GraphQL reports inside a response with status 200 that its server stopped while a statement was
-    // pending.
-    if (errors) return
-    const { totalCount, nodes } = data!.locationRecords!
-    if (totalCount !== nodes.length) throw new Error(`${totalCount} in all, ${nodes.length} shown`)
-    holds(nodes, answer)
   }
   async function exports(): Promise<void> {
     const answer = okay(await ask(`${LIST}?format=ndjson`))
@@ -270,7 +271,7 @@ describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}
     )
   }
   async function computations(): Promise<void> {
-    const [uid, wasRevoked] = [...told][Math.floor(Math.random() * told.size)] ?? []
+    const [uid, wasRevoked] = [...told][Math.floor(random() * told.size)] ?? []
     if (uid === undefined) return
     const to = { type: 'Point', coordinates: [0, 0] }
     const answer = await post('/compute/v0/distance', { chainId: chain.chain.id, from: uid, to })
