@@ -55,9 +55,11 @@ export async function serve(settings: Settings): Promise<void> {
   start()
 }
 
-/** Builds the API for these settings. Throws a SettingsError if they cannot be applied. */
-export async function openApi(settings: Settings, logger: Logger): Promise<Api> {
-  const clock = () => Date.now()
+/**
+ * Builds the API for these settings. Throws a SettingsError if they cannot be applied.
+ * @param clock Unix milliseconds, for timestamps
+ */
+export async function openApi(settings: Settings, logger: Logger, clock = () => Date.now()): Promise<Api> {
   addLocationSchemas(settings.locationSchemas)
   const localNodes = localNodesOf(settings)
   leaveOutExplorers(Object.keys(localNodes).map(Number))

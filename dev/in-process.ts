@@ -22,8 +22,13 @@ interface Indexer {
  * Starts the indexers of all chains, and the API on its port. Each call loads the built modules again,
  * because they cache schemas, epochs and attesters. Thus two services in one process share only packages.
  * Logs are written to a file.
+ * @param clock Unix milliseconds, for the API's timestamps; the system clock without it
  */
-export async function startHere(settings: Settings, logFile: string): Promise<ServiceHere> {
+export async function startHere(
+  settings: Settings,
+  logFile: string,
+  clock?: () => number,
+): Promise<ServiceHere> {
   forgetBuilt()
   built<typeof import('../src/log')>('lib/log.js').unifySubsquidLog(settings.logLevel, logFile)
   const { startIndexer } = built<{ startIndexer: (chain: object, settings: Settings) => Indexer }>(
@@ -41,7 +46,7 @@ export async function startHere(settings: Settings, logFile: string): Promise<Se
   const stops = [() => Promise.all(indexers.map((indexer) => indexer.stop()))] as (() => Promise<unknown>)[]
   const stop = () => stopAll(stops)
   try {
-    const api = await openApi(settings, logger)
+    const api = await openApi(settings, logger, clock)
     stops.push(api.close, () => api.app.close())
     await api.app.listen({ host: settings.host, port: settings.port })
     api.start()

@@ -40,6 +40,8 @@ interface TestWorldOptions {
   present?: boolean
   /** with indexers and the API in their own processes, like `npm start`: they can be killed */
   processes?: boolean
+  /** Unix milliseconds for the API's timestamps, unless `processes` is set; the system clock by default */
+  clock?: () => number
 }
 
 /**
@@ -50,7 +52,7 @@ interface TestWorldOptions {
  */
 export async function startTestWorld(
   environment: NodeJS.ProcessEnv = {},
-  { samples = false, present = samples, processes = false }: TestWorldOptions = {},
+  { samples = false, present = samples, processes = false, clock }: TestWorldOptions = {},
 ): Promise<TestWorld> {
   const sampled = samples ? await sampledWorld() : undefined
   const database = await createMigratedDatabase(sampled?.template)
@@ -65,6 +67,7 @@ export async function startTestWorld(
     folder,
     loadedFrom: (chain) => sampled?.stateOf(chain.slug) ?? preparedState(chain),
     ...(present && { startsAt: Math.floor(Date.now() / 1000) }),
+    ...(clock && { clock }),
   })
   return {
     ...world,
@@ -111,6 +114,7 @@ interface WorldParts {
   folder: string
   loadedFrom: (chain: Chain) => string | undefined
   startsAt?: number
+  clock?: () => number
 }
 /** `indexing` rejects if an indexer of this process cannot continue. */
 type Started = Omit<World, 'broken'> & { indexing?: Promise<unknown> }
@@ -119,7 +123,8 @@ function startProcesses(parts: WorldParts): Promise<Started> {
   return startWorld({ ...parts, samples: false, keep: false, report: () => {}, progress: () => {} })
 }
 
-async function startInProcess({ environment, folder, loadedFrom, startsAt }: WorldParts): Promise<Started> {
+async function startInProcess(parts: WorldParts): Promise<Started> {
+  const { environment, folder, loadedFrom, startsAt, clock } = parts
   const stops: (() => Promise<unknown>)[] = []
   const stop = () => stopAll(stops)
   try {
@@ -152,7 +157,7 @@ async function startInProcess({ environment, folder, loadedFrom, startsAt }: Wor
     setLocalDefaults(environment, { signer })
     const settings = readSettings(environment, ['database', 'chains', 'signer'])
     const before = await looks(settings.databaseUrl)
-    const { indexing, stop: stopService } = await startHere(settings, path.join(folder, 'service.log'))
+    const { indexing, stop: stopService } = await startHere(settings, path.join(folder, 'service.log'), clock)
     stops.push(stopService)
     await Promise.race([
       indexing,
