@@ -7,6 +7,7 @@ import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
 import ipaddr from 'ipaddr.js'
 import { Client, type buildConnector } from 'undici'
 import { MAX_CAR_BYTES, documentOfCar, readIpfsUri, type IpfsPath } from './ipfs'
+import { MONOTONIC, type Clock } from '../../src/clock'
 import { ComputeError, UnavailableError, invalidInput } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 
@@ -42,9 +43,13 @@ export interface FetchWorld {
   ca?: string
   fetchMs: number
   refusalMs: number
+  /** measures the pause before a refusal */
+  clock: Pick<Clock, 'pause'>
 }
 
-export const INTERNET: FetchWorld = { resolve: resolveHost, dial, fetchMs: FETCH_MS, refusalMs: REFUSAL_MS }
+export const INTERNET: FetchWorld = {
+  ...{ resolve: resolveHost, dial, fetchMs: FETCH_MS, refusalMs: REFUSAL_MS, clock: MONOTONIC },
+}
 
 export interface FetcherOptions {
   /** Trustless gateways, the preferred first. The operator chose them: their addresses are not checked. */
@@ -74,9 +79,11 @@ export class SafeFetcher {
   async fetch(uri: string, client: string): Promise<string> {
     const target = await this.readUri(uri)
     const release = this.acquire(client)
-    let timer: NodeJS.Timeout | undefined
-    const refusal = new Promise<undefined>(
-      (resolve) => (timer = setTimeout(() => resolve(undefined), this.world.refusalMs)),
+    const ended = new AbortController()
+    const { clock, refusalMs } = this.world
+    const refusal = clock.pause(refusalMs, ended.signal).then(
+      () => undefined,
+      () => undefined,
     )
     try {
       const fetched = target instanceof URL ? this.fetchHttps(target) : this.fetchIpfs(target)
@@ -92,7 +99,7 @@ export class SafeFetcher {
       if (text === undefined) throw invalidInput(UNFETCHABLE)
       return text
     } finally {
-      clearTimeout(timer)
+      ended.abort()
       release()
     }
   }
