@@ -97,7 +97,7 @@ describe.runIf(has('fish'))('the completion of fish', () => {
   )
 })
 
-describe.runIf(has('zsh'))('the completion of zsh', () => {
+describe.runIf(has('zsh'))('the completion of zsh', { tags: ['slow'] }, () => {
   /** Types into an interactive shell, and returns the list that it shows. */
   const complete = (words: string[]) =>
     run(
