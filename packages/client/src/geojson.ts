@@ -6,7 +6,7 @@ import { InvalidInputError } from './errors'
 export function invalidPlace(path: string, problem: string): InvalidInputError {
   return new InvalidInputError({
     ...{ status: 400, title: 'Invalid place' },
-    detail: `${path}: ${problem}. Nothing was sent.`,
+    detail: `${path}: ${problem.replace(/\.$/, '')}. Nothing was sent.`,
   })
 }
 

@@ -31,7 +31,7 @@ export async function recomputeAnswer(
   refuseUnknown('recompute', given, { chain: true, provider: true, signal: true, locationSchemas: true })
   const { chain: which, provider, signal, ...options } = given
   const uid = typeof answer === 'string' ? answer : undefined
-  const named = which ?? (typeof answer === 'string' ? undefined : answer.chainId)
+  const named = which ?? (typeof answer === 'string' ? undefined : answer?.chainId)
   const located = once(async () => {
     const chain = await context.chain(named)
     return { chain, node: provider ?? context.options.providers?.[chain.id] }
@@ -56,7 +56,7 @@ export async function recomputeAnswer(
   if (typeof claim?.inputRefs?.map !== 'function')
     throw invalidInput(
       'answer: expected an answer of the service, or the content of its attestation: operation, ' +
-        'result, inputRefs',
+        'result, inputRefs.',
     )
   signal?.throwIfAborted()
   // An omitted input may be an attestation, which its reference names.
@@ -83,7 +83,7 @@ async function attestedAnswer(
   isContentOf: (content: OnchainAttestation, uid: string) => boolean,
 ): Promise<{ claim: Claim; attester: string }> {
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
-    throw invalidInput(`'${uid}' is not a UID: expected 0x and 64 hex digits`)
+    throw invalidInput(`'${uid}' is not a UID: expected 0x and 64 hex digits.`)
   const found = await attestation(uid)
   if (!found) throw noAttestation(uid, 'this chain')
   if (!isContentOf(found, uid))
@@ -91,7 +91,7 @@ async function attestedAnswer(
       `The RPC endpoint returned the content of another attestation for ${uid}. Use another RPC endpoint.`,
     )
   const claims = decodeClaims(found.data)
-  if (!claims) throw invalidInput(`${uid} is not an answer: its data is not the payload of one`)
+  if (!claims) throw invalidInput(`${uid} is not an answer: its data is not the payload of one.`)
   const { whole, units, ...claim } = claims
   // Uses the signed integer, since a JavaScript number cannot represent every result above 900,000 km2.
   const exact = whole === undefined ? {} : { result: whole, units: UNITS[units!].payload }

@@ -3,7 +3,7 @@ import { OffchainError, offchainUid, readDocument, type Document } from '../../.
 import type { Attested } from './attest'
 import { getAttestation, getRevokeOffchain, keccakDigits, revokeCall, revokeOffchainCall } from './eas'
 import { same } from './says'
-import { GeoError, LandingError, SignerError, invalidInput, refuseUnknown } from './errors'
+import { GeoError, LandingError, SignerError, invalidInput, messageOf, refuseUnknown } from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
 import { connected, inTurn, noAttestation, readAfter, readLate, refusal, transact } from './send'
@@ -113,7 +113,7 @@ function documentOf(attestation: OffchainAttestation): Document {
   try {
     document = readDocument(attestation, true)
   } catch (error) {
-    if (error instanceof OffchainError) throw invalidInput(`${error.message}. Nothing was sent.`)
+    if (error instanceof OffchainError) throw invalidInput(`${messageOf(error)}. Nothing was sent.`)
     throw error
   }
   const actual = offchainUid(document.message, keccakDigits)

@@ -71,10 +71,9 @@ export function readClaim({ operation: label, result, units, inputRefs }: Claim)
 }
 
 function readResult(result: Claim['result'], given: string | undefined, unit: UnitName | undefined): Claimed {
-  if (typeof result === 'boolean' || !unit) {
-    if (typeof result === 'boolean' && !unit) return result
+  if (typeof result === 'boolean' && !unit) return result
+  if (!unit || (typeof result !== 'number' && typeof result !== 'bigint'))
     throw invalid('answer.result', `expected ${unit ? 'a number' : 'true or false'}, got ${String(result)}`)
-  }
   const { payload, perAnswerUnit } = UNITS[unit]
   const inPayload = given === payload || (given === undefined && typeof result === 'bigint')
   if (!inPayload && given !== undefined && given !== unit)

@@ -241,7 +241,8 @@ class InputReader {
 const EXPECTED =
   'expected GeoJSON, { geometry, salt }, { attestation } (an offchain one), the content of an attestation with its schema and data, [longitude, latitude], or a UID'
 
-export const invalid = (place: string, problem: string) => invalidInput(`${place}: ${problem}.`)
+export const invalid = (place: string, problem: string) =>
+  invalidInput(`${place}: ${problem.replace(/\.$/, '')}.`)
 
 function readOrThrow(json: unknown, place: string): Reading {
   try {
