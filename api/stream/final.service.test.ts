@@ -121,6 +121,21 @@ test('the stream sends a change once when its block is final, in order, and no r
   expect(told(final)).toEqual(['new 2', 'new 1', 'revoked 2'])
 })
 
+test('the stream sends a final change once although an RPC endpoint invented an earlier one', async () => {
+  const final = await follow('?finality=final')
+  await block(100, { attested: [3] })
+  await block(101, { attested: [1, 2], revoked: [3] })
+  // A record is revoked once: one of the two events is invented, and the audit has not removed it yet.
+  await block(102, { revoked: [1] })
+  await settle(102)
+  await block(103, { revoked: [2, 3] })
+  await logged(EventKind.ATTESTED, 1, 103)
+  await block(104, { revoked: [1] })
+  await settle(104)
+  await final.until(() => told(final).includes('revoked 2'))
+  expect(told(final)).toEqual(['new 3', 'new 1', 'new 2', 'revoked 3', 'revoked 1', 'revoked 2'])
+})
+
 test('the stream hides a revocation that is not final in the data of a final event', async () => {
   const final = await follow('?finality=final')
   await block(101, { attested: [1] })

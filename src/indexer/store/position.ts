@@ -208,7 +208,8 @@ export async function rollBack(query: Query, chain: Chain, height: number): Prom
 
 /**
  * Marks the hot blocks up to `height` as final, and logs their changes to records as final changes, in chain
- * order (migration FinalChanges).
+ * order (migration FinalChanges). Of several equal events of a record, only the first one changed it: an
+ * endpoint invented one of them, which the audit removes.
  */
 export async function settleHotBlocks(query: Query, chain: Chain, height: number): Promise<void> {
   const [blocks] = await query<{ from: number | null; to: number | null }>(
@@ -223,7 +224,10 @@ export async function settleHotBlocks(query: Query, chain: Chain, height: number
        INSERT INTO record_change (chain, kind, uid, finality)
        SELECT event.chain, CASE event.kind WHEN 'ATTESTED' THEN 'new' ELSE 'revoked' END, event.uid, 'final'
        FROM attestation_event AS event JOIN location_record AS record ON record.id = event.chain || '-' || event.uid
-       WHERE event.id BETWEEN $2 AND $3 AND event.chain = $1 ORDER BY event.id
+       WHERE event.id BETWEEN $2 AND $3 AND event.chain = $1 AND NOT EXISTS (
+         SELECT FROM attestation_event AS earlier WHERE earlier.chain = event.chain AND earlier.uid = event.uid
+           AND earlier.kind = event.kind AND earlier.id < event.id)
+       ORDER BY event.id
        RETURNING chain)
      UPDATE record_state SET revision = revision + 1 WHERE chain = (SELECT DISTINCT chain FROM told)`,
     [chain.slug, ...eventIds(chain.slug, blocks.from, blocks.to)],
