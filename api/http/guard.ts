@@ -9,6 +9,7 @@ import {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
+import { cut } from '../../src/cut'
 import { parseBody } from './body'
 import { OPEN } from './cors'
 import { clientOf } from './limits'
@@ -203,7 +204,7 @@ export function guardRequests(
     if (keepsBody(request)) request.rawBody = Buffer.concat(pieces)
     const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(request.headers['content-type']!)?.[1]
     if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
-      throw new RequestError('Content-Type: charset must be utf-8.')
+      throw new RequestError(`Content-Type: expected the charset utf-8, got '${cut(charset, 40)}'.`)
     if (length > LARGE_BODY)
       return parseLarge(pieces, request.work ?? { ...OWN_WORK, client: clientOf(request) })
     return parseBody(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))

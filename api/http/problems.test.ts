@@ -55,19 +55,35 @@ test('an error is marked as retryable by its kind, or by its retry time', () => 
   ]).toEqual([true, false, true, false, true, false])
   expect(new RecordsError({ parameter: '$&' }, '').message).toBe('Invalid $& parameter')
 })
-test('only an error that may pass has Retry-After and a sentence about it, in every API', async () => {
-  const url = 'https://geo.example.org'
-  const handlers = {
-    records: recordsErrorHandler(url),
-    compute: computeErrorHandler(url),
-    graphql: (error: Error, _request: unknown, reply: FastifyReply) => {
-      const { status, message } = statusOf(error, reply, '')!
-      return reply.status(status).send({ detail: message })
-    },
-  }
-  for (const [name, handler] of Object.entries(handlers)) {
+const url = 'https://geo.example.org'
+const HANDLERS = {
+  records: recordsErrorHandler(url),
+  compute: computeErrorHandler(url),
+  graphql: (error: Error, _request: unknown, reply: FastifyReply) => {
+    const { status, message } = statusOf(error, reply, '')!
+    return reply.status(status).send({ detail: message })
+  },
+}
+test('the error for another content type names it, in every API', async () => {
+  for (const handler of Object.values(HANDLERS)) {
     const app = fastify()
-    app.setErrorHandler(handler as typeof handlers.compute)
+    app.removeContentTypeParser('text/plain')
+    app.setErrorHandler(handler as typeof HANDLERS.compute)
+    app.post('/', () => '')
+    for (const type of ['text/plain; charset=utf-8', `application/${'x'.repeat(200)}`]) {
+      const headers = { 'content-type': type }
+      const refused = await app.inject({ method: 'POST', url: '/', headers, payload: 'x' })
+      const { detail } = refused.json<{ detail: string }>()
+      expect(detail).toContain(`'${type.slice(0, 80)}'`)
+      expect(detail).toContain('application/json')
+    }
+    await app.close()
+  }
+})
+test('only an error that may pass has Retry-After and a sentence about it, in every API', async () => {
+  for (const [name, handler] of Object.entries(HANDLERS)) {
+    const app = fastify()
+    app.setErrorHandler(handler as typeof HANDLERS.compute)
     app.get('/busy', () => Promise.reject(new UnavailableError('Busy.')))
     app.get('/large', () => Promise.reject(new TooExpensiveError('Narrow it.')))
     const [busy, large] = await Promise.all(['/busy', '/large'].map((path) => app.inject(path)))

@@ -161,14 +161,16 @@ export function notUtf8(part: 'path' | 'query string'): string {
 }
 
 /** Problems of requests that Fastify refuses. */
-const REFUSALS: Readonly<Record<string, string>> = {
-  FST_ERR_BAD_URL: notUtf8('path'),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Content-Type must be application/json.',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. The maximum is 5 MiB.',
+const REFUSALS: Readonly<Record<string, (request: FastifyRequest) => string>> = {
+  FST_ERR_BAD_URL: () => notUtf8('path'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ({ headers: { 'content-type': type } }) =>
+    `Content-Type: expected application/json, got ${type ? `'${cut(type, 80)}'` : 'none'}.`,
+  FST_ERR_CTP_BODY_TOO_LARGE: () => 'The body is too large. The maximum is 5 MiB.',
 }
 /** Returns the problem of a request that Fastify refused; undefined for defects of this service. */
-function refusalOf({ code, statusCode = 500, message }: FastifyError): string | undefined {
-  return REFUSALS[code] ?? (statusCode >= 400 && statusCode < 500 ? message : undefined)
+function refusalOf(error: Error, request: FastifyRequest): string | undefined {
+  const { code, statusCode = 500, message } = error as FastifyError
+  return REFUSALS[code]?.(request) ?? (statusCode >= 400 && statusCode < 500 ? message : undefined)
 }
 
 /** An error that GraphQL and MCP return with this status and these headers, each in its own form. */
@@ -205,7 +207,7 @@ export function statusOf(
       : { status: 503, message: error.sentence() }
   }
   const { code, statusCode: status = 500 } = error as FastifyError
-  const message = code === 'FST_ERR_CTP_BODY_TOO_LARGE' ? tooLarge : refusalOf(error as FastifyError)
+  const message = code === 'FST_ERR_CTP_BODY_TOO_LARGE' ? tooLarge : refusalOf(error, reply.request)
   return message === undefined ? undefined : { status, message }
 }
 
@@ -264,7 +266,7 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
     request.log.warn({ reason: error.message }, 'a computation is unavailable')
     return new ComputeError('computation-error', error.sentence(' Nothing was signed.'), error.retryAfter)
   }
-  const fault = refusalOf(error)
+  const fault = refusalOf(error, request)
   if (fault) return invalidInput(fault)
   request.log.error(error, 'a computation failed')
   return new ComputeError(
@@ -307,7 +309,7 @@ function asRecordsProblem(error: FastifyError, request: FastifyRequest, reply: F
     reply.header('retry-after', error.retryAfter ?? RETRY_AFTER_SECONDS)
     return new RecordsError('rate-limited', error.message)
   }
-  const fault = refusalOf(error)
+  const fault = refusalOf(error, request)
   if (fault)
     return new RecordsError(
       error instanceof QueryStringError ? 'invalid-query' : 'invalid-request',
