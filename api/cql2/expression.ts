@@ -33,7 +33,7 @@ export type Operand = ({ property: string } | { value: Scalar }) & { at: string;
 export type Spatial = { geometry: unknown } | { bbox: readonly number[] }
 export type Placed = Spatial & { at: string }
 
-/** Positions in the input: `at` of the expression, and in a predicate of its property; `valuesAt` of values. */
+/** `at` and `valuesAt` are positions in the input, of the expression or the property, and of the values. */
 export type Expression = { at: string; valuesAt?: readonly string[] } & (
   | { op: 'and' | 'or'; args: readonly Expression[] }
   | { op: 'not'; arg: Expression }

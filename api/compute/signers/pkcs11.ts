@@ -9,7 +9,7 @@ type Pkcs11Settings = Extract<SignerSettings, { kind: 'pkcs11' }>
 
 /** Number of digests sent to the worker at once, so that it need not wait for the next one. */
 const PARALLEL = 4
-/** Time limit for opening the token at the start, in milliseconds. One on a network may have to connect first. */
+/** Time limit for opening the token at the start, in milliseconds. A token on a network first connects. */
 const OPEN_MS = 30_000
 
 /** Creates a signer with a key in a PKCS#11 token. Throws a SettingsError if it cannot be opened in time. */
