@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { encodeNumericResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import { quorumOf } from '.'
-import { ZERO_HASH } from '../eas'
+import { selector, ZERO_HASH } from '../eas'
 import { ZERO_ADDRESS } from '../says'
 import type { Context } from '../context'
 
@@ -85,8 +85,9 @@ test('a quorum reads its operator set again once its contract has refused an ans
   const quorum = quorumOf(context, { operators: ['http://one'], k: 1 })
   const abi = parseAbi(['error WrongSignature(uint256 index)'])
   const wallet = {
-    request: async ({ method }: { method: string }) => {
+    request: async ({ method, params }: { method: string; params: any[] }) => {
       if (method === 'eth_chainId') return '0x1'
+      if (params?.[0]?.data === selector('eas()')) return QUORUM.replace('0x', `0x${'0'.repeat(24)}`)
       if (method === 'eth_requestAccounts') return [OPERATOR.address]
       if (method !== 'eth_call') throw new Error(method)
       throw Object.assign(new Error('execution reverted'), { data: encodeErrorResult({ abi, args: [0n] }) })

@@ -128,7 +128,10 @@ function checkOptions({ contract, deadlineSeconds = 1, timeout = 1 }: QuorumOpti
     throw invalidInput(`timeout: expected milliseconds above 0 and up to ${LONGEST_MS}, got ${timeout}`)
 }
 
-/** Returns the description of a chain by the client's service or, if that is unavailable, by any operator. */
+/**
+ * Returns the description of a chain by the client's service or, if that is unavailable, by any operator. Its
+ * contracts are not trusted: a landing reads those of the quorum.
+ */
 async function chainOf(
   context: Context,
   operators: readonly string[],

@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { sentence, testSentences } from '../../../../test/sentences'
 import { encodeBooleanResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
+import { selector } from '../eas'
 import { createGeo } from '../geo'
 import type { Chain, QuorumAnswer } from '../types'
 import { landQuorum } from './land'
@@ -65,8 +66,9 @@ const walletOn = (refusal: Hex, landed: boolean) => {
       return { number, timestamp: TIME - 120 + number }
     },
     eth_getLogs: () => (landed ? [{ data: UID, transactionHash: TRANSACTION, blockNumber: '0x7d' }] : []),
-    eth_call: ([{ to }]) => {
-      if (to === EAS) return attestation
+    eth_call: ([{ to, data }]) => {
+      if (to.toLowerCase() === EAS) return attestation
+      if (data === selector('eas()')) return `0x${EAS.slice(2).padStart(64, '0')}`
       throw Object.assign(new Error('execution reverted'), { data: refusal })
     },
   }
@@ -120,18 +122,48 @@ describe('an answer of a quorum', () => {
       ...{ name: 'LandingError', contractError: 'DeadlinePassed', transactionHash: undefined },
       message: sentence(),
     })
-    expect(request.mock.calls.map(([{ method }]) => method)).not.toContain('eth_call')
+    const calls = request.mock.calls.filter(([{ method }]) => method === 'eth_call')
+    expect(calls.map(([{ params }]) => params![0].data)).toEqual([selector('eas()')])
   })
   test('has not landed if only the transaction around it succeeded', async () => {
     const wallet = walletOn('0x', false)
     const results: Record<string, unknown> = {
-      ...{ eth_call: '0x', eth_sendTransaction: TRANSACTION },
+      eth_sendTransaction: TRANSACTION,
       eth_getTransactionReceipt: { status: '0x1', blockNumber: '0x7', logs: [] },
     }
-    const request: typeof wallet.request = async (call) => results[call.method] ?? wallet.request(call)
+    const request: typeof wallet.request = async (call) => {
+      const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
+      return isLanding ? '0x' : (results[call.method] ?? wallet.request(call))
+    }
     await expect(landOn({ request })).rejects.toMatchObject({
       ...{ name: 'LandingError', transactionHash: TRANSACTION },
     })
+  })
+  test("is read from the EAS of its contract, and not from the service's", async () => {
+    setClock(answer.deadline + 61)
+    // The service may be that of a single operator.
+    const fake = address('f')
+    const chain = { id: 1, slug: 'ethereum', eas: fake } as unknown as Chain
+    const [honest, lying] = [walletOn('0x', false), walletOn('0x', true)]
+    const request: typeof honest.request = async ({ method, params = [] }) => {
+      const [{ to, address: of = to }] = params.length > 0 ? params : [{}]
+      if (of !== fake) return honest.request({ method, params })
+      return lying.request({ method, params: [{ ...params[0], to: EAS }] })
+    }
+    const landing = landQuorum({ chain: async () => chain }, quorumAnswer, { request })
+    await expect(landing).rejects.toMatchObject({ contractError: 'DeadlinePassed' })
+  })
+  test('is not sent to a contract that is not a GeoQuorum', async () => {
+    const wallet = walletOn('0x', false)
+    for (const outcome of ['0x', new Error('execution reverted')]) {
+      const request = vi.fn(async (call: { method: string; params?: any[] }) => {
+        if (call.method !== 'eth_call') return wallet.request(call)
+        if (outcome instanceof Error) throw outcome
+        return outcome
+      })
+      await expect(landOn({ request })).rejects.toMatchObject({ name: 'SignerError' })
+      expect(request.mock.calls.map(([{ method }]) => method)).not.toContain('eth_sendTransaction')
+    }
   })
   test('is found after its deadline if it has landed before', async () => {
     setClock(answer.deadline + 1)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import type { Context, Landed, LandOptions } from '../context'
-import { ATTESTED, encodeCall, field, getAttestation, tuple, type OnchainAttestation } from '../eas'
-import { AlteredAnswerError, LandingError, refuseUnknown } from '../errors'
+import { ATTESTED, encodeCall, field, getAttestation, read, tuple, type OnchainAttestation } from '../eas'
+import { AlteredAnswerError, LandingError, refuseUnknown, SignerError } from '../errors'
 import { attestationsIn, isContentOf, landedAs } from '../landed'
 import { same, timeOf } from '../says'
 import { BEHIND_MS, connected, inTurn, readLate, refusal, sentOf, transact, type Refused } from '../send'
-import type { ChainReader } from '../reader'
+import { RevertedError, type ChainReader } from '../reader'
 import type { Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
-import { pause } from '../waiting'
+import { pause, untilAborted } from '../waiting'
 import { signersOf } from './signatures'
 
 /** Landing of a quorum's answers. */
@@ -44,7 +44,9 @@ export async function landQuorum(
       `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
     )
   await signersOf(quorumAnswer)
-  const { wallet, reader, chain } = await connected(context, chainId, signer, 'The answer is', signal)
+  const { wallet, reader, chain: named } = await connected(context, chainId, signer, 'The answer is', signal)
+  // The service may be that of a single operator, which must not decide where attestations are read.
+  const chain = { ...named, eas: await untilAborted(easOf(reader, quorum), signal) }
   const before = () => landedBefore(reader, chain, quorumAnswer, signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
   if (answer.deadline < Math.floor(Date.now() / 1000)) {
@@ -96,6 +98,16 @@ export async function landQuorum(
     undefined,
     receipt.transactionHash,
   )
+}
+
+/** Reads the EAS contract of a quorum. Throws a SignerError if the contract is not a GeoQuorum. */
+async function easOf(reader: ChainReader, quorum: string): Promise<string> {
+  try {
+    return await read<string>(reader, quorum, 'eas', [], [], field('address'))
+  } catch (error) {
+    if (!(error instanceof RevertedError)) throw error
+    throw new SignerError(`The contract ${quorum} is not a GeoQuorum. Nothing was sent.`, { cause: error })
+  }
 }
 
 function tooLate({ answer }: QuorumAnswer, refusal?: Refused): LandingError {
