@@ -25,8 +25,8 @@ const POLICY =
 
 /**
  * The editor fills the height that the page leaves it. Its colours have a contrast of at least 4.5. A dark
- * page inverts the colours, because the build has no dark theme, also those of hints, which are outside #root.
- * Values of the explorer are monospaced, because the build sets the width of a field to its characters.
+ * page inverts the colours, because the build has no dark theme: also those of hints, outside #root. Values
+ * of the explorer are monospaced, because the build sets the width of a field to its characters.
  */
 const STYLE = `
 html, body { height: 100% } body { display: flex; flex-direction: column; margin: 0; background: var(--surface) }
@@ -39,8 +39,8 @@ html, body { height: 100% } body { display: flex; flex-direction: column; margin
 `
 
 /**
- * Names form fields for screen readers, and makes the editors scrollable by keyboard. Closes the explorer once
- * on a narrow page, where it would cover the editor.
+ * Names form fields for screen readers, and makes the editors scrollable by keyboard. Closes the explorer
+ * once on a narrow page, where it would cover the editor.
  */
 const NAMES = `let isFolded = !matchMedia('(max-width: 48rem)').matches
 new MutationObserver(() => {
@@ -66,8 +66,8 @@ const PAGE = `<!doctype html>
 `
 
 /**
- * Routes of the page and its files. GET of the scope's own path returns the page to a browser, opened with the
- * parameter `query` or with `examples`. For other clients, `otherwise` throws.
+ * Routes of the page and its files. GET of the scope's own path returns the page to a browser, opened with
+ * the parameter `query` or with `examples`. For other clients, `otherwise` throws.
  */
 export async function graphiqlRoutes(
   app: FastifyInstance,
