@@ -369,34 +369,6 @@ describe.skipIf(!CHROMIUM)('the explorer', () => {
     })
   })
 
-  test('gives the map the colours of a page that becomes dark', async () => {
-    const { page } = mapped
-    await page.goto(`${world.url}?at=-35,30,4`)
-    await idle(page)
-    const { x, y } = await middle(page)
-    const sea = async () =>
-      (await page.screenshot({ clip: { x, y, width: 4, height: 4 } })).toString('base64')
-    const light = await sea()
-    await page.emulateMedia({ colorScheme: 'dark' })
-    await expect.poll(sea).not.toBe(light)
-    await page.emulateMedia({ colorScheme: 'light' })
-    await expect.poll(sea).toBe(light)
-  })
-
-  test('waits for a slow response about the chains instead of sending the request again', async () => {
-    await using browser = await openPage(WITHOUT_MAP)
-    const { page, requested } = browser
-    const asked = () => requested.filter((url) => url.endsWith('/ready')).length
-    await page.clock.install()
-    // This request gets no response.
-    await page.route('**/ready', () => {})
-    await page.goto(world.url)
-    await expect.poll(asked).toBe(1)
-    await page.clock.runFor(20_000)
-    await page.evaluate('1')
-    expect(asked()).toBe(1)
-  })
-
   test.each(['fromTimestamp=%2B275760-09-13T00:00:00Z', 'toTimestamp=-271821-04-20T00:00:00Z'])(
     'stays usable with the last time of JavaScript in its address: %s',
     async (query) => {

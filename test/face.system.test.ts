@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CHROMIUM, follow, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { CHROMIUM, follow, middle, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
 
 /** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
@@ -297,6 +297,32 @@ test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
   expect(await plain.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([
     800, 800,
   ])
+})
+
+test.skipIf(!CHROMIUM)('the map gets the colours of a page that becomes dark', async () => {
+  const { page } = mapped
+  await opened(page, '/?at=-35,30,4')
+  const { x, y } = await middle(page)
+  const sea = async () => (await page.screenshot({ clip: { x, y, width: 4, height: 4 } })).toString('base64')
+  const light = await sea()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(sea).not.toBe(light)
+  await page.emulateMedia({ colorScheme: 'light' })
+  await expect.poll(sea).toBe(light)
+})
+
+test.skipIf(!CHROMIUM)('a slow response about the chains is awaited, and not requested again', async () => {
+  await using browser = await openPage(WITHOUT_MAP)
+  const { page, requested } = browser
+  const asked = () => requested.filter((url) => url.endsWith('/ready')).length
+  await page.clock.install()
+  // This request gets no response.
+  await page.route('**/ready', () => {})
+  await page.goto(`${world.url}/`)
+  await expect.poll(asked).toBe(1)
+  await page.clock.runFor(20_000)
+  await page.evaluate('1')
+  expect(asked()).toBe(1)
 })
 
 test.skipIf(!CHROMIUM)(
