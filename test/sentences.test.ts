@@ -26,7 +26,7 @@ const BY_WORDS = new RegExp(
 
 /** Files with remaining cases, and their number, which may only decrease. */
 const LEFT: Record<string, number> = {
-  'api/outgoing/fetcher.service.test.ts': 19,
+  'api/outgoing/fetcher.service.test.ts': 16,
   'api/http/limits.service.test.ts': 1,
   'api/http/semaphore.test.ts': 1,
   'api/records/routes.service.test.ts': 2,

@@ -243,8 +243,8 @@ describe('results of GraphQL', () => {
       )
       const first = (await store.page({ bbox, limit: 200, offset: 0 })).rows
       const uids = locationRecords.nodes.map(({ uid }: Json) => uid)
-      expect(locationRecords.totalCount, `${bbox}`).toBe(positions.filter(isIn(bbox)).length)
-      expect(uids, `${bbox}`).toEqual(first.map(({ uid }) => uid))
+      expect(locationRecords.totalCount, bbox.join()).toBe(positions.filter(isIn(bbox)).length)
+      expect(uids, bbox.join()).toEqual(first.map(({ uid }) => uid))
     }
   })
 
