@@ -86,14 +86,8 @@ describe('signatures of the service', () => {
     const body = signature.slice(0, 130)
     const others = [
       `${signature.slice(0, 66)}${highS}${signature.endsWith('1b') ? '1c' : '1b'}`,
-      `${body}00`,
-      `${body}01`,
-      `${body}1d`,
-      body,
-      `${signature}00`,
-      `0x${'00'.repeat(64)}1b`,
-      `0x${'ff'.repeat(64)}1b`,
-      '',
+      ...[`${body}00`, `${body}01`, `${body}1d`, body, `${signature}00`, ''],
+      ...[`0x${'00'.repeat(64)}1b`, `0x${'ff'.repeat(64)}1b`],
     ]
     for (const curve of CURVES)
       for (const other of others)
@@ -115,15 +109,11 @@ describe('signatures of the service', () => {
       expect(expandSignature(other)).toBe(other)
   })
   test('are never made by a library that signs differently from ethers', async () => {
-    const other: Curve = {
-      ...ETHERS_CURVE,
-      name: 'other',
-      sign: (digest, key) =>
-        ETHERS_CURVE.sign(
-          digest.map((byte) => byte ^ 1),
-          key,
-        ),
+    const sign: Curve['sign'] = (digest, key) => {
+      const changed = digest.map((byte) => byte ^ 1)
+      return ETHERS_CURVE.sign(changed, key)
     }
+    const other: Curve = { ...ETHERS_CURVE, name: 'other', sign }
     await expect(keySigner(`0x${'11'.repeat(32)}`, other)).rejects.toThrow(sentence())
   })
   test('stop within 64 signatures if a library begins to sign incorrectly', async () => {
@@ -221,11 +211,8 @@ describe('delegated attestations', () => {
     const terms = { refUID: zeros, revocable: true, expirationTime: 0, deadline: 1, epoch: 2 }
     const answer = { schema: zeros, recipient: address, data: '0x12', ...terms }
     const typed = quorumTypedData(domain, answer)
-    expect(typed).toMatchObject({
-      primaryType: 'Answer',
-      domain,
-      message: { recipient: address, deadline: '1' },
-    })
+    const message = { recipient: address, deadline: '1' }
+    expect(typed).toMatchObject({ primaryType: 'Answer', domain, message })
     const { EIP712Domain, ...types } = typed.types
     expect(EIP712Domain).toHaveLength(4)
     expect(TypedDataEncoder.hash(typed.domain, types as never, typed.message)).toBe(
@@ -240,11 +227,8 @@ describe('delegated attestations', () => {
       const request = {
         schema: bytes(32),
         data: {
-          ...{
-            recipient: getAddress(bytes(20)),
-            expirationTime: Math.floor(random() * 2 ** 50),
-            revocable: length % 2 === 0,
-          },
+          ...{ recipient: getAddress(bytes(20)), expirationTime: Math.floor(random() * 2 ** 50) },
+          revocable: length % 2 === 0,
           ...{ refUID: bytes(32), data: bytes(length), value: String(2n ** 100n + BigInt(length)) },
         },
         signature: splitSignature(`0x${'12'.repeat(64)}1b`),
@@ -263,19 +247,9 @@ describe('delegated attestations', () => {
   test('have the digest of ethers for the proxy layout, without a nonce', async () => {
     const domain = { name: 'A proxy', version: '1.4.0', chainId: 84532, verifyingContract: ZeroAddress }
     const message = {
-      ...{
-        attester: `0x${'11'.repeat(20)}`,
-        schema: `0x${'22'.repeat(32)}`,
-        recipient: `0x${'33'.repeat(20)}`,
-      },
-      ...{
-        expirationTime: 5,
-        revocable: true,
-        refUID: `0x${'44'.repeat(32)}`,
-        data: '0x1234',
-        value: 6,
-        deadline: 7,
-      },
+      ...{ attester: `0x${'11'.repeat(20)}`, schema: `0x${'22'.repeat(32)}` },
+      ...{ recipient: `0x${'33'.repeat(20)}`, expirationTime: 5, revocable: true },
+      ...{ refUID: `0x${'44'.repeat(32)}`, data: '0x1234', value: 6, deadline: 7 },
     }
     const fields =
       'address attester,bytes32 schema,address recipient,uint64 expirationTime,bool revocable,bytes32 refUID,bytes data,uint256 value,uint64 deadline'
@@ -335,14 +309,9 @@ describe('UIDs of schemas and attestations', () => {
     )
   })
   const fields = {
-    schema: `0x${'11'.repeat(32)}`,
-    recipient: ZeroAddress,
-    attester: `0x${'22'.repeat(20)}`,
-    time: 1_700_000_000n,
-    expirationTime: 2n ** 64n - 1n,
-    revocable: true,
-    refUID: `0x${'00'.repeat(32)}`,
-    data: '0xabcd',
+    ...{ schema: `0x${'11'.repeat(32)}`, recipient: ZeroAddress, attester: `0x${'22'.repeat(20)}` },
+    ...{ time: 1_700_000_000n, expirationTime: 2n ** 64n - 1n, revocable: true },
+    ...{ refUID: `0x${'00'.repeat(32)}`, data: '0xabcd' },
   }
   test('depend on every field and on the bump, but not on the letter case of hex', async () => {
     const uid = attestationUid(fields)
@@ -423,13 +392,9 @@ describe('payload codecs', () => {
   const decodeTypes = (types: string[], data: string) => decodeBytes(types, payloadBytes(data))
   const decode = (data: string) => decodeTypes(TYPES, data)
   test('decode the encoding of ethers', () => {
+    const bytes = [new Uint8Array(), Uint8Array.of(255)]
     expect(decode(encode(5n, 'Zürich', '0x0102', ['a', ''], ['0x', '0xff'], 255))).toEqual([
-      5n,
-      'Zürich',
-      Uint8Array.of(1, 2),
-      ['a', ''],
-      [new Uint8Array(), Uint8Array.of(255)],
-      255n,
+      ...[5n, 'Zürich', Uint8Array.of(1, 2), ['a', ''], bytes, 255n],
     ])
   })
   test('reject a payload that is truncated anywhere', () => {

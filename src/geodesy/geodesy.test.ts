@@ -474,28 +474,13 @@ describe('area and length', () => {
   test('area and length reject other geometry types', () => {
     expect(() => areaSquareMeters(geometry('LineString', positions('0 0, 1 1')))).toThrow(sentence('g'))
     expect(() => lengthMeters(geometry('Polygon', [box(0, 0, 1, 1)]))).toThrow(sentence('g'))
-    expect(() =>
-      lengthMeters(
-        prepare({
-          type: 'GeometryCollection',
-          geometries: [{ type: 'LineString', coordinates: positions('0 0, 1 1') }],
-        }),
-      ),
-    ).toThrow(sentence('g'))
+    const geometries = [{ type: 'LineString', coordinates: positions('0 0, 1 1') }]
+    const collection = prepare({ type: 'GeometryCollection', geometries })
+    expect(() => lengthMeters(collection)).toThrow(sentence('g'))
   })
   test('the area is accurate for an edge over the equator between equal latitudes north and south', () => {
     const area = (lat: number) =>
-      areaSquareMeters(
-        geometry('Polygon', [
-          [
-            [0, -1],
-            [1, lat],
-            [0, 2],
-            [-1, 1],
-            [0, -1],
-          ],
-        ]),
-      )
+      areaSquareMeters(geometry('Polygon', [positions(`0 -1, 1 ${lat}, 0 2, -1 1, 0 -1`)]))
     // True value: the geodesics in space, by collocation of order 16 with 40 digits.
     expect(Math.abs(area(1.0000000000000002) - 36925478860.15023)).toBeLessThan(5e-5)
     expect(Math.abs(area(1) - area(1.0000000000000002))).toBeLessThan(1e-4)
@@ -542,14 +527,10 @@ describe('area and length', () => {
     ])
       expect(() => areaSquareMeters(geometry('MultiPolygon', both))).toThrow(GeometryError)
     // The polygons cross at vertices only.
-    expect(() =>
-      areaSquareMeters(
-        geometry('MultiPolygon', [
-          [positions('0 0, 2 0, 2 1, 2 2, 1 2, 0 2, 0 0')],
-          [positions('3 3, 1 3, 1 2, 1 1, 2 1, 3 1, 3 3')],
-        ]),
-      ),
-    ).toThrow(sentence())
+    const one = positions('0 0, 2 0, 2 1, 2 2, 1 2, 0 2, 0 0')
+    const other = positions('3 3, 1 3, 1 2, 1 1, 2 1, 3 1, 3 3')
+    const overlapping = geometry('MultiPolygon', [[one], [other]])
+    expect(() => areaSquareMeters(overlapping)).toThrow(sentence())
     expect(
       areaSquareMeters(geometry('MultiPolygon', [[box(0, 0, 1, 1)], [box(1, 0, 2, 1)]])),
     ).toBeGreaterThan(2.4e10)
@@ -693,11 +674,7 @@ describe('prepareGeometry, which requires an unambiguous inside,', () => {
       [
         [
           ...Array.from({ length: 600 }, (_, i) => [(i >> 1) * 0.004 + (i % 2) * 30, 70 + (i % 2) * 10]),
-          [0, 90],
-          [80, 84],
-          [120, 88],
-          [-40, 75],
-          [0, 70],
+          ...positions('0 90, 80 84, 120 88, -40 75, 0 70'),
         ],
       ],
       'g.coordinates[0][599]',
@@ -862,9 +839,7 @@ describe.skipIf(EFFORT < 1)('a large polygon', () => {
       (i / size) * 0.5 + [0, 1, 1, 0][i % 4]!,
       (-i / size) * 0.5 + [0, 1, 1, 0][i % 4]!,
     ]),
-    [0.5, -0.6],
-    [-0.3, -0.3],
-    [-0.2, 0],
+    ...positions('0.5 -0.6, -0.3 -0.3, -0.2 0'),
   ]
   const star = (size: number) =>
     Array.from({ length: size }, (_, i) => [
@@ -954,17 +929,9 @@ describe('readGeometry', () => {
   })
   const canonical = (value: unknown) => canonicalJson(readGeometry(value, 'g'))
   test('reads a Feature as its geometry, without bbox, crs and foreign members', () => {
-    const feature = {
-      type: 'Feature',
-      properties: {},
-      geometry: {
-        type: 'Point',
-        coordinates: [1, 2],
-        bbox: [1, 2, 1, 2],
-        note: 'x',
-        crs: { properties: { name: 'EPSG:4326' } },
-      },
-    }
+    const crs = { properties: { name: 'EPSG:4326' } }
+    const point = { type: 'Point', coordinates: [1, 2], bbox: [1, 2, 1, 2], note: 'x', crs }
+    const feature = { type: 'Feature', properties: {}, geometry: point }
     expect(canonical({ type: 'FeatureCollection', features: [feature] })).toBe(
       '{"coordinates":[1,2],"type":"Point"}',
     )
@@ -993,23 +960,10 @@ describe('readGeometry', () => {
     'prints the canonical JSON of a %s as RFC 8785 requires: keys sorted, numbers as in ECMAScript',
     (type, coordinates) => {
       expect(canonical({ type, coordinates })).toBe(JSON.stringify({ coordinates, type }))
-      expect(
-        canonical({
-          type: 'GeometryCollection',
-          geometries: [
-            { type, coordinates },
-            { coordinates: [0, 0], type: 'Point' },
-          ],
-        }),
-      ).toBe(
-        JSON.stringify({
-          geometries: [
-            { coordinates, type },
-            { coordinates: [0, 0], type: 'Point' },
-          ],
-          type: 'GeometryCollection',
-        }),
-      )
+      const point = { coordinates: [0, 0], type: 'Point' }
+      const collection = { type: 'GeometryCollection', geometries: [{ type, coordinates }, point] }
+      const sorted = { geometries: [{ coordinates, type }, point], type: 'GeometryCollection' }
+      expect(canonical(collection)).toBe(JSON.stringify(sorted))
     },
   )
 })
