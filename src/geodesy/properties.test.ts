@@ -25,17 +25,15 @@ import {
  */
 const WGS84 = Geodesic.WGS84
 
+const double = (min: number, max: number) => fc.double({ min, max, noNaN: true })
 /** Any position, often at a pole or the antimeridian. */
 const place: fc.Arbitrary<Position> = fc.oneof(
-  fc.tuple(
-    fc.double({ min: -180, max: 180, noNaN: true }),
-    fc.double({ min: -89.9, max: 89.9, noNaN: true }),
-  ),
-  fc.tuple(fc.constantFrom(180, -180, 179.999, 0), fc.double({ min: -80, max: 80, noNaN: true })),
-  fc.tuple(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(90, -90, 89.9999, -89.999, 0)),
+  fc.tuple(double(-180, 180), double(-89.9, 89.9)),
+  fc.tuple(fc.constantFrom(180, -180, 179.999, 0), double(-80, 80)),
+  fc.tuple(double(-180, 180), fc.constantFrom(90, -90, 89.9999, -89.999, 0)),
 )
 /** Sizes in metres, with every order of magnitude equally likely. */
-const size = fc.double({ min: 0, max: 5, noNaN: true }).map((power) => 20 * 10 ** power)
+const size = double(0, 5).map((power) => 20 * 10 ** power)
 
 /** Lines whose edges are about as short as the deciding centimetre are left out. */
 const longEnough = (line: Position[]) =>
@@ -44,13 +42,7 @@ const longEnough = (line: Position[]) =>
 /** Ring around a centre, in either direction, with vertices between half a radius and one radius from it. */
 const ringAround = (centre: Position, radius: number) =>
   fc
-    .tuple(
-      fc.array(
-        fc.tuple(fc.double({ min: 0, max: 0.5, noNaN: true }), fc.double({ min: 0.5, max: 1, noNaN: true })),
-        { minLength: 6, maxLength: 14 },
-      ),
-      fc.boolean(),
-    )
+    .tuple(fc.array(fc.tuple(double(0, 0.5), double(0.5, 1)), { minLength: 6, maxLength: 14 }), fc.boolean())
     .map(([spokes, turned]) => {
       const ring = spokes.map(([jitter, length], i) =>
         travel(centre, ((i + jitter) * 360) / spokes.length, radius * length),
@@ -64,16 +56,13 @@ const polygonAround = (centre: Position, radius: number): fc.Arbitrary<Polygon> 
     .map(([shell, hole]) => ({ type: 'Polygon', coordinates: hole ? [shell, hole] : [shell] }))
 const lineAround = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
   fc
-    .array(
-      fc.tuple(fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),
-      { minLength: 2, maxLength: 8 },
-    )
+    .array(fc.tuple(double(0, 360), double(0, 1)), { minLength: 2, maxLength: 8 })
     .map((spokes) => spokes.map(([azimuth, length]) => travel(centre, azimuth, radius * length)))
     .filter(longEnough)
     .map((coordinates) => ({ type: 'LineString', coordinates }))
 const pointAround = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
   fc
-    .tuple(fc.double({ min: 0, max: 360, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }))
+    .tuple(double(0, 360), double(0, 1))
     .map(([azimuth, length]) => ({ type: 'Point', coordinates: travel(centre, azimuth, radius * length) }))
 const shapeAround = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
   fc.oneof(pointAround(centre, radius), lineAround(centre, radius), polygonAround(centre, radius))
@@ -81,13 +70,7 @@ const shapeAround = (centre: Position, radius: number): fc.Arbitrary<Geometry> =
 const polygon = fc.tuple(place, size).chain(([centre, radius]) => polygonAround(centre, radius))
 /** Two shapes so close that they often touch, or one contains the other. */
 const pair = fc
-  .tuple(
-    place,
-    size,
-    fc.double({ min: 0, max: 360, noNaN: true }),
-    fc.double({ min: 0, max: 2.5, noNaN: true }),
-    fc.double({ min: 0.1, max: 1, noNaN: true }),
-  )
+  .tuple(place, size, double(0, 360), double(0, 2.5), double(0.1, 1))
   .chain(([centre, radius, azimuth, apart, ratio]) =>
     fc.tuple(
       shapeAround(centre, radius),
@@ -247,12 +230,7 @@ const fanAround = (centre: Position, radius: number): fc.Arbitrary<Geometry> =>
 const someShape = (centre: Position, radius: number) =>
   fc.oneof(shapeAround(centre, radius), fanAround(centre, radius))
 const exactPair = fc
-  .tuple(
-    place,
-    size,
-    fc.double({ min: 0, max: 360, noNaN: true }),
-    fc.double({ min: 0, max: 1.5, noNaN: true }),
-  )
+  .tuple(place, size, double(0, 360), double(0, 1.5))
   .chain(([centre, radius, azimuth, apart]) =>
     fc.tuple(someShape(centre, radius), someShape(travel(centre, azimuth, apart * radius), radius / 2)),
   )
@@ -481,11 +459,7 @@ describe('a brute-force computation agrees with', () => {
   })
   hunt('the area of triangles that begin metres from a pole and end far from it', 30, ({ seed, cases }) => {
     const power = (min: number, max: number) => fc.double({ min, max, noNaN: true }).map((x) => 10 ** x)
-    const [lon, turn, far] = [
-      fc.double({ min: -180, max: 180, noNaN: true }),
-      fc.double({ min: 30, max: 150, noNaN: true }),
-      power(-2, 1.7),
-    ]
+    const [lon, turn, far] = [double(-180, 180), double(30, 150), power(-2, 1.7)]
     const triangle = fc
       .tuple(lon, turn, turn, power(-6, 0), far, far, fc.constantFrom(1, -1))
       .map(([west, one, other, shifted, q, r, pole]): Polygon => {
@@ -510,9 +484,9 @@ describe('a brute-force computation agrees with', () => {
         integers[0] = integers[0]! + BigInt(by)
         return new Float64Array(integers.buffer)[0]!
       }
-      const degrees = fc.double({ min: -4, max: 1.5, noNaN: true }).map((power) => 10 ** power)
+      const degrees = double(-4, 1.5).map((power) => 10 ** power)
       const quad = fc
-        .tuple(fc.double({ min: -100, max: 100, noNaN: true }), degrees, degrees, degrees, bits, bits)
+        .tuple(double(-100, 100), degrees, degrees, degrees, bits, bits)
         .map(([west, width, north, more, one, other]): Polygon => {
           const [a, b]: Position[] = [
             [west, -north],
@@ -531,7 +505,7 @@ describe('a brute-force computation agrees with', () => {
 describe('the kernel, for arbitrary input,', () => {
   const number = fc.oneof(
     fc.double(),
-    fc.double({ min: -200, max: 200, noNaN: true }),
+    double(-200, 200),
     fc.integer({ min: -3, max: 3 }),
     fc.constantFrom(180, -180, 90, -90, 0, -0),
   )
@@ -545,10 +519,7 @@ describe('the kernel, for arbitrary input,', () => {
   const good = fc.oneof(
     fc.record({
       type: fc.constant('Point'),
-      coordinates: fc.tuple(
-        fc.double({ min: -180, max: 180, noNaN: true }),
-        fc.double({ min: -90, max: 90, noNaN: true }),
-      ),
+      coordinates: fc.tuple(double(-180, 180), double(-90, 90)),
     }),
     fc.record({ type: fc.constant('MultiPoint'), coordinates: lines }),
     fc.record({ type: fc.constant('LineString'), coordinates: lines }),
