@@ -77,6 +77,15 @@ type Json = any
 const local = (slug: string) => world.chains.get(slug)!
 const compute = async (path: string, body: object): Promise<Json> =>
   (await world.post(`/compute/v0/${path}`, body)).body
+/** Asks to verify an answer, or parts of it. */
+const verify = (chain: LocalChain, answer: object) =>
+  compute('verify', { chainId: chain.chain.id, ...answer })
+/** A copy with a change. */
+const changed = (original: Json, change: (copy: Json) => void) => {
+  const copy = structuredClone(original)
+  change(copy)
+  return copy
+}
 const resign = ({ attestation, delegatedAttestation }: Json, chainId: number) =>
   compute('resign', { chainId, attestation, delegatedAttestation })
 const nonceOf = async (chain: LocalChain) =>
@@ -102,21 +111,12 @@ async function send(chain: LocalChain, method: string, parameter: unknown): Prom
     ]),
   )
 }
-const requestOf = ({ attestation: a, delegatedAttestation: d }: Json) => {
-  const { r, s, v } = Signature.from(d.signature)
+const requestOf = ({ attestation, delegatedAttestation: { attester, deadline, signature } }: Json) => {
+  const { r, s, v } = Signature.from(signature)
+  const { schema, recipient, revocable, refUID, data } = attestation
   return {
-    schema: a.schema,
-    attester: d.attester,
-    deadline: d.deadline,
-    signature: { r, s, v },
-    data: {
-      recipient: a.recipient,
-      expirationTime: 0,
-      revocable: a.revocable,
-      refUID: a.refUID,
-      data: a.data,
-      value: 0,
-    },
+    ...{ schema, attester, deadline, signature: { r, s, v } },
+    data: { recipient, expirationTime: 0, revocable, refUID, data, value: 0 },
   }
 }
 const uidOf = ({ logs }: TransactionReceipt) => logs[0]!.data
@@ -162,13 +162,8 @@ test(
       code: 2,
       output: expect.stringMatching(/^Usage: node docs\/guide\/agent\.mjs <service> /),
     })
-    const { output } = await agent(
-      world.url,
-      local('base').url,
-      Wallet.createRandom().privateKey,
-      'distance',
-      '{"chainId":1}',
-    )
+    const args = [world.url, local('base').url, Wallet.createRandom().privateKey]
+    const { output } = await agent(...args, 'distance', '{"chainId":1}')
     expect(output).toContain('chain 1 is not signed for: it is not served')
   },
 )
@@ -177,26 +172,17 @@ describe.each(SLUGS)('on %s', (slug) => {
   test('a boolean answer with a recipient in any letter case lands with its claims', async () => {
     const chain = local(slug)
     const recipient = '0x00000000219ab540356cBB839Cbe05303d7705Fa'
-    const answer = await ask(chain, 'contains', {
-      ...contains,
-      recipient: recipient.toUpperCase().replace('0X', '0x'),
-    })
+    const capitals = recipient.toUpperCase().replace('0X', '0x')
+    const answer = await ask(chain, 'contains', { ...contains, recipient: capitals })
     expect(answer).toMatchObject({
       result: true,
       attestation: { attester: OURS, recipient, refUID: ZeroHash, revocable: true },
     })
     const landed = await submit(chain, answer)
-    expect([landed.attester, landed.recipient, landed.schema]).toEqual([
-      OURS,
-      recipient,
-      answer.attestation.schema,
-    ])
-    expect(decode(BOOLEAN_RESULT_FIELDS, landed.data)).toEqual([
-      true,
-      answer.inputRefs,
-      BigInt(answer.timestamp),
-      'contains',
-    ])
+    const { schema } = answer.attestation
+    expect([landed.attester, landed.recipient, landed.schema]).toEqual([OURS, recipient, schema])
+    const claims = [true, answer.inputRefs, BigInt(answer.timestamp), 'contains']
+    expect(decode(BOOLEAN_RESULT_FIELDS, landed.data)).toEqual(claims)
   })
 
   test('an answer has the registered revocable flag, and unknown fields or schemas are rejected', async () => {
@@ -213,16 +199,10 @@ describe.each(SLUGS)('on %s', (slug) => {
     const answer = await ask(chain, 'distance', { ...distance, schema: irrevocable })
     expect(answer.attestation).toMatchObject({ schema: irrevocable, revocable: false })
     expect((await submit(chain, answer)).revocable).toBe(false)
-    expect(
-      await compute('distance', {
-        chainId: chain.chain.id,
-        ...distance,
-        schema: schemaUid(reordered, ZeroAddress, true),
-      }),
-    ).toMatchObject({ status: 400, detail: sentence('schema') })
-    expect(
-      await compute('distance', { chainId: chain.chain.id, ...distance, schema: `0x${'12'.repeat(32)}` }),
-    ).toMatchObject({ status: 400, detail: sentence('schema') })
+    for (const schema of [schemaUid(reordered, ZeroAddress, true), `0x${'12'.repeat(32)}`])
+      expect(await ask(chain, 'distance', { ...distance, schema })).toMatchObject({
+        ...{ status: 400, detail: sentence('schema') },
+      })
   })
 
   test('a batch lands through viem, and lands after a re-sign if its nonces are used up', async () => {
@@ -257,61 +237,37 @@ describe.each(SLUGS)('on %s', (slug) => {
       chain,
       await createWalletClient({ transport: http(chain.url) }).writeContract(viem as Json),
     )
-    for (const [i, log] of logs.entries()) {
-      const landed = await attested(chain, log.data)
-      expect([landed.attester, landed.schema, landed.data]).toEqual([
-        OURS,
-        batch.results[i].attestation.schema,
-        batch.results[i].attestation.data,
-      ])
-      expect((await compute('verify', { chainId: id, ...batch.results[i] })).landed).toMatchObject({
-        status: 'landed',
-        uid: log.data,
-        transactionHash: log.transactionHash,
+    for (const [i, { data: uid, transactionHash }] of logs.entries()) {
+      const { schema, data } = batch.results[i].attestation
+      const landed = await attested(chain, uid)
+      expect([landed.attester, landed.schema, landed.data]).toEqual([OURS, schema, data])
+      expect((await verify(chain, batch.results[i])).landed).toMatchObject({
+        ...{ status: 'landed', uid, transactionHash },
       })
     }
     expect(logs).toHaveLength(3)
     // eas-sdk sums the values before it sends.
-    expect(
-      BigInt(
-        again.multiAttestByDelegation
-          .flatMap(({ data }: Json) => data)
-          .reduce((sum: Json, { value }: Json) => sum + value, 0n),
-      ),
-    ).toBe(0n)
+    const sent: Json[] = again.multiAttestByDelegation.flatMap(({ data }: Json) => data)
+    expect(BigInt(sent.reduce((sum, { value }) => sum + value, 0n))).toBe(0n)
 
-    const refusedOf = async (change: (copy: Json) => void) => {
-      const copy = structuredClone(batch)
-      change(copy)
-      return compute('resign', { chainId: id, ...copy })
-    }
-    expect(await refusedOf(({ results }) => (results[1].result = false))).toMatchObject({
-      status: 401,
-      detail: sentence('results[1]: result'),
-    })
-    expect(await refusedOf(({ results }) => results[2].delegatedAttestation.nonce++)).toMatchObject({
-      status: 401,
-      detail: sentence('results[2]: attestation'),
-    })
-    expect(await refusedOf(({ results }) => delete results[0].attestation.data)).toMatchObject({
-      status: 400,
-      detail: expect.stringMatching(/^results\[0\]: attestation.data: expected/),
-    })
-    expect(await refusedOf((copy) => copy.deadline++)).toMatchObject({
-      status: 401,
-      detail: sentence('deadline'),
-    })
-    expect(
-      await refusedOf(({ multiAttestByDelegation: [first] }) => (first.data[0].recipient = OURS)),
-    ).toMatchObject({ status: 401, detail: sentence('multiAttestByDelegation') })
-    expect(await refusedOf(({ results }) => results.pop())).toMatchObject({
-      status: 401,
-      detail: sentence('multiAttestByDelegation'),
-    })
+    const forged: [status: number, detail: unknown, change: (copy: Json) => void][] = [
+      [401, sentence('results[1]: result'), ({ results }) => (results[1].result = false)],
+      [401, sentence('results[2]: attestation'), ({ results }) => results[2].delegatedAttestation.nonce++],
+      [400, sentence('results[0]: attestation.data'), ({ results }) => delete results[0].attestation.data],
+      [401, sentence('deadline'), (copy) => copy.deadline++],
+      [
+        ...([401, sentence('multiAttestByDelegation')] as const),
+        ({ multiAttestByDelegation: [first] }) => (first.data[0].recipient = OURS),
+      ],
+      [401, sentence('multiAttestByDelegation'), ({ results }) => results.pop()],
+    ]
+    for (const [status, detail, change] of forged)
+      expect(await compute('resign', { chainId: id, ...changed(batch, change) })).toMatchObject({
+        ...{ status, detail },
+      })
     for (const results of [[], Array(21).fill(batch.results[0])])
       expect(await compute('resign', { chainId: id, results })).toMatchObject({
-        status: 400,
-        detail: sentence('results'),
+        ...{ status: 400, detail: sentence('results') },
       })
     // Answers of single requests can be re-signed as a batch.
     const together = await compute('resign', { chainId: id, results: [other, batch.results[2]] })
@@ -325,10 +281,7 @@ describe.each(SLUGS)('on %s', (slug) => {
     const { eas, abi, domain, schemaRegistry } = await described(chain)
     expect(await (await chain.eas()).getFunction('getSchemaRegistry').staticCall()).toBe(schemaRegistry)
     const layout = layoutOfTypeHash(await (await chain.eas()).getFunction('getAttestTypeHash').staticCall())!
-    const [falseResolver, trueResolver] = [
-      '0x00000000000000000000000000000000000f0000',
-      '0x00000000000000000000000000000000000f0001',
-    ]
+    const [falseResolver, trueResolver] = [`0x${'0'.repeat(35)}f0000`, `0x${'0'.repeat(35)}f0001`] as const
     await chain.provider.send('anvil_setCode', [falseResolver, '0x60206000f3'])
     await chain.provider.send('anvil_setCode', [trueResolver, '0x600160005260206000f3'])
     const registry = await chain.registry(1)
@@ -346,51 +299,25 @@ describe.each(SLUGS)('on %s', (slug) => {
     const signer = await keySigner(testAccount(4).privateKey)
     const attester = testAccount(4).address
     const nonce = await (await chain.eas()).getFunction('getNonce').staticCall(attester)
-    const deadline = 2n ** 64n - 1n
+    const LATEST = 2n ** 64n - 1n
     const sign = async (change: object, i = 0) => {
-      const {
-        schema,
-        deadline: until,
-        ...data
-      } = {
-        schema: plain,
-        recipient: ZeroAddress,
-        expirationTime: 0n,
-        revocable: true,
-        refUID: ZeroHash,
-        data: '0x',
-        value: 0n,
-        deadline,
-        ...change,
+      const { schema, deadline, ...data } = {
+        ...{ schema: plain, recipient: ZeroAddress, expirationTime: 0n, revocable: true, refUID: ZeroHash },
+        ...{ data: '0x', value: 0n, deadline: LATEST, ...change },
       }
-      const { r, s, v } = Signature.from(
-        await signer.sign(
-          await attestDigest(domainSeparator(domain), layout, {
-            ...data,
-            schema,
-            attester,
-            nonce: nonce + BigInt(i),
-            deadline: until,
-          }),
-        ),
-      )
-      return { schema, data, signature: { r, s, v }, attester, deadline: until }
+      const signed = { ...data, schema, attester, nonce: nonce + BigInt(i), deadline }
+      const digest = await attestDigest(domainSeparator(domain), layout, signed)
+      const { r, s, v } = Signature.from(await signer.sign(digest))
+      return { schema, data, signature: { r, s, v }, attester, deadline }
     }
     const single = async (change: object) => ['attestByDelegation', await sign(change)] as const
     const multi = async (change: object, signatures = 2) => {
       const both = [await sign(change, 0), await sign(change, 1)]
-      return [
-        'multiAttestByDelegation',
-        [
-          {
-            schema: both[0]!.schema,
-            attester,
-            deadline,
-            data: both.map(({ data }) => data),
-            signatures: both.map(({ signature }) => signature).slice(0, signatures),
-          },
-        ],
-      ] as const
+      const request = {
+        ...{ schema: both[0]!.schema, attester, deadline: LATEST, data: both.map(({ data }) => data) },
+        signatures: both.map(({ signature }) => signature).slice(0, signatures),
+      }
+      return ['multiAttestByDelegation', [request]] as const
     }
     const good = await single({})
     const reverts: [string, readonly [string, unknown]][] = [
@@ -427,10 +354,8 @@ describe.each(SLUGS)('on %s', (slug) => {
         .catch((error: unknown) => error)
       const reverted =
         byViem instanceof BaseError && byViem.walk((error) => error instanceof ContractFunctionRevertedError)
-      expect([name, reverted instanceof ContractFunctionRevertedError && reverted.data?.errorName]).toEqual([
-        name,
-        name,
-      ])
+      const nameByViem = reverted instanceof ContractFunctionRevertedError && reverted.data?.errorName
+      expect([name, nameByViem]).toEqual([name, name])
     }
     const errors = abi.flatMap((line: string) => /^error (\w+)/.exec(line)?.[1] ?? [])
     expect(new Set(reverts.map(([name]) => name))).toEqual(new Set(errors))
@@ -445,75 +370,47 @@ describe.each(SLUGS)('on %s', (slug) => {
     ]
     expect(first.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce)
     const { result, units, operation, timestamp, inputRefs, attestation, delegatedAttestation } = first
-    expect(await compute('verify', { chainId: id, ...first })).toEqual({
-      ...{
-        ours: true,
-        submittable: true,
-        reasons: [],
-        attester: OURS,
-        deadline: delegatedAttestation.deadline,
-        submission: 'direct',
-        contract: getAddress(chain.chain.eas),
-      },
+    expect(await verify(chain, first)).toEqual({
+      ...{ ours: true, submittable: true, reasons: [], attester: OURS, submission: 'direct' },
+      ...{ deadline: delegatedAttestation.deadline, contract: getAddress(chain.chain.eas) },
       landed: { status: 'not landed', ...NOWHERE },
       says: { result, units, operation, timestamp, inputRefs },
       nonce: { signed: delegatedAttestation.nonce, current: delegatedAttestation.nonce },
     })
     const receipt = await send(chain, 'attestByDelegation', requestOf(first))
-    const landed = {
-      status: 'landed',
-      uid: uidOf(receipt),
-      transactionHash: receipt.hash,
-      blockNumber: receipt.blockNumber,
-      revoked: false,
-    }
+    const { hash: transactionHash, blockNumber } = receipt
+    const landed = { status: 'landed', uid: uidOf(receipt), transactionHash, blockNumber, revoked: false }
     await expect(submit(chain, second)).rejects.toThrow()
-    expect(await compute('verify', { chainId: id, ...second })).toMatchObject({
-      ours: true,
-      submittable: false,
+    expect(await verify(chain, second)).toMatchObject({
+      ...{ ours: true, submittable: false },
       reasons: [expect.stringContaining('was used by another answer')],
       landed: { status: 'not landed', ...NOWHERE },
     })
     const again = await resign(second, id)
     // An equal signature in the 64 bytes of EIP-2098.
-    const short = structuredClone(second)
-    for (const part of [short.attestation, short.delegatedAttestation])
-      part.signature = Signature.from(part.signature).compactSerialized
-    expect(await compute('verify', { chainId: id, ...short })).toMatchObject({ ours: true })
-    expect(await resign(short, id)).toMatchObject({ result: again.result })
-    expect({
-      ...again,
-      attestation: { ...again.attestation, signature: '' },
-      delegatedAttestation: null,
-      attestByDelegation: null,
-      log: null,
-    }).toEqual({
-      ...second,
-      attestation: { ...second.attestation, signature: '' },
-      delegatedAttestation: null,
-      attestByDelegation: null,
-      log: null,
+    const short = changed(second, ({ attestation, delegatedAttestation }) => {
+      for (const part of [attestation, delegatedAttestation])
+        part.signature = Signature.from(part.signature).compactSerialized
     })
+    expect(await verify(chain, short)).toMatchObject({ ours: true })
+    expect(await resign(short, id)).toMatchObject({ result: again.result })
+    const unsigned = (answer: Json) => ({
+      ...{ ...answer, delegatedAttestation: null, attestByDelegation: null, log: null },
+      attestation: { ...answer.attestation, signature: '' },
+    })
+    expect(unsigned(again)).toEqual(unsigned(second))
     expect(again.delegatedAttestation.nonce).toBe(second.delegatedAttestation.nonce + 1)
-    expect(await compute('verify', { chainId: id, attestation, delegatedAttestation })).toMatchObject({
-      ours: true,
-      submittable: false,
+    expect(await verify(chain, { attestation, delegatedAttestation })).toMatchObject({
+      ...{ ours: true, submittable: false, landed },
       reasons: [expect.stringContaining('this answer has landed')],
-      landed,
     })
     // The answer stays the same after re-signing: it has already landed, although the contract would accept
     // it once more.
-    expect(await compute('verify', { chainId: id, ...(await resign(first, id)) })).toMatchObject({
-      ours: true,
-      submittable: true,
-      reasons: [],
-      landed,
-    })
+    const acceptable = { ours: true, submittable: true, reasons: [], landed }
+    expect(await verify(chain, await resign(first, id))).toMatchObject(acceptable)
     await revoke(chain, landed.uid, 9, attestation.schema)
-    expect((await compute('verify', { chainId: id, attestation, delegatedAttestation })).landed).toEqual({
-      ...landed,
-      revoked: true,
-    })
+    const revoked = await verify(chain, { attestation, delegatedAttestation })
+    expect(revoked.landed).toEqual({ ...landed, revoked: true })
     expect((await submit(chain, again)).data).toBe(second.attestation.data)
   })
 })
@@ -534,13 +431,8 @@ describe.each(testedSlugs(0))('on %s, the oldest or newest version,', (slug) => 
           }
         : undefined,
     )
-    const { output } = await agent(
-      world.url,
-      proxy.url,
-      key.privateKey,
-      'distance',
-      JSON.stringify({ chainId: chain.chain.id, ...distance }),
-    )
+    const question = JSON.stringify({ chainId: chain.chain.id, ...distance })
+    const { output } = await agent(world.url, proxy.url, key.privateKey, 'distance', question)
     await proxy.close()
     expect(output).toMatch(/^0x[0-9a-f]{64} 881329\.94\n$/)
     const landed = await attested(chain, output.slice(0, 66))
@@ -584,80 +476,58 @@ describe.each(testedSlugs(0))('on %s, the oldest or newest version,', (slug) => 
     await world.caughtUp()
     const answer = await ask(chain, 'distance', { from: uid, to: GATE })
     expect(await resign(answer, id)).toMatchObject({ result: 881329.94 })
-    const changed = (change: (copy: Json) => void) => {
-      const copy = structuredClone(answer)
-      change(copy)
-      return copy
-    }
-    const forged = [
-      changed(({ attestation: a }) => (a.data = a.data.replace(/.$/, '1'))),
-      changed(({ attestation: a }) => (a.recipient = OURS)),
-      changed(({ attestation: a }) => (a.revocable = false)),
-      changed(({ attestation: a }) => (a.attester = ZeroAddress)),
-      changed(({ attestation: a }) => (a.schema = ZeroHash)),
-      changed(({ attestation: a }) => (a.refUID = a.schema)),
-      changed(({ delegatedAttestation: d }) => d.nonce++),
-      changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)),
-      changed(
-        ({ attestation: a, delegatedAttestation: d }) =>
-          (a.signature = d.signature = `${'0x'}${'11'.repeat(65)}`),
-      ),
-      changed(({ delegatedAttestation: d }) => (d.resignToken = d.resignToken.replace(/^\w+/, 'geojson'))),
-      changed(({ delegatedAttestation: d }) => (d.resignToken = 'x')),
+    const wrong = `0x${'11'.repeat(65)}`
+    const forged: ((copy: Json) => void)[] = [
+      ({ attestation: a }) => (a.data = a.data.replace(/.$/, '1')),
+      ({ attestation: a }) => (a.recipient = OURS),
+      ({ attestation: a }) => (a.revocable = false),
+      ({ attestation: a }) => (a.attester = ZeroAddress),
+      ({ attestation: a }) => (a.schema = ZeroHash),
+      ({ attestation: a }) => (a.refUID = a.schema),
+      ({ delegatedAttestation: d }) => d.nonce++,
+      ({ delegatedAttestation: d }) => (d.signature = wrong),
+      ({ attestation: a, delegatedAttestation: d }) => (a.signature = d.signature = wrong),
+      ({ delegatedAttestation: d }) => (d.resignToken = d.resignToken.replace(/^\w+/, 'geojson')),
+      ({ delegatedAttestation: d }) => (d.resignToken = 'x'),
     ]
-    for (const [i, each] of forged.entries())
-      expect([i, await resign(each, id)]).toMatchObject([
-        i,
-        { status: 401, type: expect.stringMatching(/\/verification-failed$/) },
-      ])
-    expect(await compute('resign', { chainId: id, ...answer, result: 1 })).toMatchObject({
-      status: 401,
-      detail: sentence('result'),
+    const type = expect.stringMatching(/\/verification-failed$/)
+    for (const [i, change] of forged.entries())
+      expect([i, await resign(changed(answer, change), id)]).toMatchObject([i, { status: 401, type }])
+    const otherResult = { ...answer, result: 1 }
+    expect(await compute('resign', { chainId: id, ...otherResult })).toMatchObject({
+      ...{ status: 401, detail: sentence('result') },
     })
     const elsewhere = SLUGS.find((other) => other !== slug)!
     expect(await resign(answer, local(elsewhere).chain.id)).toMatchObject({ status: 401 })
-    expect(await compute('verify', { chainId: local(elsewhere).chain.id, ...answer })).toMatchObject({
-      ours: false,
-      submittable: false,
-      says: null,
-      landed: null,
+    expect(await verify(local(elsewhere), answer)).toMatchObject({
+      ...{ ours: false, submittable: false, says: null, landed: null },
     })
     for (const token of ['x', answer.delegatedAttestation.resignToken.replace(/^\w+/, 'geojson')])
       expect(
-        await compute('verify', {
-          ...{ chainId: id, ...changed(({ delegatedAttestation: d }) => (d.resignToken = token)) },
-        }),
+        await verify(
+          chain,
+          changed(answer, ({ delegatedAttestation: d }) => (d.resignToken = token)),
+        ),
       ).toMatchObject({
         ours: false,
         reasons: [expect.stringMatching(/^delegatedAttestation\.resignToken: /)],
       })
-    expect(await compute('verify', { chainId: id, ...answer, result: 1 })).toMatchObject({
-      ours: false,
-      submittable: false,
-      reasons: ['result is not what was signed'],
+    expect(await verify(chain, otherResult)).toMatchObject({
+      ...{ ours: false, submittable: false, reasons: ['result is not what was signed'] },
     })
-
-    expect(
-      await compute('verify', {
-        chainId: id,
-        ...changed(({ delegatedAttestation: d }) => (d.signature = `0x${'11'.repeat(65)}`)),
-      }),
-    ).toMatchObject({
+    const otherSignature = changed(answer, ({ delegatedAttestation: d }) => (d.signature = wrong))
+    expect(await verify(chain, otherSignature)).toMatchObject({
       ours: false,
       reasons: ['delegatedAttestation.signature: expected the value of attestation.signature'],
     })
-    expect(
-      await compute('verify', {
-        chainId: id,
-        ...changed(({ delegatedAttestation: d }) => (d.attester = d.attester.toLowerCase())),
-      }),
-    ).toMatchObject({ ours: true })
+    const lowerCase = changed(
+      answer,
+      ({ delegatedAttestation: d }) => (d.attester = d.attester.toLowerCase()),
+    )
+    expect(await verify(chain, lowerCase)).toMatchObject({ ours: true })
     await revoke(chain, uid, 2)
     await world.caughtUp()
-    expect(await resign(answer, id)).toMatchObject({
-      status: 400,
-      detail: sentence('', uid),
-    })
+    expect(await resign(answer, id)).toMatchObject({ status: 400, detail: sentence('', uid) })
   })
 })
 
