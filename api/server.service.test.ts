@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { ZeroAddress, ZeroHash } from 'ethers'
+import { ZeroAddress, ZeroHash, toQuantity } from 'ethers'
 import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/chain'
 import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
 import type { GraphqlBackend } from './graphql'
-import { UnavailableError } from './http/problems'
+import { ComputeError, UnavailableError } from './http/problems'
 import { buildTestServer } from '../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../test/database'
 import { faults, startRpcProxy, type Fault, type RpcCall } from '../test/rpc-proxy'
@@ -14,7 +14,6 @@ import { readManual } from './service/manual'
 import { loadIdentity } from './compute/signers'
 import { ChainReader } from './contracts'
 import { Measurer } from './compute/measure'
-import { ComputeError } from './http/problems'
 import { sentence, testSentences } from '../test/sentences'
 
 /** Tests a server in this process, with a real chain and a real database that fail on demand. */
@@ -32,6 +31,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
+const NOW = 1_700_000_000_000
 const POINT = { type: 'Point', coordinates: [1, 2] }
 const POINT_OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 async function serve(
@@ -53,27 +53,52 @@ async function serve(
     ...others,
   })
   closing.push(() => proxy.close(), close)
+  const send = (operation: string, body: object, remoteAddress = '127.0.0.1') =>
+    app.inject({
+      ...{ method: 'POST', url: `/compute/v0/${operation}`, remoteAddress },
+      payload: { chainId: LOCAL_CHAIN.id, ...body },
+    })
   return {
     app,
     proxy,
     get: (url: string) => app.inject({ url }),
-    post: async (operation: string, body: object) =>
-      (
-        await app.inject({
-          method: 'POST',
-          url: `/compute/v0/${operation}`,
-          payload: { chainId: LOCAL_CHAIN.id, ...body },
-        })
-      ).json(),
-    distance: (from: unknown = POINT, remoteAddress = '127.0.0.1') =>
-      app.inject({
-        method: 'POST',
-        url: '/compute/v0/distance',
-        remoteAddress,
-        payload: { chainId: LOCAL_CHAIN.id, from, to: POINT },
-      }),
+    post: async (operation: string, body: object) => (await send(operation, body)).json(),
+    distance: (from: unknown = POINT, remoteAddress?: string) =>
+      send('distance', { from, to: POINT }, remoteAddress),
+    send,
   }
 }
+/** Serves with an endpoint that has the fault while `state.broken`, at the time `state.now`. */
+async function serveBreakable(fault: Fault, broken = false) {
+  const state = { broken, now: NOW }
+  const whileBroken: Fault = (call) => (state.broken ? fault(call) : undefined)
+  return { state, ...(await serve({ elapsed: () => state.now, fault: whileBroken })) }
+}
+const PROBLEM = 'application/problem+json; charset=utf-8'
+const LOST: Fault = () => ({ error: { code: -32000, message: 'secret upstream words' } })
+
+/** 32 bytes of a response, in hex. */
+const word = (value: number | string) =>
+  (typeof value === 'number' ? value.toString(16) : value).padStart(64, '0')
+/** True for calls of a function of a contract, by its selector. */
+const calls =
+  (selector: string) =>
+  ({ method, params }: RpcCall): boolean =>
+    method === 'eth_call' && params[0].data.startsWith(selector)
+const onCall =
+  (selector: string, fault: Fault): Fault =>
+  (call) =>
+    calls(selector)(call) ? fault(call) : undefined
+const GET_ATTESTATION = '0xa3112a64'
+const isBody = calls(GET_ATTESTATION)
+
+class Remote extends ChainReader {
+  override isLocal() {
+    return Promise.resolve(false)
+  }
+}
+const readerOf = (rpcUrls: string[], clock = () => Date.now(), Reader = ChainReader, batchSize?: number) =>
+  new Reader({ chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, clock, batchSize)
 
 describe('the service during an outage', () => {
   test('returns 503 for records and computation-error for UIDs without a database', async () => {
@@ -96,71 +121,37 @@ describe('the service during an outage', () => {
     })
     expect((await distance()).json()).toMatchObject({ result: 0 })
   })
-  test('returns computation-error while the RPC endpoint is lost, until the endpoint recovers', async () => {
-    let broken = false
-    const { distance } = await serve({
-      fault: () => (broken ? { error: { code: -32000, message: 'secret upstream words' } } : undefined),
-    })
-    expect((await distance()).statusCode).toBe(200)
-    broken = true
-    const answer = await distance()
-    expect([answer.statusCode, answer.headers['retry-after'], answer.headers['content-type']]).toEqual([
-      500,
-      '5',
-      'application/problem+json; charset=utf-8',
-    ])
-    expect(answer.json().detail).toEqual(sentence())
-    broken = false
-    expect((await distance()).statusCode).toBe(200)
-  })
   test('retries an RPC endpoint that is unavailable at the start', async () => {
-    let broken = true
-    let now = 1_700_000_000_000
-    const { distance } = await serve({
-      elapsed: () => now,
-      fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined),
-    })
+    const { distance, state } = await serveBreakable(LOST, true)
     const answer = await distance()
-    expect(answer.json()).toMatchObject({
-      status: 500,
-      detail: sentence(),
-    })
+    expect(answer.json()).toMatchObject({ status: 500, detail: sentence() })
     expect(answer.headers['retry-after']).toBe('5')
-    broken = false
-    now += 6_000
+    state.broken = false
+    state.now += 6_000
     expect((await distance()).statusCode).toBe(200)
   })
   test('reports a lost RPC endpoint in GET /, and answers the first request after the recovery', async () => {
-    let broken = false
-    let now = 1_700_000_000_000
-    const { distance, get } = await serve({
-      elapsed: () => now,
-      fault: () => (broken ? { error: { code: -32000, message: 'no' } } : undefined),
-    })
+    const { distance, get, state } = await serveBreakable(LOST)
     const told = async () => (await get('/?format=json')).json().chains[0]
     const before = await told()
     expect(before).toMatchObject({ ready: true, domain: { name: 'EAS' } })
-    broken = true
-    now += 61_000
-    expect((await distance()).statusCode).toBe(500)
+    state.broken = true
+    state.now += 61_000
+    const refused = await distance()
+    expect(refused.statusCode).toBe(500)
+    expect(refused.headers).toMatchObject({ 'retry-after': '5', 'content-type': PROBLEM })
+    expect(refused.json().detail).toEqual(sentence())
     // An answer that is already signed can still be submitted.
     expect(await told()).toEqual({ ...before, ready: false, reason: sentence() })
-    broken = false
+    state.broken = false
     expect((await distance()).statusCode).toBe(200)
-    now += 6_000
+    state.now += 6_000
     expect(await told()).toEqual(before)
   })
   test('rejects a response that contains another attestation than the requested attestation', async () => {
-    const word = (value: string) => value.padStart(64, '0')
     const forged = `0x${word('20')}${'1'.repeat(64)}${'ba4171c92572b1e4f241d044c32cdf083be9fd946b8766977558ca6378c824e2'}${word('1').repeat(2)}${word('0').repeat(4)}${word('1')}${word('140')}${word('0')}`
-    const { distance } = await serve({
-      fault: ({ method, params }: RpcCall) =>
-        method === 'eth_call' && params[0].data.startsWith('0xa3112a64') ? { result: forged } : undefined,
-    })
-    expect((await distance(`0x${'1'.repeat(64)}`)).json()).toMatchObject({
-      status: 500,
-      detail: sentence(),
-    })
+    const { distance } = await serve({ fault: onCall(GET_ATTESTATION, () => ({ result: forged })) })
+    expect((await distance(`0x${'1'.repeat(64)}`)).json()).toMatchObject({ status: 500, detail: sentence() })
   })
 })
 
@@ -198,8 +189,6 @@ describe('the check before signing', () => {
     let slow = false
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
-    const isBody = ({ method, params }: RpcCall) =>
-      method === 'eth_call' && params[0].data.startsWith('0xa3112a64')
     const { distance, proxy } = await serve({
       fault: (call) =>
         slow && isBody(call)
@@ -221,35 +210,24 @@ describe('the check before signing', () => {
     expect(reads()).toBe(21)
   })
   test('rejects a schema that does not match its UID, and a response to another call', async () => {
-    const word = (value: string) => value.padStart(64, '0')
     const text = Buffer.from(
       'uint256 result,string units,bytes32[] inputRefs,uint256 timestamp,string operation',
     )
     const schema = `0x${'99'.repeat(32)}`
-    const record = `0x${word('20')}${'99'.repeat(32)}${word('0')}${word('1')}${word('80')}${word(text.length.toString(16))}${text.toString('hex').padEnd(192, '0')}`
+    const record = `0x${word('20')}${'99'.repeat(32)}${word('0')}${word('1')}${word('80')}${word(text.length)}${text.toString('hex').padEnd(192, '0')}`
     const { post } = await serve({
-      fault: ({ method, params }: RpcCall) =>
-        method === 'eth_call' && params[0].data.startsWith('0xa2ea7c6e') && params[0].data.endsWith('99')
-          ? { result: record }
-          : undefined,
+      fault: onCall('0xa2ea7c6e', ({ params }) =>
+        params[0].data.endsWith('99') ? { result: record } : undefined,
+      ),
     })
     expect(await post('distance', { from: POINT, to: POINT, schema })).toMatchObject({
       status: 500,
       detail: sentence(),
     })
     const wrong = await serve({ fault: faults.wrongIds })
-    expect((await wrong.distance()).json()).toMatchObject({
-      status: 500,
-      detail: sentence(),
-    })
+    expect((await wrong.distance()).json()).toMatchObject({ status: 500, detail: sentence() })
   })
 })
-
-class Remote extends ChainReader {
-  override isLocal() {
-    return Promise.resolve(false)
-  }
-}
 
 test('the service reads concurrent attestations in one request, except refused attestations', async () => {
   const uids = await Promise.all(
@@ -257,10 +235,7 @@ test('the service reads concurrent attestations in one request, except refused a
   )
   const proxy = await startRpcProxy(chain.url)
   closing.push(() => proxy.close())
-  const reader = new ChainReader(
-    { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 },
-    () => Date.now(),
-  )
+  const reader = readerOf([proxy.url])
   const read = async () => {
     const asked = [...uids, uids[0]!, `0x${'9'.repeat(64)}`]
     const { requests } = proxy
@@ -271,21 +246,13 @@ test('the service reads concurrent attestations in one request, except refused a
   await reader.block('latest') // from here on, the chain's id is known
   expect(await read()).toBe(1)
   // The endpoint refuses one of the calls.
-  proxy.misbehave(() => ({
-    mangle: (answer: unknown) =>
-      Array.isArray(answer)
-        ? answer.with(2, { ...answer[2], error: { code: -32000, message: 'response too large' } })
-        : answer,
-  }))
+  const mangled = (mangle: (answers: any[]) => unknown) =>
+    proxy.misbehave(() => ({ mangle: (answer) => (Array.isArray(answer) ? mangle(answer) : answer) }))
+  mangled((all) => all.with(2, { ...all[2], error: { code: -32000, message: 'response too large' } }))
   const oneByOne = 1 + 1 + 4
   expect(await read()).toBe(oneByOne)
   // The response has one error for the whole batch.
-  proxy.misbehave(() => ({
-    mangle: (answer: unknown) =>
-      Array.isArray(answer)
-        ? { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batches are not supported' } }
-        : answer,
-  }))
+  mangled(() => ({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batches are not supported' } }))
   expect(await read()).toBe(oneByOne)
   // A temporary refusal does not lead to more requests.
   proxy.misbehave(() => ({ status: 429 }))
@@ -294,11 +261,7 @@ test('the service reads concurrent attestations in one request, except refused a
   expect(proxy.requests - requests).toBe(1)
   // Without batches, the state is read at the block whose age is checked.
   proxy.misbehave()
-  const single = new ChainReader(
-    { chain: LOCAL_CHAIN, rpcUrls: [proxy.url], gatewayUrl: undefined, headPollMs: 0 },
-    () => Date.now(),
-    1,
-  )
+  const single = readerOf([proxy.url], undefined, ChainReader, 1)
   expect((await single.attestation(uids[0]!))?.uid).toBe(uids[0])
   const block = await chain.provider.send('eth_blockNumber', [])
   expect(proxy.calls.at(-1)).toMatchObject({ method: 'eth_call', params: [{}, block] })
@@ -307,25 +270,17 @@ test('the service reads concurrent attestations in one request, except refused a
 test('the service reads no attestation from an RPC endpoint that lags, even if another is fresh', async () => {
   const uid = await attest(chain, locationRequest({ type: 'Point', coordinates: [7, 8] }))
   const { timestamp } = (await chain.provider.getBlock('latest'))!
-  const isBody = ({ method, params }: RpcCall) =>
-    method === 'eth_call' && params[0].data.startsWith('0xa3112a64')
   const failing = await startRpcProxy(chain.url, (call) => (isBody(call) ? { status: 500 } : undefined))
   const lagging = await startRpcProxy(chain.url, ({ method, params }) =>
     method === 'eth_getBlockByNumber'
-      ? {
-          ask: async (ask) => ({
-            ...(await ask(method, params)),
-            timestamp: `0x${(timestamp - 600).toString(16)}`,
-          }),
-        }
+      ? { ask: async (ask) => ({ ...(await ask(method, params)), timestamp: toQuantity(timestamp - 600) }) }
       : undefined,
   )
   closing.push(
     () => failing.close(),
     () => lagging.close(),
   )
-  const reader = (rpcUrls: string[]) =>
-    new Remote({ chain: LOCAL_CHAIN, rpcUrls, gatewayUrl: undefined, headPollMs: 0 }, () => timestamp * 1000)
+  const reader = (rpcUrls: string[]) => readerOf(rpcUrls, () => timestamp * 1000, Remote)
   await expect(reader([failing.url, lagging.url]).attestation(uid, 120)).rejects.toThrow(UnavailableError)
   expect((await reader([failing.url, chain.url]).attestation(uid, 120))?.uid).toBe(uid)
 })
@@ -333,10 +288,9 @@ test('the service reads no attestation from an RPC endpoint that lags, even if a
 test('the service rejects an RPC endpoint whose head is old, or in the future', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const at = (seconds: number) =>
-    new Remote(
-      { chain: LOCAL_CHAIN, rpcUrls: [chain.url], gatewayUrl: undefined, headPollMs: 0 },
-      () => (timestamp + seconds) * 1000,
-    ).offchainRevocationTime(ZeroAddress, ZeroHash, 120)
+    readerOf([chain.url], () => (timestamp + seconds) * 1000, Remote).offchainRevocationTime(
+      ...([ZeroAddress, ZeroHash, 120] as const),
+    )
   await expect(at(119)).resolves.toBe(0n)
   await expect(at(130)).rejects.toThrow(sentence())
   await expect(at(-50)).resolves.toBe(0n)
@@ -346,10 +300,7 @@ test('the service rejects an RPC endpoint whose head is old, or in the future', 
 test('the service accepts an old head only from a development node on this machine', async () => {
   const { timestamp } = (await chain.provider.getBlock('latest'))!
   const old = (url: string) =>
-    new ChainReader(
-      { chain: LOCAL_CHAIN, rpcUrls: [url], gatewayUrl: undefined, headPollMs: 0 },
-      () => (timestamp + 86_400) * 1000,
-    ).offchainRevocationTime(ZeroAddress, ZeroHash, 120)
+    readerOf([url], () => (timestamp + 86_400) * 1000).offchainRevocationTime(ZeroAddress, ZeroHash, 120)
   await expect(old(chain.url)).resolves.toBe(0n)
   const software = (name: unknown) =>
     startRpcProxy(chain.url, ({ method }) => (method === 'web3_clientVersion' ? { result: name } : undefined))
@@ -361,16 +312,9 @@ test('the service accepts an old head only from a development node on this machi
 })
 
 test('the service allows two concurrent batches per client', async () => {
-  const { app, proxy } = await serve()
-  const batch = () =>
-    app.inject({
-      method: 'POST',
-      url: '/compute/v0/batch',
-      payload: {
-        chainId: LOCAL_CHAIN.id,
-        operations: [{ operation: 'distance', from: `0x${'7'.repeat(64)}`, to: POINT }],
-      },
-    })
+  const { send, proxy } = await serve()
+  const operations = [{ operation: 'distance', from: `0x${'7'.repeat(64)}`, to: POINT }]
+  const batch = () => send('batch', { operations })
   expect((await batch()).statusCode).toBe(404)
   proxy.misbehave(faults.slow(300))
   const answers = await Promise.all([batch(), batch(), batch()])
@@ -397,30 +341,19 @@ describe('resign and verify', () => {
     const { post, distance } = await serve({ clock: () => now })
     const answer = (await distance()).json()
     now += 3_600_000
-    expect(await post('verify', parts(answer))).toMatchObject({
-      ours: true,
-      submittable: true,
-      deadline: 1_700_003_600,
-    })
+    const deadline = 1_700_003_600
+    expect(await post('verify', parts(answer))).toMatchObject({ ours: true, submittable: true, deadline })
     const again = await post('resign', parts(answer))
-    expect(again.delegatedAttestation).toMatchObject({
-      deadline: 1_700_007_200,
-      nonce: answer.delegatedAttestation.nonce,
-    })
+    const { nonce } = answer.delegatedAttestation
+    expect(again.delegatedAttestation).toMatchObject({ deadline: 1_700_007_200, nonce })
     expect([again.timestamp, again.attestation.data]).toEqual([answer.timestamp, answer.attestation.data])
     now += 1_000
-    expect(await post('verify', parts(answer))).toMatchObject({
-      ours: true,
-      submittable: false,
-      reasons: [sentence()],
-    })
+    const late = { ours: true, submittable: false, reasons: [sentence()] }
+    expect(await post('verify', parts(answer))).toMatchObject(late)
     expect(await post('verify', parts(again))).toMatchObject({ ours: true, submittable: true })
     // The age counts from the computation, not from the last signature.
     for (const each of [answer, again])
-      expect(await post('resign', parts(each))).toMatchObject({
-        status: 400,
-        detail: sentence(),
-      })
+      expect(await post('resign', parts(each))).toMatchObject({ status: 400, detail: sentence() })
   })
   test('reject a signature that no contract accepts: high s, incorrect v, zeros, ones', async () => {
     const { post, distance } = await serve()
@@ -440,32 +373,25 @@ describe('resign and verify', () => {
   test('refuse an answer of another form, and state the expected form', async () => {
     const { post, distance } = await serve()
     const { attestation, delegatedAttestation } = (await distance()).json()
-    const answers = (change: object) => post('verify', { attestation, delegatedAttestation, ...change })
-    for (const [change, detail] of [
-      [{ attestation: undefined }, sentence('attestation')],
-      [{ attestation: { ...attestation, data: '0x12' } }, sentence('attestation.data')],
-      [
-        { attestation: { ...attestation, recipient: '0xA0Ee7A142d267C1f36714E4a8F75612F20a79721' } },
-        sentence('attestation.recipient'),
-      ],
-      [{ attestation: { ...attestation, revocable: 'yes' } }, sentence('attestation.revocable')],
-      [
-        { delegatedAttestation: { ...delegatedAttestation, nonce: -1 } },
-        sentence('delegatedAttestation.nonce'),
-      ],
-      [
-        { delegatedAttestation: { ...delegatedAttestation, deadline: '1' } },
-        sentence('delegatedAttestation.deadline'),
-      ],
-      [{ results: [] }, sentence('results')],
-      [{ surprise: 1 }, sentence('surprise')],
+    const swapped = '0xA0Ee7A142d267C1f36714E4a8F75612F20a79721'
+    const attested = (change: object) => ({ attestation: { ...attestation, ...change } })
+    const delegated = (change: object) => ({ delegatedAttestation: { ...delegatedAttestation, ...change } })
+    for (const [change, field] of [
+      [{ attestation: undefined }, 'attestation'],
+      [attested({ data: '0x12' }), 'attestation.data'],
+      [attested({ recipient: swapped }), 'attestation.recipient'],
+      [attested({ revocable: 'yes' }), 'attestation.revocable'],
+      [delegated({ nonce: -1 }), 'delegatedAttestation.nonce'],
+      [delegated({ deadline: '1' }), 'delegatedAttestation.deadline'],
+      [{ results: [] }, 'results'],
+      [{ surprise: 1 }, 'surprise'],
     ] as const)
-      expect(await answers(change)).toMatchObject({ status: 400, detail })
-    const { resignToken, ...without } = delegatedAttestation
-    expect(await post('resign', { attestation, delegatedAttestation: without })).toMatchObject({
-      status: 400,
-      detail: sentence('delegatedAttestation.resignToken'),
-    })
+      expect(await post('verify', { attestation, delegatedAttestation, ...change })).toMatchObject({
+        ...{ status: 400, detail: sentence(field) },
+      })
+    const without = { attestation, ...delegated({ resignToken: undefined }) }
+    const detail = sentence('delegatedAttestation.resignToken')
+    expect(await post('resign', without)).toMatchObject({ status: 400, detail })
   })
   test('refuse a whole batch for one invalid answer, and name its operation in the error', async () => {
     const { post } = await serve()
@@ -505,21 +431,13 @@ describe('resign and verify', () => {
 })
 
 describe('chains for which the service does not sign', () => {
-  const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
-  const selector = (data: string) => data.slice(0, 10)
-  const lyingAbout =
-    (wanted: string, result: string): Fault =>
-    ({ method, params }) =>
-      method === 'eth_call' && selector(params[0].data) === wanted ? { result } : undefined
+  const lyingAbout = (selector: string, result: number) =>
+    onCall(selector, () => ({ result: `0x${word(result)}` }))
   test.each<[string, Fault, unknown]>([
     ['another chain', ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined), sentence()],
-    ['an unknown domain', lyingAbout('0xed24911d', word(1)), sentence()],
-    ['an unknown layout', lyingAbout('0x12b11a17', word(2)), sentence()],
-    [
-      'another registry',
-      lyingAbout('0xf10b5cc8', word(3)),
-      /names the schema registry 0x0000000000000000000000000000000000000003/,
-    ],
+    ['an unknown domain', lyingAbout('0xed24911d', 1), sentence()],
+    ['an unknown layout', lyingAbout('0x12b11a17', 2), sentence()],
+    ['another registry', lyingAbout('0xf10b5cc8', 3), /names the schema registry 0x0{39}3/],
     [
       'no contract at all',
       ({ method }) => (method === 'eth_call' ? { result: '0x' } : undefined),
@@ -537,43 +455,30 @@ describe('chains for which the service does not sign', () => {
     expect((await get('/')).json().chains).toMatchObject([{ id: 84532, ready: false }])
   })
   test('include a chain with a replaced contract, until the contract is corrected', async () => {
-    let now = 1_700_000_000_000
-    let exchanged = false
-    const { distance } = await serve({
-      elapsed: () => now,
-      fault: (call) => (exchanged ? lyingAbout('0x12b11a17', word(2))(call) : undefined),
-    })
+    const { distance, state } = await serveBreakable(lyingAbout('0x12b11a17', 2))
     expect((await distance()).statusCode).toBe(200)
-    exchanged = true
+    state.broken = true
     expect((await distance()).statusCode).toBe(200)
-    now += 601_000
-    expect((await distance()).json()).toMatchObject({
-      status: 400,
-      detail: sentence(),
-    })
-    exchanged = false
-    now += 61_000
+    state.now += 601_000
+    expect((await distance()).json()).toMatchObject({ status: 400, detail: sentence() })
+    state.broken = false
+    state.now += 61_000
     expect((await distance()).statusCode).toBe(200)
   })
   test.each<[string, Fault]>([
     ['is on another chain', ({ method }) => (method === 'eth_chainId' ? { result: '0x1' } : undefined)],
     ['finds no contract', ({ method }) => (method === 'eth_call' ? { result: '0x' } : undefined)],
-    ['returns another layout', lyingAbout('0x12b11a17', word(2))],
+    ['returns another layout', lyingAbout('0x12b11a17', 2)],
     ['is lost', () => ({ status: 500 })],
   ])('are supported again soon after an RPC endpoint that %s has recovered', async (_, fault) => {
-    let now = 1_700_000_000_000
     for (const wasReady of [true, false]) {
-      let broken = !wasReady
-      const { distance } = await serve({
-        elapsed: () => now,
-        fault: (call) => (broken ? fault(call) : undefined),
-      })
+      const { distance, state } = await serveBreakable(fault, !wasReady)
       if (wasReady) expect((await distance()).statusCode).toBe(200)
-      broken = true
-      now += 61_000
+      state.broken = true
+      state.now += 61_000
       expect((await distance()).statusCode).not.toBe(200)
-      broken = false
-      now += 6_000
+      state.broken = false
+      state.now += 6_000
       // After a response with another chain id, the id is read again one second later.
       await expect.poll(async () => (await distance()).statusCode).toBe(200)
     }
@@ -592,9 +497,7 @@ describe('chains for which the service does not sign', () => {
 })
 
 describe('the service, for nonces and rate limits,', () => {
-  const nonceReads = (calls: RpcCall[]) =>
-    calls.filter(({ method, params }) => method === 'eth_call' && params[0].data.startsWith('0x2d0335ab'))
-      .length
+  const nonceReads = (all: RpcCall[]) => all.filter(calls('0x2d0335ab')).length
   test('reads the nonce of a local chain for each answer, which concurrent answers share', async () => {
     const { distance, proxy } = await serve({ clock: () => 1_700_000_000_000 })
     for (let i = 1; i <= 3; i++) {
@@ -611,26 +514,16 @@ describe('the service, for nonces and rate limits,', () => {
     expect((await get('/compute/v0/unknown')).statusCode).toBe(404)
     expect((await distance()).statusCode).toBe(200)
     const refused = await distance()
-    expect([refused.statusCode, refused.headers['content-type']]).toEqual([
-      429,
-      'application/problem+json; charset=utf-8',
-    ])
+    expect([refused.statusCode, refused.headers['content-type']]).toEqual([429, PROBLEM])
     expect(refused.json()).toEqual({
-      type: 'https://x.example/errors/rate-limited',
-      title: 'Too Many Requests',
-      status: 429,
-      detail: sentence(),
-      instance: '/compute/v0/distance',
+      ...{ type: 'https://x.example/errors/rate-limited', title: 'Too Many Requests', status: 429 },
+      ...{ detail: sentence(), instance: '/compute/v0/distance' },
     })
     expect((await get('/api/v0/unknown')).statusCode).toBe(404)
     expect((await get('/api/v0/config')).statusCode).toBe(200)
     const records = await get('/api/v0/config')
     expect([records.statusCode, Number(records.headers['retry-after'])]).toEqual([429, 3600])
-    expect(records.json()).toEqual({
-      status: 'error',
-      message: 'Rate limit exceeded',
-      detail: sentence(),
-    })
+    expect(records.json()).toEqual({ status: 'error', message: 'Rate limit exceeded', detail: sentence() })
     for (let i = 0; i < 5; i++)
       expect([(await get('/health')).statusCode, (await get('/')).statusCode]).toEqual([200, 200])
   })
