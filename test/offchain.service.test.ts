@@ -38,35 +38,25 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       await revokeOffchain(uid, 3, slug)
       expect(await distance({ attestation }, slug)).toMatchObject(answered)
       await revokeOffchain(uid, 2, slug)
-      expect(await distance({ attestation }, slug)).toMatchObject({
-        status: 401,
-        body: {
-          type: `${world.url}/errors/verification-failed`,
-          detail: sentence('from'),
-        },
-      })
+      const type = `${world.url}/errors/verification-failed`
+      const refused = { status: 401, body: { type, detail: sentence('from') } }
+      expect(await distance({ attestation }, slug)).toMatchObject(refused)
     },
   )
 })
 
 test('the service re-signs an answer until its offchain input is revoked', async () => {
   const kept = await offchain(GATE)
-  const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', {
-    attestation: await offchain(TOWER, { signer: testAccount(4) }),
-  })
+  const other = { attestation: await offchain(TOWER, { signer: testAccount(4) }) }
+  const { body: answer } = await distance({ attestation: kept }, 'base-sepolia', other)
+  const { data } = answer.attestation
   expect(await resign(answer)).toMatchObject({
-    status: 200,
-    body: { result: 881329.94, attestation: { data: answer.attestation.data } },
+    ...{ status: 200, body: { result: 881329.94, attestation: { data } } },
   })
   await revokeOffchain(kept.sig.uid, 4)
   expect((await resign(answer)).status).toBe(200)
   await revokeOffchain(kept.sig.uid, 2)
-  expect(await resign(answer)).toMatchObject({
-    status: 401,
-    body: {
-      detail: sentence(),
-    },
-  })
+  expect(await resign(answer)).toMatchObject({ status: 401, body: { detail: sentence() } })
 })
 
 test('the service does not re-sign an answer after its offchain input expires', async () => {
@@ -81,48 +71,30 @@ test('the service does not re-sign an answer after its offchain input expires', 
 test('the service accepts inputs of two different forms in one request', async () => {
   const v1 = await offchain(GATE, { version: 1 })
   const lp = await offchain(TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, signer: testAccount(4) })
-  expect(await distance({ attestation: v1 }, 'base-sepolia', { attestation: lp })).toMatchObject({
-    status: 200,
-    body: { result: 881329.94, inputRefs: [v1.sig.uid, lp.sig.uid] },
-  })
   const uid = await attest(world.chain, locationRequest(TOWER), 1)
-  expect(await distance({ attestation: v1 }, 'base-sepolia', uid)).toMatchObject({
-    status: 200,
-    body: { result: 881329.94, inputRefs: [v1.sig.uid, uid] },
-  })
+  for (const [to, ref] of [
+    [{ attestation: lp }, lp.sig.uid],
+    [uid, uid],
+  ])
+    expect(await distance({ attestation: v1 }, 'base-sepolia', to)).toMatchObject({
+      ...{ status: 200, body: { result: 881329.94, inputRefs: [v1.sig.uid, ref] } },
+    })
 })
 
 test('the service measures a long offchain line in a worker', { tags: ['slow'] }, async () => {
-  const line = JSON.stringify({
-    type: 'LineString',
-    coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]),
-  })
-  const data = AbiCoder.defaultAbiCoder().encode(
-    ['string', 'string', 'string', 'string'],
-    ['0.2', 'EPSG:4326', 'geojson-line', line],
-  )
+  const line = { type: 'LineString', coordinates: Array.from({ length: 5_000 }, (_, i) => [0, i / 100]) }
+  const values = ['0.2', 'EPSG:4326', 'geojson-line', JSON.stringify(line)]
+  const data = AbiCoder.defaultAbiCoder().encode(Array<string>(4).fill('string'), values)
   const attestation = await offchain(TOWER, { schema: LOCATION_PROTOCOL_SCHEMA.uid, data })
   // Meridian from the equator to 49.99 N: 5539734.752 m by geographiclib-geodesic.
   const answered = { status: 200, body: { result: 5539734.75, inputRefs: [attestation.sig.uid] } }
-  expect(await world.post('/compute/v0/length', { chainId: 84532, geometry: { attestation } })).toMatchObject(
-    answered,
-  )
+  const length = (geometry: object) => world.post('/compute/v0/length', { chainId: 84532, geometry })
+  expect(await length({ attestation })).toMatchObject(answered)
   // The body is so large that a worker parses it.
   const padding = 'x'.repeat(1_000_000)
-  expect(
-    await world.post('/compute/v0/length', {
-      chainId: 84532,
-      geometry: { attestation: { ...attestation, padding } },
-    }),
-  ).toMatchObject(answered)
-  expect(
-    (
-      await world.post('/compute/v0/length', {
-        chainId: 84532,
-        geometry: { ...JSON.parse(line), attestation, padding },
-      })
-    ).body,
-  ).toMatchObject({ status: 400, detail: sentence() })
+  expect(await length({ attestation: { ...attestation, padding } })).toMatchObject(answered)
+  const both = await length({ ...line, attestation, padding })
+  expect(both.body).toMatchObject({ status: 400, detail: sentence() })
 })
 
 test('the service rejects attestations of another chain, expired, or dated in the future', async () => {
@@ -135,25 +107,17 @@ test('the service rejects attestations of another chain, expired, or dated in th
   await refused(offchain(TOWER, { slug: 'celo' }), sentence())
   await refused(offchain(TOWER, { time: now - 100, expirationTime: now - 1 }), sentence('', now - 1))
   await refused(offchain(TOWER, { time: now + 3600 }), sentence())
-  expect(
-    (
-      await distance({
-        attestation: await offchain(TOWER, { expirationTime: now + 3600, revocable: false }),
-      })
-    ).status,
-  ).toBe(200)
+  const valid = await offchain(TOWER, { expirationTime: now + 3600, revocable: false })
+  expect((await distance({ attestation: valid })).status).toBe(200)
 })
 
 test('the service rejects a document with __proto__ or very deep nesting, and continues', async () => {
   const attestation = JSON.stringify(await offchain(GATE))
-  const send = async (document: string) =>
-    (
-      await fetch(`${world.url}/compute/v0/distance`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: `{"chainId":84532,"to":${JSON.stringify(TOWER)},"from":{"attestation":${document}}}`,
-      })
-    ).status
+  const send = async (document: string) => {
+    const body = `{"chainId":84532,"to":${JSON.stringify(TOWER)},"from":{"attestation":${document}}}`
+    const headers = { 'content-type': 'application/json' }
+    return (await fetch(`${world.url}/compute/v0/distance`, { method: 'POST', headers, body })).status
+  }
   expect(await send(attestation.replace('{', '{"__proto__":{"signer":"0x0"},'))).toBe(400)
   expect(await send('['.repeat(100_000) + ']'.repeat(100_000))).toBe(400)
   expect(await send(attestation.replace('{', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},`))).toBe(400)
