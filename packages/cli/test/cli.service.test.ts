@@ -22,12 +22,20 @@ beforeAll(async () => {
   await world.caughtUp()
 })
 
-const ANSWER = ['distance', '2.2945,48.8584', '13.3777,52.5163']
+const BERLIN = '13.3777,52.5163'
+const ANSWER = ['distance', '2.2945,48.8584', BERLIN]
 const json = async (args: string[], stdin?: string): Promise<any> => {
   const { code, stdout, stderr } = await shell.geo([...args, '--json', '-q'], { stdin })
   expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout)
 }
+
+const matching = (text: string | RegExp) =>
+  (typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text)) as string
+/** A run that ends with this status, and says this on standard error. */
+const failed = (code: number, text: string | RegExp) => ({ code, stderr: matching(text) })
+/** No RPC endpoint, although the shell has one. */
+const NO_RPC = { env: { GEO_RPC_URL_BASE_SEPOLIA: '' } }
 
 describe('geo, for questions,', () => {
   test('prints the result first, without colours if there is no terminal', async () => {
@@ -36,15 +44,12 @@ describe('geo, for questions,', () => {
     expect(stderr).toBe(
       'Chain: base-sepolia (84532), the first one of the service; --chain selects another.\n',
     )
-    expect(stdout).toMatch(
+    for (const lines of [
       /^881,329\.94 m\n\nquestion +distance\nabout +0xc8dd0bd4\w+ \(lng 2\.2945, lat 48\.8584\)\n/,
-    )
-    expect(stdout).toMatch(
       /\nchain +base-sepolia \(84532\)\nsigned by +0xa0Ee7A142d267C1f36714E4a8F75612F20a79720\n/,
-    )
-    expect(stdout).toMatch(
       /\nsubmission +direct, EAS 0x[0-9a-fA-F]{40}, at nonce \d+\ndeadline +\d{4}-.*\(in \d+ min\)\n/,
-    )
+    ])
+      expect(stdout).toMatch(lines)
     expect(stdout + stderr).not.toContain('\x1b')
     const [map] = /http\S+$/m.exec(stdout)!
     expect((await fetch(map)).status).toBe(200)
@@ -52,10 +57,7 @@ describe('geo, for questions,', () => {
 
   test('stores a private place with its salt, which proves the answer and works in other questions', async () => {
     const { code, stdout, stderr } = await shell.geo([...ANSWER, '--private', 'a=home.json'])
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringMatching(/\nWrote the place and its salt to home\.json\./),
-    ])
+    expect([code, stderr]).toEqual([0, matching('\nWrote the place and its salt to home.json.')])
     expect(stdout).toMatch(/\nabout +0x\w{64} \(private\)\n +0x\w{64} \(lng 13\.3777, lat 52\.5163\)\n/)
     expect(stdout).not.toMatch(/map|2\.2945/)
     const home = path.join(shell.folder, 'home.json')
@@ -63,20 +65,18 @@ describe('geo, for questions,', () => {
     const kept = JSON.parse(readFileSync(home, 'utf8'))
     expect(kept).toEqual({ geometry: TOWER, salt: expect.stringMatching(/^0x[0-9a-f]{64}$/) })
     const [ref] = /0x\w{64}/.exec(stdout)!
-    const again = await json(['within', '13.3777,52.5163', 'home.json', '500'])
+    const again = await json(['within', BERLIN, 'home.json', '500'])
     expect(again.inputRefs[1]).toBe(ref)
     shell.write('within.json', again)
-    expect(await json(['recompute', 'within.json', '13.3777,52.5163', 'home.json'])).toMatchObject({
-      verdict: 'equal',
-    })
+    const recomputed = await json(['recompute', 'within.json', BERLIN, 'home.json'])
+    expect(recomputed.verdict).toBe('equal')
     // Each place has its own salt.
     const both = await json([...ANSWER, '--private', 'a=one.json', '--private', 'b=other.json'])
     expect(new Set([ref, ...both.inputRefs]).size).toBe(3)
     const contained = ['contains', 'field.geojson', '13.351,52.5105', '--private', 'place=place.json']
     expect((await json(contained)).result).toBe(true)
-    expect((await json(['distance', place, '13.3777,52.5163', '--private', 'only.json'])).inputRefs[0]).toBe(
-      place,
-    )
+    const only = await json(['distance', place, BERLIN, '--private', 'only.json'])
+    expect(only.inputRefs[0]).toBe(place)
   })
 
   test.each([
@@ -96,64 +96,55 @@ describe('geo, for questions,', () => {
     [[...ANSWER, '--private', 'a=no/x.json'], "Could not write the salt to 'no/x.json' (ENOENT)"],
   ])('rejects %j', async (args, problem) => {
     const { code, stdout, stderr } = await shell.geo(args, { stdin: place })
-    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(problem)])
+    expect([code, stdout, stderr]).toEqual([2, '', matching(problem)])
   })
 
   test('asks all six operations with every form of input', async () => {
     const offchain = vectors.vectors.find(({ id }) => id === 'public-valid-v2-base-sepolia')!.document
     shell.write('offchain.json', offchain)
-    const berlin = '13.3777,52.5163'
-    expect((await json(ANSWER)).result).toBe(881329.94)
-    expect((await json(['distance', 'tower.geojson', berlin])).result).toBe(881329.94)
-    expect((await json(['distance', '-', berlin], JSON.stringify(TOWER))).result).toBe(881329.94)
-    expect((await json(['distance', '-', berlin], '2.2945,48.8584\n')).result).toBe(881329.94)
+    for (const [from, stdin] of [
+      ...[['2.2945,48.8584'], ['tower.geojson'], ['-', JSON.stringify(TOWER)], ['-', '2.2945,48.8584\n']],
+    ])
+      expect((await json(['distance', from!, BERLIN], stdin)).result).toBe(881329.94)
     // A position west of Greenwich starts with a minus sign.
     expect((await json(['distance', '-0.1278,51.5074', '-0.1278,51.5074'])).result).toBe(0)
     expect((await json(['contains', 'field.geojson', '13.351,52.5105'])).result).toBe(true)
-    expect(await json(['within', berlin, 'tower.geojson', '500.5'])).toMatchObject({
-      result: false,
-      operation: 'within:50050',
-    })
+    const within = await json(['within', BERLIN, 'tower.geojson', '500.5'])
+    expect(within).toMatchObject({ result: false, operation: 'within:50050' })
     expect((await json(['intersects', 'path.geojson', 'field.geojson'])).result).toBe(false)
-    expect(await json(['area', 'field.geojson'])).toMatchObject({
-      result: 10199.3273,
-      units: 'square_meters',
-    })
+    const area = await json(['area', 'field.geojson'])
+    expect(area).toMatchObject({ result: 10199.3273, units: 'square_meters' })
     expect((await json(['length', 'path.geojson'])).result).toBe(4928.94)
-    expect((await json(['distance', place, berlin])).inputRefs[0]).toBe(place)
-    const ofSigned = await json(['distance', 'offchain.json', berlin])
+    expect((await json(['distance', place, BERLIN])).inputRefs[0]).toBe(place)
+    const ofSigned = await json(['distance', 'offchain.json', BERLIN])
     expect(ofSigned.inputRefs[0]).toBe((offchain as unknown as { sig: { uid: string } }).sig.uid)
     const { stdout } = await shell.geo(['within', place, place, '1'])
-    expect(stdout).toMatch(
-      new RegExp(
-        `^yes\n\nquestion +within 1\\.00 m\n[^]*map +${world.url}/api/v0/location-records/${place}\\?format=html\n$`,
-      ),
-    )
+    const map = `${world.url}/api/v0/location-records/${place}\\?format=html`
+    expect(stdout).toMatch(new RegExp(`^yes\n\nquestion +within 1\\.00 m\n[^]*map +${map}\n$`))
   })
 
   test('reads the chain from --chain, by slug or id, or from GEO_CHAIN', async () => {
     const recipient = testAccount(7).address
-    const options = [
-      ...['--recipient', recipient, '--submission', 'proxy', '--schema'],
-      (await world.get('/')).body.defaultSchemas.numeric,
-    ]
-    const answer = await json([...ANSWER, '--chain', 'celo', ...options])
-    expect(answer).toMatchObject({
-      chainId: 42220,
-      attestation: { recipient },
-      delegatedAttestation: { submission: 'proxy' },
-    })
+    const schema = (await world.get('/')).body.defaultSchemas.numeric
+    const options = ['--recipient', recipient, '--submission', 'proxy', '--schema', schema]
+    const { chainId, attestation, delegatedAttestation } = await json([
+      ...ANSWER,
+      '--chain',
+      'celo',
+      ...options,
+    ])
+    expect([chainId, attestation.recipient]).toEqual([42220, recipient])
+    expect(delegatedAttestation.submission).toBe('proxy')
     for (const args of [['--chain', '42220'], []]) {
-      const { stdout, stderr } = await shell.geo([...ANSWER, ...args, '--json'], {
-        env: { GEO_CHAIN: 'celo' },
-      })
+      const env = { GEO_CHAIN: 'celo' }
+      const { stdout, stderr } = await shell.geo([...ANSWER, ...args, '--json'], { env })
       expect([JSON.parse(stdout).chainId, stderr]).toEqual([42220, ''])
     }
   })
 })
 
 test('the executable behaves like a run in this process', async () => {
-  const args = ['distance', '-', '13.3777,52.5163', '--json', '-q']
+  const args = ['distance', '-', BERLIN, '--json', '-q']
   const asked = shell.process(args)
   asked.stdin.end('2.2945,48.8584')
   const { code, stdout, stderr } = await asked.ended
@@ -166,58 +157,40 @@ test('the executable behaves like a run in this process', async () => {
 
 describe('geo, to land and check answers,', () => {
   test.each(['direct', 'proxy'])('attests an answer on its chain with --land (%s)', async (submission) => {
-    const { landed, ...answer } = await json([
-      ...ANSWER,
-      '--land',
-      '--key-file',
-      'key.txt',
-      '--submission',
-      submission,
-    ])
+    const options = ['--land', '--key-file', 'key.txt', '--submission', submission]
+    const { landed, ...answer } = await json([...ANSWER, ...options])
     const attestation = await (await world.chain.eas()).getFunction('getAttestation')(landed.uid)
     expect(attestation.data).toBe(answer.attestation.data)
     const { code, stdout } = await shell.geo(['verify', landed.uid])
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringMatching(/^valid\nThe distance between 0x.* is 881,329\.94 m, computed at/),
-    ])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^valid\nThe distance between 0x.* is 881,329\.94 m, computed at/)
     const checked = await json(['verify', landed.uid, '--max-age', '3600'])
     expect(checked).toMatchObject({ valid: true, problems: [], chainId: 84532, says: { result: 881329.94 } })
   })
 
   test('verifies an answer in a file, and lands and finds this answer', async () => {
     await shell.line('geo area field.geojson --chain celo --json > answer.json')
-    expect(await json(['verify', 'answer.json'])).toMatchObject({
-      valid: true,
-      ours: true,
-      landed: { status: 'not landed' },
-    })
+    const waiting = { valid: true, ours: true, landed: { status: 'not landed' } }
+    expect(await json(['verify', 'answer.json'])).toMatchObject(waiting)
     const { code, stdout, stderr } = await shell.geo(['land', 'answer.json', '--key-file', 'key.txt'])
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^Sent: transaction 0x[0-9a-f]{64}\n$/)])
     expect(stdout).toMatch(
       /^The area of 0x.* is 10,199\.3273 m2, .*\nchain +celo \(42220\)\nlanded +0x[0-9a-f]{64}\n/,
     )
-    const again = await json(
-      ['land', '-', '--key-file', 'key.txt'],
-      readFileSync(path.join(shell.folder, 'answer.json'), 'utf8'),
-    )
+    const content = readFileSync(path.join(shell.folder, 'answer.json'), 'utf8')
+    const again = await json(['land', '-', '--key-file', 'key.txt'], content)
     expect(again).toMatchObject({ chainId: 42220, already: true, uid: /landed +(0x\w+)/.exec(stdout)![1] })
     expect((await shell.geo(['verify', 'answer.json'])).stdout).toContain(`landed       ${again.uid}`)
   })
 
   test('exits with status 1 after a failed check', async () => {
     const attested = await shell.geo(['verify', place])
-    expect(attested).toMatchObject({
-      code: 1,
-      stdout: expect.stringMatching(/^not valid\n- The attestation was signed by/),
-    })
+    const reason = '^not valid\n- The attestation was signed by'
+    expect(attested).toMatchObject({ code: 1, stdout: matching(new RegExp(reason)) })
     const answer = await json(ANSWER)
     shell.write('altered.json', { ...answer, result: 1 })
     const altered = await shell.geo(['verify', 'altered.json'])
-    expect(altered).toMatchObject({
-      code: 1,
-      stdout: expect.stringContaining('- result is not what was signed'),
-    })
+    expect(altered).toMatchObject({ code: 1, stdout: matching('- result is not what was signed') })
     shell.write('answer.json', answer)
     const other = await shell.geo(['verify', 'answer.json', '--json', '--attester', testAccount(3).address])
     expect(other.code).toBe(1)
@@ -226,9 +199,8 @@ describe('geo, to land and check answers,', () => {
 
   test('reads a keystore with a passphrase from a file or from the environment', async () => {
     const { address, privateKey } = testAccount(5)
-    const keystore = encryptKeystoreJsonSync({ address, privateKey }, 'a phrase', {
-      scrypt: { N: 1024, r: 8, p: 1 },
-    })
+    const scrypt = { N: 1024, r: 8, p: 1 }
+    const keystore = encryptKeystoreJsonSync({ address, privateKey }, 'a phrase', { scrypt })
     shell.write('keystore.json', keystore, 0o600)
     shell.write('phrase', 'a phrase\n', 0o600)
     // The question is unique, because another account may have landed an equal answer in this second.
@@ -239,57 +211,38 @@ describe('geo, to land and check answers,', () => {
     const named = await shell.geo([...args, '--json'], { env: { GEO_PASSPHRASE: 'a phrase' } })
     expect(await sender(JSON.parse(named.stdout))).toBe(address)
     const wrong = await shell.geo(args, { env: { GEO_PASSPHRASE: 'another' } })
-    expect(wrong).toMatchObject({
-      code: 5,
-      stderr: expect.stringContaining("Could not decrypt 'keystore.json'"),
-    })
-    expect(await shell.geo(args)).toMatchObject({
-      code: 5,
-      stderr: expect.stringContaining('--passphrase-file'),
-    })
+    expect(wrong).toMatchObject(failed(5, "Could not decrypt 'keystore.json'"))
+    expect(await shell.geo(args)).toMatchObject(failed(5, '--passphrase-file'))
   })
 })
 
 describe('geo recompute', () => {
   test('recomputes an answer from its inputs', async () => {
     shell.write('answer.json', await json(ANSWER))
-    const inputs = ['tower.geojson', '13.3777,52.5163']
+    const inputs = ['tower.geojson', BERLIN]
     const { code, stdout } = await shell.geo(['recompute', 'answer.json', ...inputs])
     expect([code, stdout]).toEqual([0, 'equal\ndistance is 881329.94 m, as answered.\n'])
     shell.write('altered.json', { ...(await json(ANSWER)), result: 881330 })
     const altered = await shell.geo(['recompute', 'altered.json', ...inputs])
-    expect(altered).toMatchObject({ code: 1, stdout: expect.stringMatching(/^differs\n.*6 cm more\.\n$/) })
+    expect(altered).toMatchObject({ code: 1, stdout: matching(/^differs\n.*6 cm more\.\n$/) })
     const { inputRefs } = await json(ANSWER)
-    const fewer = await shell.geo(['recompute', 'answer.json', inputs[0]!], {
-      env: { GEO_RPC_URL_BASE_SEPOLIA: '' },
-    })
-    expect([fewer.code, fewer.stderr]).toEqual([
-      2,
-      expect.stringContaining(
-        `The answer is about 2 places, but 1 is given. Name each place in the order of ${inputRefs.join(', ')},`,
-      ),
-    ])
+    const fewer = await shell.geo(['recompute', 'answer.json', inputs[0]!], NO_RPC)
+    const advice = `Name each place in the order of ${inputRefs.join(', ')},`
+    expect(fewer).toMatchObject(failed(2, `The answer is about 2 places, but 1 is given. ${advice}`))
     const turned = await shell.geo(['recompute', 'answer.json', ...inputs.reverse(), '--json'])
     expect(turned.code).toBe(1)
-    expect(JSON.parse(turned.stdout)).toMatchObject({
-      verdict: 'wrong inputs',
-      wrong: [{ index: 0 }, { index: 1 }],
-    })
+    const wrong = [{ index: 0 }, { index: 1 }]
+    expect(JSON.parse(turned.stdout)).toMatchObject({ verdict: 'wrong inputs', wrong })
   })
 
   test('recomputes an attestation after it reads the attested places from the chain', async () => {
     const { landed } = await json(['within', place, place, '5', '--land', '--key-file', 'key.txt'])
     const found = await json(['recompute', landed.uid])
     const { prover } = (await world.get(`/api/v0/location-records/${place}`)).body
-    expect(found).toMatchObject({
-      verdict: 'equal',
-      inputs: [{ ref: place, attester: prover }, { ref: place }],
-    })
-    const without = await shell.geo(['recompute', landed.uid], { env: { GEO_RPC_URL_BASE_SEPOLIA: '' } })
-    expect(without).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('Set the URL of an RPC endpoint with --rpc'),
-    })
+    const inputs = [{ ref: place, attester: prover }, { ref: place }]
+    expect(found).toMatchObject({ verdict: 'equal', inputs })
+    const without = await shell.geo(['recompute', landed.uid], NO_RPC)
+    expect(without).toMatchObject(failed(2, 'Set the URL of an RPC endpoint with --rpc'))
   })
 })
 
@@ -319,10 +272,8 @@ describe('tools for agents', () => {
     const asked = (await host.callTool({ name: 'distance', arguments: question })) as any
     expect(asked.structuredContent.result).toBe(881329.94)
     const { answer_id: answer } = asked.structuredContent
-    const { structuredContent: landed } = (await host.callTool({
-      name: 'land_answer',
-      arguments: { answer },
-    })) as any
+    const landing = await host.callTool({ name: 'land_answer', arguments: { answer } })
+    const { structuredContent: landed } = landing as any
     const eas = await world.chains.get('celo')!.eas()
     expect((await eas.getFunction('getAttestation')(landed.uid)).uid).toBe(landed.uid)
     await close()
@@ -330,33 +281,25 @@ describe('tools for agents', () => {
 
   test('end immediately if the key is unusable', async () => {
     shell.write('open.txt', testAccount(4).privateKey, 0o644)
-    expect(await shell.geo(['mcp', '--key-file', 'open.txt'])).toMatchObject({
-      ...{ code: 5, stdout: '' },
-      stderr: expect.stringContaining('Run chmod 600 open.txt'),
-    })
+    const ended = await shell.geo(['mcp', '--key-file', 'open.txt'])
+    expect(ended).toMatchObject({ ...failed(5, 'Run chmod 600 open.txt'), stdout: '' })
   })
 })
 
 describe('geo, to attest places,', () => {
   test('attests a place on a chain, as a record and an input', async () => {
-    const details = [
-      ...['--memo', 'A field', '--recipient', testAccount(3).address, '--time', '2026-01-02T03:04Z'],
-    ]
+    const subject = testAccount(3).address
+    const details = ['--memo', 'A field', '--recipient', subject, '--time', '2026-01-02T03:04Z']
     const args = ['attest', 'field.geojson', ...details, '--key-file', 'key.txt', '--chain', 'celo', '--wait']
     const { uid, chainId, record } = await json(args)
     expect([chainId, record]).toEqual([42220, expect.objectContaining({ uid, memo: 'A field' })])
-    expect(record).toMatchObject({
-      event_timestamp: '2026-01-02T03:04:00.000Z',
-      subject: testAccount(3).address,
-    })
+    expect(record).toMatchObject({ event_timestamp: '2026-01-02T03:04:00.000Z', subject })
     expect((await json(['area', uid, '--chain', 'celo'])).result).toBe(10199.3273)
     const { code, stdout } = await shell.geo([
       ...['attest', '-0.1278,51.5074', '--schema', 'location-protocol', '--key-file', 'key.txt'],
     ])
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringMatching(/^0x[0-9a-f]{64}\nchain +base-sepolia \(84532\)\nattester +0x/),
-    ])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^0x[0-9a-f]{64}\nchain +base-sepolia \(84532\)\nattester +0x/)
   })
 
   test('revokes an attestation once, and reports the time of an earlier revocation', async () => {
@@ -373,21 +316,15 @@ describe('geo, to attest places,', () => {
   test('attests a place offchain, in a file that is an input, without a transaction', async () => {
     const before = await world.chain.provider.getBlockNumber()
     const args = ['attest', '-', '--offchain', '--key-file', 'key.txt', '-o', 'tower.offchain.json']
-    const { code, stderr } = await shell.geo(args, {
-      stdin: JSON.stringify(TOWER),
-      env: { GEO_RPC_URL_BASE_SEPOLIA: '' },
-    })
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringMatching(/\nSigned: 0x[0-9a-f]{64}, in tower\.offchain\.json\n$/),
-    ])
+    const stdin = JSON.stringify(TOWER)
+    const { code, stderr } = await shell.geo(args, { stdin, ...NO_RPC })
+    const signed = matching(/\nSigned: 0x[0-9a-f]{64}, in tower\.offchain\.json\n$/)
+    expect([code, stderr]).toEqual([0, signed])
     const [, uid] = /Signed: (0x\w+)/.exec(stderr)!
     // The file is the only copy, so it is not overwritten.
-    expect(await shell.geo(args, { stdin: JSON.stringify(TOWER) })).toMatchObject({
-      ...{ code: 2, stdout: '' },
-      stderr: expect.stringContaining("'tower.offchain.json' exists"),
-    })
-    const answer = await json(['distance', 'tower.offchain.json', '13.3777,52.5163'])
+    const repeated = await shell.geo(args, { stdin })
+    expect(repeated).toMatchObject({ ...failed(2, "'tower.offchain.json' exists"), stdout: '' })
+    const answer = await json(['distance', 'tower.offchain.json', BERLIN])
     expect([answer.result, answer.inputRefs[0]]).toEqual([881329.94, uid])
     const { sig, signer } = await json([
       ...['attest', '--location-type', 'h3', '8a1f1d48985ffff', '--offchain', '--key-file', 'key.txt'],
@@ -399,7 +336,15 @@ describe('geo, to attest places,', () => {
 
   test('revokes an offchain attestation by its file, but only once', async () => {
     const made = [
-      ...['attest', '5,6', '--offchain', '--key-file', 'key.txt', '--chain', 'celo', '-o', 'five.json'],
+      'attest',
+      '5,6',
+      '--offchain',
+      '--key-file',
+      'key.txt',
+      '--chain',
+      'celo',
+      '-o',
+      'five.json',
     ]
     expect((await shell.geo(made)).code).toBe(0)
     // The revocation is sent on the chain that the file names.
@@ -408,21 +353,17 @@ describe('geo, to attest places,', () => {
     expect(first).toMatchObject({ chainId: 42220, already: false })
     expect(await json(revoke)).toMatchObject({ already: true, revocationTime: first.revocationTime })
     const refused = await shell.geo(['distance', 'five.json', '1,2', '--chain', 'celo'])
-    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining('its signer revoked it')])
-    expect(await shell.geo(['revoke', 'field.geojson', '--key-file', 'key.txt'])).toMatchObject({
-      ...{ code: 2, stdout: '' },
-      stderr: expect.stringContaining(
-        "'field.geojson' does not contain an offchain attestation. Expected a UID",
-      ),
-    })
+    expect(refused).toMatchObject(failed(3, 'its signer revoked it'))
+    const other = await shell.geo(['revoke', 'field.geojson', '--key-file', 'key.txt'])
+    const reason = "'field.geojson' does not contain an offchain attestation. Expected a UID"
+    expect(other).toMatchObject({ ...failed(2, reason), stdout: '' })
   })
 
   test('does not verify an attested place as an answer, and names the command for places', async () => {
     const { uid } = await json([
       ...['attest', '7,9', '--key-file', 'key.txt', '--memo', 'Unverified lighthouse', '--wait'],
     ])
-    const { code, stderr } = await shell.geo(['verify', uid])
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`geo record ${uid}`)])
+    expect(await shell.geo(['verify', uid])).toMatchObject(failed(1, `geo record ${uid}`))
     const { stdout } = await shell.geo(['records', '--memo', 'LIGHTH unver', '--format', 'ndjson'])
     expect(JSON.parse(stdout)).toMatchObject({ uid })
   })
@@ -430,12 +371,9 @@ describe('geo, to attest places,', () => {
   test('rejects a schema that is not registered on the chain', async () => {
     const schema = 'string srs,string locationType,string location,string memo'
     const args = ['attest', '1,2', '--schema', schema, '--key-file', 'key.txt', '-q']
-    expect(await shell.geo(args)).toMatchObject({
-      ...{ code: 6, stdout: '' },
-      stderr: expect.stringMatching(
-        /is not registered on base-sepolia\. .* --register-schema registers it first\. Nothing was sent\.\n$/,
-      ),
-    })
+    const advice =
+      /is not registered on base-sepolia\. .* --register-schema registers it first\. Nothing was sent\.\n$/
+    expect(await shell.geo(args)).toMatchObject({ ...failed(6, advice), stdout: '' })
   })
 
   test('rejects an invalid place before it signs', async () => {
@@ -447,9 +385,8 @@ describe('geo, to attest places,', () => {
       [['1,2', '--location-type', 'h3'], /place/],
     ]
     for (const [args, text] of cases)
-      expect(await shell.geo(['attest', ...args, '--key-file', 'key.txt', '-q'])).toMatchObject({
-        code: 2,
-        stderr: expect.stringMatching(text),
-      })
+      expect(await shell.geo(['attest', ...args, '--key-file', 'key.txt', '-q'])).toMatchObject(
+        failed(2, text),
+      )
   })
 })
