@@ -200,6 +200,19 @@ export async function startApi({
   return { url, redis, connections, requested: () => once(app.server, 'request'), close }
 }
 
+/** Sends JSON, or this text as JSON. */
+export function postJson(
+  url: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
 /**
  * Sends these bytes. Resolves to everything received until the peer closes the connection, or until one or
  * more whole responses are followed by `quietMs` of silence.

@@ -8,7 +8,7 @@ import { pkcs11Signer } from '../api/compute/signers/pkcs11'
 import { LOCAL_CHAIN, testAccount, type LocalChain } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { SettingsError, readSettings } from '../src/config'
-import { startApi } from './api'
+import { postJson, startApi } from './api'
 import { startTestChain } from './chains'
 import { temporaryFolder } from './database'
 import { QUESTION, WORKER, answersLand, land, writeSecret } from './keys'
@@ -75,16 +75,9 @@ describe('the signer on a local chain', () => {
     return { url, identity }
   }
   async function post({ url }: { url: string }, path: string, body: object) {
-    const response = await fetch(`${url}/compute/v0/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    return {
-      status: response.status,
-      retry: response.headers.get('retry-after'),
-      body: (await response.json()) as Json,
-    }
+    const response = await postJson(`${url}/compute/v0/${path}`, body)
+    const retry = response.headers.get('retry-after')
+    return { status: response.status, retry, body: (await response.json()) as Json }
   }
   const ask = async (from: { url: string }): Promise<Json> =>
     (await post(from, 'distance', { ...QUESTION, include: ['transaction'] })).body

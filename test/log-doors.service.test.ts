@@ -6,7 +6,7 @@ import { run } from '../packages/cli/src/run'
 import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
 import { decodeBundle, decodeEntry, parseSignerKey, type EntryKind } from '../src/tlog'
-import { startApi, type TestApi } from './api'
+import { postJson, startApi, type TestApi } from './api'
 import { removeFolder, rows, temporaryFolder } from './database'
 import { serve } from './http-server'
 import { startTestWorld, type TestWorld } from './world'
@@ -50,11 +50,7 @@ beforeAll(async () => {
 })
 
 async function post(path: string, body: object): Promise<any> {
-  const response = await fetch(`${api.url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    body: JSON.stringify(body),
-  })
+  const response = await postJson(api.url + path, body, { accept: 'application/json, text/event-stream' })
   expect([path, response.status]).toEqual([path, 200])
   return response.json()
 }

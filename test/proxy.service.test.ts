@@ -10,7 +10,7 @@ import { blankSettings } from '../dev/settings'
 import { deployProxy } from '../api/proxy-deployment'
 import { SettingsError, readSettings } from '../src/config'
 import { NUMERIC_RESULT_FIELDS, schemaUid } from '../src/eas'
-import { startApi } from './api'
+import { postJson, startApi } from './api'
 import { runNode } from './node'
 import { EFFORT } from './seed'
 import { startTestWorld, type TestWorld } from './world'
@@ -68,30 +68,20 @@ async function attested(chain: LocalChain, receipt: { logs: readonly Json[] }): 
   )
   return (await chain.eas()).getFunction('getAttestation').staticCall(log.data)
 }
-const proxyContract = (chain: LocalChain) =>
-  new Contract(
-    chain.proxy,
-    [
-      'function getAttester(bytes32) view returns (address)',
-      'function transferOwnership(address)',
-      'function acceptOwnership()',
-    ],
-    chain.provider,
-  )
+const PROXY_ABI = [
+  ...['function getAttester(bytes32) view returns (address)', 'function transferOwnership(address)'],
+  'function acceptOwnership()',
+]
+const proxyContract = (chain: LocalChain) => new Contract(chain.proxy, PROXY_ABI, chain.provider)
 
 describe.each(SLUGS)('the service on %s', (slug) => {
   test('signs an answer for the proxy, which lands by the transaction in the answer', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
+    const { signature } = answer.attestation
     expect(answer.delegatedAttestation).toEqual({
-      ...{
-        signature: answer.attestation.signature,
-        attester: OURS,
-        submission: 'proxy',
-        contract: chain.proxy,
-      },
-      deadline: expect.any(Number),
-      resignToken: expect.any(String),
+      ...{ signature, attester: OURS, submission: 'proxy', contract: chain.proxy },
+      ...{ deadline: expect.any(Number), resignToken: expect.any(String) },
     })
     expect((await described(slug)).proxy).toEqual({
       ...{ address: chain.proxy, ready: true },
@@ -146,9 +136,8 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     })
     // A new deadline changes the signature, but not the content.
     const renewed = async () => (await compute('resign', { chainId: id, ...answer })).body
-    await expect
-      .poll(async () => (await renewed()).delegatedAttestation.deadline)
-      .toBeGreaterThan(known.deadline)
+    const deadline = async () => (await renewed()).delegatedAttestation.deadline
+    await expect.poll(deadline).toBeGreaterThan(known.deadline)
     const again = await renewed()
     const own = { signature: '' }
     expect({ ...again.attestation, ...own }).toEqual({ ...answer.attestation, ...own })
@@ -156,16 +145,15 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     expect(again).not.toHaveProperty('transaction')
     expect(await verify(again)).toMatchObject({ submittable: true, landed: { status: 'landed', uid } })
 
-    const { body: direct } = await compute('resign', {
-      ...{ chainId: id, submission: 'direct', include: ['transaction'] },
-      ...again,
-    })
+    const wanted = { chainId: id, submission: 'direct', include: ['transaction'] }
+    const { body: direct } = await compute('resign', { ...wanted, ...again })
     expect(direct.delegatedAttestation).toMatchObject({
       ...{ submission: 'direct', contract: getAddress(chain.chain.eas), nonce: expect.any(Number) },
       ifNonceUsed: expect.stringContaining('/compute/v0/resign'),
     })
     expect((await attested(chain, await send(chain, direct.transaction))).attester).toBe(OURS)
     // Included parts must belong to the answer.
+    const resign = (change: object) => compute('resign', { chainId: id, ...again, ...change })
     for (const change of [
       { attestByDelegation: { ...again.attestByDelegation, deadline: 5 } },
       { transaction: answer.transaction },
@@ -173,19 +161,16 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       { delegatedAttestation: { ...again.delegatedAttestation, nonce: 1 } },
       { attestation: { ...again.attestation, expirationTime: again.attestation.expirationTime + 1 } },
     ])
-      expect([
-        change,
-        (await compute('resign', { chainId: id, ...again, ...change })).status,
-        (await verify({ ...again, ...change })).ours,
-      ]).toEqual([change, 401, false])
+      expect([change, (await resign(change)).status, (await verify({ ...again, ...change })).ours]).toEqual([
+        ...[change, 401, false],
+      ])
     // A signature for the proxy is not valid for EAS.
-    const { nonce } = direct.delegatedAttestation
-    const disguised = {
-      ...again.delegatedAttestation,
+    const asDirect = {
       submission: 'direct',
-      nonce: nonce + 1,
+      nonce: direct.delegatedAttestation.nonce + 1,
       contract: undefined,
     }
+    const disguised = { ...again.delegatedAttestation, ...asDirect }
     expect(await verify({ ...again, delegatedAttestation: disguised })).toMatchObject({ ours: false })
   })
 
@@ -198,12 +183,11 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     const schema = schemaUid(NUMERIC_RESULT_FIELDS, resolver, true)
     for (const submission of ['proxy', 'direct']) {
       const answer = await asked(slug, { schema, submission })
-      expect(await compute('verify', { chainId: chain.chain.id, ...answer })).toMatchObject({
-        status: 200,
-        body: {
-          ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
-          reasons: ['the contract reverts without a reason'],
-        },
+      const { status, body } = await compute('verify', { chainId: chain.chain.id, ...answer })
+      expect(status).toBe(200)
+      expect(body).toMatchObject({
+        ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
+        reasons: ['the contract reverts without a reason'],
       })
     }
   })
@@ -215,12 +199,8 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       { operation: 'distance', from: GATE, to: TOWER },
       { operation: 'within', geometry: GATE, target: TOWER, radius: 5 },
     ]
-    const batch = async () =>
-      (
-        await compute('batch', {
-          ...{ chainId: chain.chain.id, submission: 'proxy', include: ['transaction'], operations },
-        })
-      ).body
+    const wanted = { chainId: chain.chain.id, submission: 'proxy', include: ['transaction'], operations }
+    const batch = async () => (await compute('batch', wanted)).body
     const whole = await batch()
     expect(whole.transaction.to).toBe(chain.proxy)
     const { logs } = await send(chain, whole.transaction)
@@ -348,24 +328,18 @@ describe('npm run deploy-proxy', () => {
     const api = await startApi({ rpcUrl: local('base-sepolia').url, proxy })
     const root = (await (await fetch(api.url)).json()) as Json
     await api.close()
-    expect(root.chains[0].proxy).toMatchObject({
-      address: proxy,
-      ready: true,
-      domain: { name: 'Another name' },
-    })
+    const domain = { name: 'Another name' }
+    expect(root.chains[0].proxy).toMatchObject({ address: proxy, ready: true, domain })
     const again = run({ ...settings(), PROXY_BASE_SEPOLIA: proxy }, '--chain', 'base-sepolia', '--yes')
     await expect(again).rejects.toEqual(sentence('', 'PROXY_BASE_SEPOLIA', proxy))
   })
   test('reports problems of its arguments, the chain and the balance', async () => {
+    const poor = Wallet.createRandom().privateKey
     for (const [args, key, expected] of [
       [[], undefined, '--chain: missing; one of base-sepolia'],
       [['--chain', 'base-sepolia', '--fast'], undefined, "Unknown option '--fast'"],
       [['--chain', 'celo'], undefined, 'not celo'],
-      [
-        ['--chain', 'base-sepolia', '--yes'],
-        Wallet.createRandom().privateKey,
-        'The balance of the signer is too low: send it',
-      ],
+      [['--chain', 'base-sepolia', '--yes'], poor, 'The balance of the signer is too low: send it'],
     ] as const) {
       const refused = run({ ...settings(), ...(key && { SIGNER_PRIVATE_KEY: key }) }, ...args)
       await expect(refused).rejects.toThrow(SettingsError)
@@ -376,19 +350,14 @@ describe('npm run deploy-proxy', () => {
 
 describe('the service rejects', () => {
   test('an unknown submission, and an unknown value of include', async () => {
-    expect(
-      (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, submission: 'relay' })).body,
-    ).toMatchObject({
-      status: 400,
-      detail: sentence('submission'),
-    })
-    for (const include of ['transaction', ['data'], [{}]])
-      expect(
-        (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, include })).body,
-      ).toMatchObject({
-        status: 400,
-        detail: expect.stringMatching(/^include/),
-      })
+    const ask = async (wanted: object) =>
+      (await compute('distance', { chainId: 84532, from: GATE, to: TOWER, ...wanted })).body
+    const refused = { status: 400, detail: sentence('submission') }
+    expect(await ask({ submission: 'relay' })).toMatchObject(refused)
+    for (const include of ['transaction', ['data'], [{}]]) {
+      const detail = expect.stringMatching(/^include/)
+      expect(await ask({ include })).toMatchObject({ status: 400, detail })
+    }
   })
 
   test(
@@ -398,11 +367,10 @@ describe('the service rejects', () => {
       const chain = await startTestChain({ port: await freePort() })
       const api = await startApi({ rpcUrl: chain.url, proxy: chain.proxy })
       try {
-        const post = async (path: string, body: object) => {
-          const response = await fetch(`${api.url}/compute/v0/${path}`, {
-            method: 'POST',
-            headers: { 'content-type': 'application/json' },
-            body: JSON.stringify({ chainId: chain.chain.id, ...body }),
+        const post = async (path: string, given: object) => {
+          const response = await postJson(`${api.url}/compute/v0/${path}`, {
+            chainId: chain.chain.id,
+            ...given,
           })
           return [response.status, (await response.json()) as Json] as const
         }
@@ -413,39 +381,24 @@ describe('the service rejects', () => {
         expect((await post('verify', outstanding))[1]).toMatchObject({ submittable: true })
         const heir = testAccount(3).address
         await chain.provider.send('anvil_impersonateAccount', [OURS])
-        const by = async (from: string, method: string, parameters: unknown[]) =>
-          mined(
-            chain,
-            await chain.provider.send('eth_sendTransaction', [
-              {
-                from,
-                to: chain.proxy,
-                data: proxyContract(chain).interface.encodeFunctionData(method, parameters),
-              },
-            ]),
-          )
+        const by = async (from: string, method: string, parameters: unknown[]) => {
+          const data = proxyContract(chain).interface.encodeFunctionData(method, parameters)
+          const sent = { from, to: chain.proxy, data }
+          return mined(chain, await chain.provider.send('eth_sendTransaction', [sent]))
+        }
         await by(OURS, 'transferOwnership', [heir])
         expect((await ask('proxy'))[0]).toBe(200)
         await by(heir, 'acceptOwnership', [])
         const reason = `its owner is ${heir} instead of the signer ${OURS}`
         for (let i = 0; i < 2; i++)
-          expect(await ask('proxy')).toEqual([
-            400,
-            expect.objectContaining({
-              detail: sentence('submission', reason),
-            }),
-          ])
+          expect(await ask('proxy')).toMatchObject([400, { detail: sentence('submission', reason) }])
         expect((await ask('direct'))[0]).toBe(200)
         const root = (await (await fetch(api.url)).json()) as Json
         expect(root.chains[0].proxy).toEqual({ address: chain.proxy, ready: false, reason, abi: [] })
 
         // Answers signed earlier can be verified, and can land directly.
-        const here = { status: 'landed', uid }
-        expect((await post('verify', landed))[1]).toMatchObject({
-          ours: true,
-          submittable: false,
-          landed: here,
-        })
+        const here = { ours: true, submittable: false, landed: { status: 'landed', uid } }
+        expect((await post('verify', landed))[1]).toMatchObject(here)
         expect((await post('verify', outstanding))[1]).toMatchObject({
           ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
           reasons: ['the proxy has a new owner: re-sign the answer with submission direct'],
@@ -458,11 +411,7 @@ describe('the service rejects', () => {
         const { deadline } = outstanding.delegatedAttestation
         await chain.provider.send('evm_setNextBlockTimestamp', [deadline + 1])
         await chain.provider.send('evm_mine', [])
-        expect((await post('verify', landed))[1]).toMatchObject({
-          ours: true,
-          submittable: false,
-          landed: here,
-        })
+        expect((await post('verify', landed))[1]).toMatchObject(here)
         expect((await post('verify', outstanding))[1]).toMatchObject({
           ...{ ours: true, submittable: false, landed: { status: 'not landed' } },
           reasons: [`the deadline ${deadline} has passed: re-sign it with POST /compute/v0/resign`],
@@ -488,12 +437,8 @@ describe('the service rejects', () => {
       [undefined, /^submission: base-sepolia has no proxy. Use direct. Chains with a proxy: none\.$/],
     ] as const) {
       const api = await startApi({ rpcUrl: chain.url, ...(proxy && { proxy }) })
-      const response = await fetch(`${api.url}/compute/v0/distance`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ chainId: 84532, from: GATE, to: TOWER, submission: 'proxy' }),
-      })
-      const body = (await response.json()) as Json
+      const question = { chainId: 84532, from: GATE, to: TOWER, submission: 'proxy' }
+      const body = (await (await postJson(`${api.url}/compute/v0/distance`, question)).json()) as Json
       expect([body.status, body.detail]).toEqual([400, expect.stringMatching(expected)])
     }
   })
@@ -511,12 +456,7 @@ test('the metrics count the signatures by chain and submission', async () => {
     const metrics = await (await fetch(`${world.url}/metrics`)).text()
     return ['direct', 'proxy'].map((submission) => {
       const line = `geospatial_signatures_total{chain="base-sepolia",submission="${submission}"} `
-      return Number(
-        metrics
-          .split('\n')
-          .find((each) => each.startsWith(line))
-          ?.slice(line.length),
-      )
+      return Number(metrics.split(line)[1]?.split('\n')[0])
     }) as [number, number]
   }
   const [direct, proxy] = await counts()

@@ -10,7 +10,7 @@ import {
 import { freePort } from '../../dev/services'
 import { keySigner, type Signer } from '../../src/eas'
 import { generateSignerKey } from '../../src/tlog'
-import { startApi, type TestApi } from '../../test/api'
+import { postJson, startApi, type TestApi } from '../../test/api'
 import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase } from '../../test/database'
 import { ChainReader } from '../contracts'
@@ -71,11 +71,7 @@ afterEach(() => {
 })
 
 const ask = (route: string, body: object) =>
-  fetch(`${api.url}/compute/v0/${route}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ chainId: LOCAL_CHAIN.id, ...body }),
-  })
+  postJson(`${api.url}/compute/v0/${route}`, { chainId: LOCAL_CHAIN.id, ...body })
 const attestPlace = () => attest(chain, locationRequest({ type: 'Point', coordinates: [13.4, 52.5] }))
 async function expectRefused(response: Response): Promise<void> {
   const { type } = (await response.json()) as { type: string }

@@ -14,7 +14,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mined, testAccount, LOCAL_CHAIN, type LocalChain, startLocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
-import { startApi, type TestApi } from '../../test/api'
+import { postJson, startApi, type TestApi } from '../../test/api'
 import { offchain, parts, seconds } from '../../test/offchain'
 import { compile } from '../../test/solidity'
 import { UnavailableError } from '../http/problems'
@@ -263,9 +263,7 @@ describe('an account on a chain that is not local', () => {
       const body = Buffer.concat(chunks).toString()
       const given = JSON.parse(body)
       const changed = await Promise.all([given].flat().map((call) => changeOf(call)))
-      const sent = await fetch(chain.url, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
-      })
+      const sent = await postJson(chain.url, body)
       const answers = ([await sent.json()].flat() as object[]).map((each, i) => ({ ...each, ...changed[i] }))
       const text = JSON.stringify(Array.isArray(given) ? answers : answers[0])
       response.setHeader('content-type', 'application/json').end(text)
@@ -278,11 +276,7 @@ describe('an account on a chain that is not local', () => {
 })
 
 const post = async (path: string, body: unknown, headers: Record<string, string> = {}, to = api) => {
-  const response = await fetch(to.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })
+  const response = await postJson(to.url + path, body, headers)
   return { status: response.status, body: (await response.json()) as any }
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LocalChain } from '../../dev/chain'
 import { startTestChain } from '../../test/chains'
 import { freePort } from '../../dev/services'
-import { buildTestServer, exchange, startApi, type TestApi } from '../../test/api'
+import { buildTestServer, exchange, postJson, startApi, type TestApi } from '../../test/api'
 import { startRpcProxy } from '../../test/rpc-proxy'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { sentence, testSentences } from '../../test/sentences'
@@ -46,11 +46,7 @@ const SQUARE = { type: 'Polygon', coordinates: [[[0, 0], [1, 0], [1, 1], [0, 0]]
 const AREA = message('tools/call', { name: 'area', arguments: { geometry: SQUARE, chain: 'base-sepolia' } })
 
 async function post(body: unknown, headers: Record<string, string> = {}, url = api.url) {
-  const response = await fetch(`${url}/mcp`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
+  const response = await postJson(`${url}/mcp`, body, headers)
   const text = await response.text()
   return {
     status: response.status,

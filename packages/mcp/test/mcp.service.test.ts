@@ -12,7 +12,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Wallet } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, testAccount } from '../../../dev/chain'
-import { startApi } from '../../../test/api'
+import { postJson, startApi } from '../../../test/api'
 import { rows, temporaryFolder } from '../../../test/database'
 import { listening } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
@@ -497,10 +497,7 @@ describe('error messages that state the next step', () => {
     })
     const client = await overHttp('legacy', api.url)
     await told(client, 'area', { geometry: SQUARE, ...CHAIN })
-    const direct = await fetch(`${api.url}/compute/v0/area`, {
-      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
-      body: JSON.stringify({ chainId: 84532, geometry: SQUARE }),
-    })
+    const direct = await postJson(`${api.url}/compute/v0/area`, { chainId: 84532, geometry: SQUARE })
     expect([direct.status, direct.headers.get('ratelimit-remaining')]).toEqual([200, '0'])
     expect(await refused(client, 'area', { geometry: SQUARE, ...CHAIN })).toMatch(
       /^Too Many Requests: More than 2 requests in an hour .* Do not call again before that. Tell the user when to retry \(in \d{4} s\)\.$/,
