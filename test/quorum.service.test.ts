@@ -11,7 +11,7 @@ import { attest, deployQuorum, LOCAL_CHAIN, locationRequest, mined, revoke, test
 import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
 import { run } from '../packages/cli/src/run'
-import { exchange, startApi, type TestApi } from './api'
+import { exchange, postJson, startApi, type TestApi } from './api'
 import { INCLUSION_SECONDS, encodeEntry, leafHash, parseSignerKey, toHex } from '../src/tlog'
 import { rows, temporaryFolder } from './database'
 import { serve } from './http-server'
@@ -76,11 +76,7 @@ const terms = () => {
   return { timestamp: now, deadline: now + 600, expirationTime: 0, epoch: 1 }
 }
 async function sign({ url }: TestApi, body: object): Promise<{ status: number; body: any }> {
-  const response = await fetch(`${url}/quorum/v0/sign`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ chainId: LOCAL_CHAIN.id, ...body }),
-  })
+  const response = await postJson(`${url}/quorum/v0/sign`, { chainId: LOCAL_CHAIN.id, ...body })
   return { status: response.status, body: await response.json() }
 }
 
@@ -154,21 +150,13 @@ test('an operator records its signature in its log', async () => {
 
 test('the contract lists its quorums and their epochs', async () => {
   const response = await fetch(`${operators[0]!.url}/quorum/v0`)
+  const [validFrom, validUntil] = [expect.any(Number) as number, expect.any(Number) as number]
+  const accounts = operatorsByAddress.map(({ address }) => address.toLowerCase())
   expect(await response.json()).toEqual([
     {
-      chainId: LOCAL_CHAIN.id,
-      chain: LOCAL_CHAIN.slug,
-      quorum: quorum.target,
+      ...{ chainId: LOCAL_CHAIN.id, chain: LOCAL_CHAIN.slug, quorum: quorum.target },
       operator: operatorsByAddress[0]!.address,
-      epochs: [
-        {
-          epoch: 1,
-          validFrom: expect.any(Number) as number,
-          validUntil: expect.any(Number) as number,
-          threshold: THRESHOLD,
-          operators: operatorsByAddress.map(({ address }) => address.toLowerCase()),
-        },
-      ],
+      epochs: [{ epoch: 1, validFrom, validUntil, threshold: THRESHOLD, operators: accounts }],
     },
   ])
 })

@@ -5,7 +5,7 @@ import { attest, locationRequest, mined, request, revoke, testAccount } from '..
 import { schemaUid } from '../../src/eas'
 import { contains, distanceCentimeters, orNull, type PreparedGeometry } from '../../src/geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
-import { MEASURE_WORKER, startApi } from '../../test/api'
+import { MEASURE_WORKER, postJson, startApi, type TestApiOptions } from '../../test/api'
 import { createMigratedDatabase, rows } from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { hunt } from '../../test/seed'
@@ -36,39 +36,48 @@ beforeAll(async () => {
   for (const west of [10, 11, 12]) row.push(await attest(chain, locationRequest(polygon(square(west, 50)))))
   const [a, b, c, d, e] = square(30, 10) as [number[], number[], number[], number[], number[]]
   bowtie = await attest(chain, locationRequest(polygon([a, c, b, d, e])))
-  unreadable = await attest(
-    chain,
-    request(
-      LOCATION_PROTOCOL_SCHEMA.uid,
-      AbiCoder.defaultAbiCoder().encode(
-        ['string', 'string', 'string', 'string'],
-        ['0.2.0', 'EPSG:4326', 'street address', '1 Main Street'],
-      ),
-    ),
-  )
+  const payload = texts('0.2.0', 'EPSG:4326', 'street address', '1 Main Street')
+  unreadable = await attest(chain, request(LOCATION_PROTOCOL_SCHEMA.uid, payload))
   aPoint = await attest(chain, locationRequest(point(10.5, 50.5)))
   await world.caughtUp()
 })
 
+/** Payload of strings. */
+const texts = (...values: string[]) =>
+  AbiCoder.defaultAbiCoder().encode(
+    values.map(() => 'string'),
+    values,
+  )
+
 async function ask(body: object) {
   return world.post('/compute/v0/zones', { chainId: LOCAL_CHAIN.id, ...body })
 }
-const containing = ({ body }: Awaited<ReturnType<typeof ask>>) =>
+/** Starts another API on the database and the chain of the world. Returns a function that asks it. */
+async function another(options: TestApiOptions) {
+  const api = await startApi({ databaseUrl: world.databaseUrl, rpcUrl: world.chain.url, ...options })
+  return async (geometry: object, zones: object) => {
+    const body = { chainId: LOCAL_CHAIN.id, geometry, zones }
+    const response = await postJson(`${api.url}/compute/v0/zones`, body)
+    const { status, headers, url } = response
+    return { status, headers, body: (await response.json()) as any, url: new URL(url).origin }
+  }
+}
+const containing = ({ body }: { body: any }): string[] =>
   body.results.map(({ inputRefs }: { inputRefs: string[] }) => inputRefs[0])
 
 describe('POST /compute/v0/zones', () => {
   test('signs an answer for each zone that contains a point, and lists unreadable zones', async () => {
-    const answer = await ask({ geometry: point(10.5, 50.5), zones: { prover: (await provers())[0]! } })
+    const prover = await proverOfRow()
+    const answer = await ask({ geometry: point(10.5, 50.5), zones: { prover } })
     expect(answer.status, JSON.stringify(answer.body)).toBe(200)
     const { results, onBoundary, undecided, complete, inputRef, multiAttestByDelegation } = answer.body
     expect(results).toMatchObject([{ result: true, operation: 'contains', inputRefs: [row[0], inputRef] }])
     expect([onBoundary, complete, multiAttestByDelegation]).toEqual([[], false, expect.anything()])
     expect(undecided).toEqual([{ uid: unreadable, reason: sentence() }])
     const { attestation, delegatedAttestation } = results[0]
-    expect(
-      (await world.post('/compute/v0/verify', { chainId: LOCAL_CHAIN.id, attestation, delegatedAttestation }))
-        .body,
-    ).toMatchObject({ ours: true, submittable: true })
+    const earlier = { chainId: LOCAL_CHAIN.id, attestation, delegatedAttestation }
+    const { body } = await world.post('/compute/v0/verify', earlier)
+    expect(body).toMatchObject({ ours: true, submittable: true })
   })
   test('selects zones by schema, and reports the set as complete', async () => {
     const answer = await ask({ geometry: point(11.5, 50.5), zones: { schema: LOCATION_SCHEMA.uid } })
@@ -78,15 +87,10 @@ describe('POST /compute/v0/zones', () => {
     const { chain, databaseUrl } = world
     const fields = 'string srs,string location_type,string location'
     const schema = schemaUid(fields, ZeroAddress, true)
-    await mined(
-      chain,
-      (await (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)).hash,
-    )
+    const register = (await chain.registry()).getFunction('register')
+    await mined(chain, (await register.send(fields, ZeroAddress, true)).hash)
     const location = JSON.stringify(polygon(square(70, 50)))
-    const payload = AbiCoder.defaultAbiCoder().encode(
-      ['string', 'string', 'string'],
-      ['EPSG:4326', 'lp.geojson-polygon.v1', location],
-    )
+    const payload = texts('EPSG:4326', 'lp.geojson-polygon.v1', location)
     const uid = await attest(chain, request(schema, payload))
     await world.caughtUp()
     const zones = { geometry: point(70.5, 50.5), zones: { schema } }
@@ -136,25 +140,16 @@ describe('POST /compute/v0/zones', () => {
   test('names zones with an ambiguous inside, and other shapes, if they may contain the point', async () => {
     const { body } = await ask({ geometry: point(30.5, 10.5), zones: { uids: [bowtie, aPoint, ...row] } })
     expect(body).toMatchObject({ results: [], complete: false })
-    expect(body.undecided).toEqual(
-      [
-        { uid: bowtie, reason: sentence() },
-        { uid: aPoint, reason: sentence() },
-      ].sort((a, b) => (a.uid < b.uid ? -1 : 1)),
-    )
-    expect((await ask({ geometry: point(-30, -10), zones: { uids: [bowtie] } })).body).toMatchObject({
-      undecided: [],
-      complete: true,
-    })
+    const undecided = [bowtie, aPoint].sort().map((uid) => ({ uid, reason: sentence() }))
+    expect(body.undecided).toEqual(undecided)
+    const elsewhere = await ask({ geometry: point(-30, -10), zones: { uids: [bowtie] } })
+    expect(elsewhere.body).toMatchObject({ undecided: [], complete: true })
   })
   test('names all listed points, and does not count them as candidates', async () => {
-    const points = await insertRecords(
-      world.databaseUrl,
-      Array.from({ length: 101 }, () => ({
-        ...{ chain: LOCAL_CHAIN.slug, geometry: { coordinates: [-70, -40], type: 'Point' as const } },
-      })),
-      30_000,
-    )
+    // The indexer stores canonical JSON.
+    const geometry = { coordinates: [-70, -40], type: 'Point' as const }
+    const given = { chain: LOCAL_CHAIN.slug, geometry }
+    const points = await insertRecords(world.databaseUrl, Array(101).fill(given), 30_000)
     const uids = points.map(({ uid }) => uid)
     const answer = await ask({ geometry: point(10.5, 50.5), zones: { uids: [...uids, row[0]] } })
     expect(answer.status, JSON.stringify(answer.body)).toBe(200)
@@ -166,11 +161,8 @@ describe('POST /compute/v0/zones', () => {
     await revoke(world.chain, uid)
     await world.caughtUp()
     const named = await ask({ geometry: point(60.5, 20.5), zones: { uids: [uid] } })
-    expect(named.body).toMatchObject({
-      results: [],
-      undecided: [{ uid, reason: sentence() }],
-      complete: false,
-    })
+    const undecided = [{ uid, reason: sentence() }]
+    expect(named.body).toMatchObject({ results: [], undecided, complete: false })
     const all = await ask({ geometry: point(60.5, 20.5), zones: { schema: LOCATION_SCHEMA.uid } })
     expect(all.body).toMatchObject({ results: [], undecided: [], complete: true })
   })
@@ -192,39 +184,15 @@ describe('POST /compute/v0/zones', () => {
         return measured
       }
     }
-    const api = await startApi({
-      databaseUrl: world.databaseUrl,
-      rpcUrl: world.chain.url,
-      measurer: new SlowMeasurer(20_000, MEASURE_WORKER),
-    })
-    const response = await fetch(`${api.url}/compute/v0/zones`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        chainId: LOCAL_CHAIN.id,
-        geometry: point(10.5, 50.5),
-        zones: { uids: [...row, bowtie] },
-      }),
-    })
-    const body: any = await response.json()
-    expect([response.status, containing({ status: 200, body } as never)]).toEqual([200, [row[0]]])
+    const askSlow = await another({ measurer: new SlowMeasurer(20_000, MEASURE_WORKER) })
+    const answer = await askSlow(point(10.5, 50.5), { uids: [...row, bowtie] })
+    expect([answer.status, containing(answer)]).toEqual([200, [row[0]]])
     // All measurements together have the time of a batch: each has what the earlier ones left.
     expect(limits.length).toBeGreaterThan(1)
     expect(limits).toEqual([...new Set(limits)].map(Number).sort((a, b) => b - a))
-    const near = await fetch(`${api.url}/compute/v0/zones`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        chainId: LOCAL_CHAIN.id,
-        geometry: point(11.5, 50.5),
-        zones: { uids: row },
-      }),
-    })
-    expect(await near.json()).toMatchObject({
-      results: [],
-      undecided: [{ uid: slow, reason: sentence() }],
-      complete: false,
-    })
+    const near = await askSlow(point(11.5, 50.5), { uids: row })
+    const undecided = [{ uid: slow, reason: sentence() }]
+    expect(near.body).toMatchObject({ results: [], undecided, complete: false })
   })
   test('signs answers about the polygons of a schema that has many records without a geometry', async () => {
     const attester = testAccount(8).address.toLowerCase()
@@ -242,47 +210,33 @@ describe('POST /compute/v0/zones', () => {
       const geometry = point(11.5, 50.5)
       const schema = { geometry, zones: { schema: LOCATION_SCHEMA.uid } }
       const one = await ask(schema)
-      expect([containing(one), one.body.undecided, one.body.undecidedMore]).toEqual([
-        [row[1]],
-        [{ uid: first!.uid, reason: sentence() }],
-        false,
-      ])
+      const undecided = [{ uid: first!.uid, reason: sentence() }]
+      expect([containing(one), one.body.undecidedMore]).toEqual([[row[1]], false])
+      expect(one.body.undecided).toEqual(undecided)
       const others = await insert(250, 21_000)
       const many = await ask(schema)
       expect([containing(many), many.body.complete, many.body.undecidedMore]).toEqual([[row[1]], false, true])
       expect(many.body.undecided).toHaveLength(100)
       const named = await ask({ geometry, zones: { uids: [...row, ...others.map(({ uid }) => uid)] } })
       expect([containing(named), named.body.undecidedMore]).toEqual([[row[1]], false])
-      expect(named.body.undecided.map(({ uid }: { uid: string }) => uid)).toEqual(
-        others.map(({ uid }) => uid).sort(),
-      )
+      const uids = named.body.undecided.map(({ uid }: { uid: string }) => uid)
+      expect(uids).toEqual(others.map(({ uid }) => uid).sort())
     } finally {
       await rows(world.databaseUrl, 'DELETE FROM location_record WHERE prover = $1', [attester])
     }
   })
   test('finds the zones that a replica lacks', async () => {
     const replica = await createMigratedDatabase()
-    const [states] = await rows<{ all: object[] }>(
-      world.databaseUrl,
-      'SELECT json_agg(record_state) AS all FROM record_state',
-    )
-    await rows(
-      replica.url,
-      'INSERT INTO record_state SELECT * FROM json_populate_recordset(NULL::record_state, $1)',
-      [JSON.stringify(states!.all)],
-    )
-    const api = await startApi({
-      ...{ databaseUrl: world.databaseUrl, readUrls: [replica.url], rpcUrl: world.chain.url },
-    })
-    expect(await (await fetch(`${api.url}/api/v0/location-records`)).json()).toMatchObject({ data: [] })
+    const select = 'SELECT json_agg(record_state) AS all FROM record_state'
+    const [states] = await rows<{ all: object[] }>(world.databaseUrl, select)
+    const copy = 'INSERT INTO record_state SELECT * FROM json_populate_recordset(NULL::record_state, $1)'
+    await rows(replica.url, copy, [JSON.stringify(states!.all)])
+    const askAnother = await another({ readUrls: [replica.url] })
     for (const zones of [{ schema: LOCATION_SCHEMA.uid }, { uids: row }]) {
-      const response = await fetch(`${api.url}/compute/v0/zones`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ chainId: LOCAL_CHAIN.id, geometry: point(10.5, 50.5), zones }),
-      })
-      const body: any = await response.json()
-      expect([containing({ status: 200, body }), body.complete]).toEqual([[row[0]], true])
+      const answer = await askAnother(point(10.5, 50.5), zones)
+      expect([containing(answer), answer.body.complete]).toEqual([[row[0]], true])
+      const list = await fetch(`${answer.url}/api/v0/location-records`)
+      expect(await list.json()).toMatchObject({ data: [] })
     }
   })
   hunt(
@@ -362,6 +316,7 @@ describe('refusals of POST /compute/v0/zones', () => {
 
   test('name the invalid field', async () => {
     const uid = `0x${'12'.repeat(32)}`
+    const crossed = polygon(positions('0 0, 2 2, 2 0, 0 2, 0 0'))
     for (const [body, field] of [
       [{ geometry: point(1, 1) }, 'zones'],
       [{ zones }, 'geometry'],
@@ -373,42 +328,24 @@ describe('refusals of POST /compute/v0/zones', () => {
       [{ geometry: point(1, 1), zones: { prover: '0x12' } }, 'zones.prover'],
       [{ geometry: point(1, 1), zones: { place: 1 } }, 'zones.place'],
       [{ geometry: point(1, 100), zones }, 'geometry.coordinates'],
-      [
-        {
-          geometry: polygon(positions('0 0, 2 2, 2 0, 0 2, 0 0')),
-          zones: { uids: [row[0]] },
-        },
-        'geometry.coordinates[0][0]',
-      ],
+      [{ geometry: crossed, zones: { uids: [row[0]] } }, 'geometry.coordinates[0][0]'],
     ] as const) {
       const answer = await ask(body)
       expect([...slugOf(answer), answer.body.detail], JSON.stringify(body).slice(0, 200)).toEqual([
         ...[400, 'invalid-input', sentence(field)],
       ])
     }
-    expect(slugOf(await ask({ geometry: point(1, 1), zones: { uids: [uid] } }))).toEqual([
-      404,
-      'attestation-not-found',
-    ])
+    const unknown = await ask({ geometry: point(1, 1), zones: { uids: [uid] } })
+    expect(slugOf(unknown)).toEqual([404, 'attestation-not-found'])
   })
   test('apply to whole sets with too many candidates or answers, and never to a part of a set', async () => {
     const prover = testAccount(9).address
     const given = { chain: LOCAL_CHAIN.slug, prover: prover.toLowerCase(), geometry: polygon(square(80, 30)) }
-    await insertRecords(
-      world.databaseUrl,
-      Array.from({ length: 21 }, () => given),
-      500,
-    )
+    await insertRecords(world.databaseUrl, Array(21).fill(given), 500)
     const many = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
     expect([...slugOf(many), many.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
-    expect((await ask({ geometry: point(-80.5, 30.5), zones: { prover } })).body).toMatchObject({
-      complete: true,
-    })
-    await insertRecords(
-      world.databaseUrl,
-      Array.from({ length: 80 }, () => given),
-      700,
-    )
+    expect((await ask({ geometry: point(-80.5, 30.5), zones: { prover } })).body.complete).toBe(true)
+    await insertRecords(world.databaseUrl, Array(80).fill(given), 700)
     const more = await ask({ geometry: point(80.5, 30.5), zones: { prover } })
     expect([...slugOf(more), more.body.detail]).toEqual([400, 'invalid-input', sentence('zones')])
   })
@@ -423,11 +360,7 @@ describe('refusals of POST /compute/v0/zones', () => {
   ])('ask for a retry if a zone of a set %s before it is %s', async (_, __, count, statement) => {
     const prover = testAccount(7).address.toLowerCase()
     const given = { chain: LOCAL_CHAIN.slug, prover, geometry: polygon(square(90, 30)) }
-    await insertRecords(
-      world.databaseUrl,
-      Array.from({ length: count }, () => given),
-      40_000,
-    )
+    await insertRecords(world.databaseUrl, Array(count).fill(given), 40_000)
     const now = performance.now.bind(performance)
     let ahead = 0
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead)
@@ -440,19 +373,12 @@ describe('refusals of POST /compute/v0/zones', () => {
         return super.measure(...measured)
       }
     }
-    const api = await startApi({
-      ...{ databaseUrl: world.databaseUrl, rpcUrl: world.chain.url },
-      measurer: new ReorgMeasurer(20_000, MEASURE_WORKER),
-    })
-    const response = await fetch(`${api.url}/compute/v0/zones`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ chainId: LOCAL_CHAIN.id, geometry: point(90.5, 30.5), zones: { prover } }),
-    })
+    const askReorged = await another({ measurer: new ReorgMeasurer(20_000, MEASURE_WORKER) })
+    const { status, headers, body } = await askReorged(point(90.5, 30.5), { prover })
     clock.mockRestore()
     await rows(world.databaseUrl, vanish, [prover])
-    expect([response.status, response.headers.get('retry-after')]).toEqual([500, '5'])
-    expect(((await response.json()) as { detail: string }).detail).toEqual(sentence())
+    expect([status, headers.get('retry-after')]).toEqual([500, '5'])
+    expect(body.detail).toEqual(sentence())
   })
   test('apply to the set of an attester while the index may lack attestations, but not to listed UIDs', async () => {
     // The indexer writes the state at each poll.
@@ -472,11 +398,7 @@ describe('refusals of POST /compute/v0/zones', () => {
 })
 testSentences()
 
-async function provers(): Promise<string[]> {
-  const found = await rows<{ prover: string }>(
-    world.databaseUrl,
-    'SELECT prover FROM location_record WHERE uid = $1',
-    [row[0]],
-  )
-  return found.map(({ prover }) => prover)
+async function proverOfRow(): Promise<string> {
+  const sql = 'SELECT prover FROM location_record WHERE uid = $1'
+  return (await rows<{ prover: string }>(world.databaseUrl, sql, [row[0]]))[0]!.prover
 }
