@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
-import { connect, createMigratedDatabase, TEST_DATABASE_URL } from '../test/database'
+import { expect } from 'vitest'
+import { connect, createMigratedDatabase } from '../test/database'
 import { hunt } from '../test/seed'
 import { wordsOf } from './words'
+import { withPostgres } from '../test/needs'
 
 /** Blocks in which Unicode 15 to 17 added letters and marks, which Postgres 15 does not know. */
 const NEWER =
@@ -22,7 +23,7 @@ async function comparison() {
 }
 
 // The case of rare letters depends on the database's C library. That of the embedded database is older.
-test.skipIf(!TEST_DATABASE_URL)(
+withPostgres.test(
   'Postgres finds the words of the code for each character, alone and next to a letter with a mark',
   { tags: ['slow'] },
   async () => {

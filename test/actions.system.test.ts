@@ -1,7 +1,8 @@
 import type { CDPSession, Locator, Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { CHROMIUM, openPage, SIZES, WITHOUT_MAP, type OpenPage, idle, middle, PHONE } from './browser'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /**
  * Tests that exploring, asking and attesting are actions on one map, and possible by touch on a phone, and of
@@ -51,7 +52,7 @@ const MEANS: [string, () => OpenPage, (link: Locator) => Promise<void>][] = [
   ['touch on a phone', () => phone, (link) => link.tap()],
 ]
 
-describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
+withChromium.describe('the three actions of the map pages', () => {
   test.each(MEANS)(
     'share a map with one view, and each restores its own filters and fields, by %s',
     async (name, open, use) => {
@@ -229,7 +230,7 @@ describe.skipIf(!CHROMIUM)('the three actions of the map pages', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
+withChromium.describe('the sheet of a place', () => {
   test('leaves the focus where the user moved it, if the sheet is loaded late', async () => {
     const { page } = plain
     let release = () => {}
@@ -334,7 +335,7 @@ const line = (from: Point, to: Point): Point[] =>
     y: from.y + ((to.y - from.y) * i) / STEPS,
   }))
 
-describe.skipIf(!CHROMIUM)('the explorer on a phone, by touch,', () => {
+withChromium.describe('the explorer on a phone, by touch,', () => {
   test('lets one finger drag and two fingers zoom the map', async () => {
     const { page, fingers, middle } = await touched(phone, '/?at=2,48,4')
     await swipe(fingers, [line(middle, { x: middle.x + 90, y: middle.y })])
@@ -429,7 +430,7 @@ const flown = (page: Page, longitude: number, latitude: number) =>
     .poll(() => (new URL(page.url()).searchParams.get('at') ?? '').split(',').map(Number).slice(0, 2))
     .toEqual([expect.closeTo(longitude, 1), expect.closeTo(latitude, 2)])
 
-describe.skipIf(!CHROMIUM)('the search field of the explorer', () => {
+withChromium.describe('the search field of the explorer', () => {
   beforeAll(async () => {
     await mapped.page.goto(world.url)
     await idle(mapped.page)

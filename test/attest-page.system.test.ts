@@ -1,11 +1,12 @@
 import type { LineString, Polygon } from 'geojson'
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { LOCAL_CHAIN } from '../dev/chain'
-import { CHROMIUM, follow, idle, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { follow, idle, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { pointShapefile } from './shapes'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Tests of the page that attests a place, on the running service, in a real browser (needs chromium). */
 
@@ -39,7 +40,7 @@ const POINT = { type: 'Feature', properties: {}, geometry: { type: 'Point', coor
 const TWO_FEATURES = JSON.stringify({ type: 'FeatureCollection', features: [POINT, POINT] })
 const CROSSED = '{"type":"Polygon","coordinates":[[[0,0],[2,2],[2,0],[0,2],[0,0]]]}'
 
-describe.skipIf(!CHROMIUM)('the attest page', () => {
+withChromium.describe('the attest page', () => {
   /** Pages that the tests share, without a wallet and with one. */
   let plain: OpenPage
   let withWallet: OpenPage
@@ -460,7 +461,7 @@ const PHOTO = `(() => {
 })()`
 
 /** Position, files, photos and drawing. */
-describe.skipIf(!CHROMIUM)('the aids of the attest page', () => {
+withChromium.describe('the aids of the attest page', () => {
   /** Pages that the tests share: without a map, with one, and on a phone with one. */
   let plain: OpenPage
   let mapped: OpenPage

@@ -1,18 +1,18 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Store } from '../api/store/store'
 import { startApi } from './api'
 import { MISSING_PACKAGES, changed, startCluster, type Cluster } from './cluster'
 import { emptyFolder, run } from './servers'
 import { rows } from './database'
 import { insertRecords, uidOf } from './records'
+import { needing } from './needs'
 
 /** Runs the recipe of docs/operations/backups.md, with pgBackRest from Debian. */
 const PGBACKREST = '/usr/bin/pgbackrest'
 const missing = [...MISSING_PACKAGES, ...(existsSync(PGBACKREST) ? [] : ['pgbackrest'])]
-const needs = missing.length ? ` (needs ${missing.join(', ')})` : ''
-describe.skipIf(missing.length > 0)(`pgBackRest${needs}`, () => {
+needing(missing).describe('pgBackRest', () => {
   let cluster: Cluster
   beforeAll(async () => {
     cluster = await startCluster(0)

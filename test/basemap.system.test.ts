@@ -2,13 +2,14 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { GeoJSONVT } from '@maplibre/geojson-vt'
 import { fromGeojsonVt } from '@maplibre/vt-pbf'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { Pages } from '../api/web'
 import { pmtilesOf } from '../web/build/pmtiles.mjs'
 import { startApi } from './api'
-import { CHROMIUM, follow, idle, openPage, type OpenPage } from './browser'
+import { follow, idle, openPage, type OpenPage } from './browser'
 import { createMigratedDatabase, temporaryFolder } from './database'
 import { box } from './shapes'
+import { withChromium } from './needs'
 
 /**
  * Tests the basemap, without streets and with a small archive of streets (setting BASEMAP), in a real
@@ -110,7 +111,7 @@ async function colourAt({ page }: OpenPage, right: number, down: number): Promis
 
 const linkOf = ({ page }: OpenPage) => page.getByRole('link', { name: 'See this view on OpenStreetMap' })
 
-describe.skipIf(!CHROMIUM)('the map', () => {
+withChromium.describe('the map', () => {
   test('shows the streets of the archive, and outside of it a link to the same view on OpenStreetMap', async () => {
     await using browser = await openPage({ isSharp: true })
     const { page } = browser

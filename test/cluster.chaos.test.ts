@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke, type LocalChain } from '../dev/chain'
 import { startTestChain } from './chains'
 import { seededRandom } from '../dev/random'
@@ -12,6 +12,7 @@ import { rows } from './database'
 import { SEED } from './seed'
 import { isListening, program, type Program } from './servers'
 import { listen } from './sse'
+import { needing } from './needs'
 
 /**
  * The service on several machines, as in docs/operations/scaling.md: a primary and two replicas, each behind
@@ -19,8 +20,7 @@ import { listen } from './sse'
  * Clients retry requests without a response (a lost connection, 502, 503, 504). Every response must include
  * everything that any client received before the request.
  */
-const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
-describe.skipIf(MISSING_PACKAGES.length > 0)(`a service on many machines${needs}`, () => {
+needing(MISSING_PACKAGES).describe('a service on many machines', () => {
   const LIST = '/api/v0/location-records'
   let chain: LocalChain
   let cluster: Cluster

@@ -1,9 +1,10 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, follow, idle, middle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { follow, idle, middle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { ADDRESSES, insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Tests of the explorer's time filter, chips, watches and outlines in a real browser. */
 
@@ -34,7 +35,7 @@ const lists = (page: Page, places: number) =>
   page.locator('.list h2', { hasText: new RegExp(`^${places} place`) }).waitFor()
 const histogram = (page: Page) => page.locator('.histogram')
 
-describe.skipIf(!CHROMIUM)('the explorer', () => {
+withChromium.describe('the explorer', () => {
   /** Pages that the tests share, without a map and with one. */
   let plain: OpenPage
   let mapped: OpenPage

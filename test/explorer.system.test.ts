@@ -1,25 +1,16 @@
 import { AbiCoder } from 'ethers'
 import type { Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest, request, revoke } from '../dev/chain'
 import { fieldTypes } from '../src/eas'
 import { LOCATION_SCHEMA } from '../src/location'
-import {
-  CHROMIUM,
-  follow,
-  openPage,
-  SIZES,
-  WITHOUT_MAP,
-  WITHOUT_PACE,
-  type OpenPage,
-  idle,
-  middle,
-} from './browser'
+import { follow, openPage, SIZES, WITHOUT_MAP, WITHOUT_PACE, type OpenPage, idle, middle } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startRedisProxy } from './redis-proxy'
 import { startTestWorld, type TestWorld } from './world'
 import { positions } from './positions'
+import { withChromium } from './needs'
 
 /** Tests of the explorer in a real browser, on the running service and a local chain (needs chromium). */
 
@@ -95,7 +86,7 @@ async function opened(browser: OpenPage, query = ''): Promise<Page> {
   return browser.page
 }
 
-describe.skipIf(!CHROMIUM)('the explorer', () => {
+withChromium.describe('the explorer', () => {
   /** Pages that the tests share, with a map and without one. */
   let mapped: OpenPage
   let plain: OpenPage

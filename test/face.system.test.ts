@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { CHROMIUM, follow, middle, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Layout, contrast and accessibility of all pages in a real browser (needs chromium). */
 
@@ -80,7 +81,7 @@ const HEADER = `{
   [width, height, getComputedStyle(link).font, ...[...document.querySelectorAll('.site .brand, .site nav > a')].map(box)]
 }`
 
-describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
+withChromium.describe('the pages of the web interface', () => {
   test(
     'have one header, and no serious accessibility violation, console error or horizontal scrolling at three sizes',
     // 17 pages, each in three layouts.
@@ -169,7 +170,7 @@ describe.skipIf(!CHROMIUM)('the pages of the web interface', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the map', () => {
+withChromium.describe('the map', () => {
   test('has legible buttons in light, in dark and with forced colours', async () => {
     const { page } = mapped
     await opened(page, '/')
@@ -258,7 +259,7 @@ describe.skipIf(!CHROMIUM)('the map', () => {
   })
 })
 
-test.skipIf(!CHROMIUM)('the list of records shows all formats of its downloads at each width', async () => {
+withChromium.test('the list of records shows all formats of its downloads at each width', async () => {
   const { page } = plain
   await opened(page, '/')
   for (const width of [1280, 820, 390, 320]) {
@@ -275,7 +276,7 @@ test.skipIf(!CHROMIUM)('the list of records shows all formats of its downloads a
   }
 })
 
-test.skipIf(!CHROMIUM)('the header marks the current page if the user forces colours', async () => {
+withChromium.test('the header marks the current page if the user forces colours', async () => {
   const { page } = plain
   await page.emulateMedia({ forcedColors: 'active' })
   for (const path of ['/', '/manual']) {
@@ -292,14 +293,14 @@ test.skipIf(!CHROMIUM)('the header marks the current page if the user forces col
   }
 })
 
-test.skipIf(!CHROMIUM)('GraphiQL fills the height of the window', async () => {
+withChromium.test('GraphiQL fills the height of the window', async () => {
   await opened(plain.page, '/graphql')
   expect(await plain.page.evaluate('[document.documentElement.scrollHeight, innerHeight]')).toEqual([
     800, 800,
   ])
 })
 
-test.skipIf(!CHROMIUM)('the map gets the colours of a page that becomes dark', async () => {
+withChromium.test('the map gets the colours of a page that becomes dark', async () => {
   const { page } = mapped
   await opened(page, '/?at=-35,30,4')
   const { x, y } = await middle(page)
@@ -311,7 +312,7 @@ test.skipIf(!CHROMIUM)('the map gets the colours of a page that becomes dark', a
   await expect.poll(sea).toBe(light)
 })
 
-test.skipIf(!CHROMIUM)('a slow response about the chains is awaited, and not requested again', async () => {
+withChromium.test('a slow response about the chains is awaited, and not requested again', async () => {
   await using browser = await openPage(WITHOUT_MAP)
   const { page, requested } = browser
   const asked = () => requested.filter((url) => url.endsWith('/ready')).length
@@ -325,7 +326,7 @@ test.skipIf(!CHROMIUM)('a slow response about the chains is awaited, and not req
   expect(asked()).toBe(1)
 })
 
-test.skipIf(!CHROMIUM)(
+withChromium.test(
   'GraphiQL shows whole values, a dark hint on a dark page, and the editor on a phone',
   async () => {
     await using browser = await openPage({ ...WITHOUT_MAP, colorScheme: 'dark' })

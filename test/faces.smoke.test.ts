@@ -3,9 +3,10 @@ import { createGeo } from '@geospatial-attestation/client'
 import { beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
 import { signerOf } from '../packages/client/test/signers'
-import { CHROMIUM, follow, openPage } from './browser'
+import { follow, openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
 import { GATE, TOWER } from './positions'
+import { withChromium } from './needs'
 
 /**
  * Tests each interface of the service once, as users see it: through the programs of `npm start` in their own
@@ -62,7 +63,7 @@ test('GraphQL, OGC API, tiles, MCP and the documents respond', async () => {
     expect([path, (await fetch(world.url + path)).status]).toEqual([path, 200])
 })
 
-test.skipIf(!CHROMIUM)('the map, the playground and the attest page open (needs chromium)', async () => {
+withChromium.test('the map, the playground and the attest page open', async () => {
   await using browser = await openPage({ viewport: { width: 820, height: 600 } })
   const { page, complaints, requested } = browser
   await page.goto(world.url)

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 import { createServer, request as forward, type Server } from 'node:http'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../dev/services'
 import { startApi, type TestApi } from './api'
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
 import { insertRecords, somePlaces, uidOf, addressOf, type Place } from './records'
+import { needing } from './needs'
 
 /**
  * Tests that GDAL reads the records with its OAPIF driver, like QGIS, through a proxy that serves them below
@@ -101,7 +102,7 @@ async function copied(...options: string[]): Promise<{ features: Read[]; request
 const idsWhere = (passes: (place: Place) => boolean) => places.filter(passes).map(idOf).sort()
 const idsOf = (features: Read[]) => features.map(({ properties }) => properties.id).sort()
 
-describe.skipIf(!HAS_GDAL)("GDAL (skipped without ogrinfo, of Debian's gdal-bin)", () => {
+needing(HAS_GDAL ? [] : ['gdal-bin']).describe('GDAL', () => {
   test('ogrinfo reads the layer, its number of features, and the types of its fields', async () => {
     const { stdout, stderr } = await run('ogrinfo', ['-so', '-al', source])
     expect(stderr).toBe('')

@@ -1,9 +1,10 @@
 import type { CDPSession } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { attest, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, openPage, WITHOUT_PACE } from './browser'
+import { openPage, WITHOUT_PACE } from './browser'
 import { hunt } from './seed'
 import { startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Memory of the explorer during live changes. */
 
@@ -36,7 +37,7 @@ async function sizeOf(session: CDPSession): Promise<Size> {
   return { heap: of('JSHeapUsedSize'), nodes: of('Nodes'), listeners: of('JSEventListeners') }
 }
 
-describe.skipIf(!CHROMIUM)('the explorer', () => {
+withChromium.describe('the explorer', () => {
   hunt('needs no more memory after many live changes', CHANGES, async ({ cases, report }) => {
     // Each animation of the map and each pixel costs processor time, but no memory that remains.
     await using browser = await openPage({ viewport: { width: 900, height: 500 } })

@@ -5,9 +5,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { attest, locationRequest } from '../dev/chain'
 import { freePort, startService, type Service } from '../dev/services'
 import { startFaultyWorld, type FaultyWorld } from './behind'
-import { TEST_DATABASE_URL, rows, temporaryFolder } from './database'
+import { rows, temporaryFolder } from './database'
 import { expectInvariants } from './invariants'
 import { LOCAL_CHAIN } from './world'
+import { withPostgres } from './needs'
 
 /** Tests processes of indexers that share a chain, each of which takes over from the one before it. */
 let world: FaultyWorld
@@ -71,7 +72,7 @@ test('the second indexer of a chain waits, and takes over when the first indexer
 })
 
 // The embedded database has a single session, which a transaction occupies.
-test.skipIf(!TEST_DATABASE_URL)(
+withPostgres.test(
   'an indexer that freezes during a batch is replaced, and ends when it resumes',
   async () => {
     const { chain, databaseUrl } = world

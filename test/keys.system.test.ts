@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Contract, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { pkcs11Signer } from '../api/compute/signers/pkcs11'
 import { LOCAL_CHAIN } from '../dev/chain'
 import { freePort } from '../dev/services'
@@ -15,10 +15,10 @@ import { temporaryFolder } from './database'
 import { WORKER, answersLand, writeSecret } from './keys'
 import { sentence, testSentences } from './sentences'
 import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
+import { needing } from './needs'
 
 /** Tests signers whose key is on a token (SoftHSM). */
 
-const needs = MISSING_FOR_TOKENS.length ? ` (needs ${MISSING_FOR_TOKENS.join(', ')})` : ''
 let folder: string
 let secret: string
 beforeAll(() => {
@@ -39,7 +39,7 @@ test('a process whose token hangs at the start ends, although its thread cannot'
   await expect(child).rejects.toMatchObject({ signal: 'SIGKILL', stderr: 'SettingsError\n' })
 })
 
-describe.skipIf(MISSING_FOR_TOKENS.length > 0)(`the signer with a PKCS#11 token${needs}`, () => {
+needing(MISSING_FOR_TOKENS).describe('the signer with a PKCS#11 token', () => {
   let token: SoftToken
   const closing: (() => Promise<void>)[] = []
   beforeAll(() => {

@@ -1,10 +1,11 @@
 import { createGeo } from '@geospatial-attestation/client'
 import type { Page } from 'playwright-core'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { formatNote, formatVerifierKey, parseCheckpoint, signNote } from '../src/tlog'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
+import { openPage, WITHOUT_MAP, type OpenPage } from './browser'
 import { MemoryLog, seededKey } from './tlog'
 import { startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Tests of the page of the transparency log, on the running service, in a real browser (needs chromium). */
 let world: TestWorld
@@ -12,7 +13,7 @@ beforeAll(async () => {
   world = await startTestWorld()
 })
 
-describe.skipIf(!CHROMIUM)('the page of the log', () => {
+withChromium.describe('the page of the log', () => {
   let browser: OpenPage
   let page: Page
   beforeAll(async () => {

@@ -6,6 +6,7 @@ import { CHAINS } from '../src/chains'
 import { TEST_DATABASE_URL, connect, createDatabase, createMigratedDatabase, migrate, rows } from './database'
 import { expectCounts } from './invariants'
 import { MIGRATIONS, SCHEMA, indexOf, migrateTo, migrationTool, schemaOf } from './migrations'
+import { withPostgres } from './needs'
 
 test("TypeORM's tool undoes and applies migrations, and they match the entities, except for shapes", async () => {
   const database = await createMigratedDatabase()
@@ -179,25 +180,22 @@ test('RecordGroups and its down preserve the counts of groups', async () => {
     await database.drop()
   }
 })
-test.skipIf(!TEST_DATABASE_URL)(
-  'a dump that is restored on the same server has a new epoch (needs PostgreSQL)',
-  async () => {
-    const database = await createMigratedDatabase()
-    const copy = new URL(database.url)
-    const name = `${copy.pathname.slice(1)}_copy`
-    copy.pathname = `/${name}`
-    try {
-      const before = await epochAfter(database.url, 'before')
-      // Copies the rows into another database, like pg_dump and psql.
-      await rows(TEST_DATABASE_URL!, `CREATE DATABASE "${name}" TEMPLATE "${name.replace(/_copy$/, '')}"`)
-      const after = await epochAfter(copy.href, 'after')
-      expect(after.since.getTime()).toBeGreaterThan(before.since.getTime())
-    } finally {
-      await rows(TEST_DATABASE_URL!, `DROP DATABASE IF EXISTS "${name}"`)
-      await database.drop()
-    }
-  },
-)
+withPostgres.test('a dump that is restored on the same server has a new epoch', async () => {
+  const database = await createMigratedDatabase()
+  const copy = new URL(database.url)
+  const name = `${copy.pathname.slice(1)}_copy`
+  copy.pathname = `/${name}`
+  try {
+    const before = await epochAfter(database.url, 'before')
+    // Copies the rows into another database, like pg_dump and psql.
+    await rows(TEST_DATABASE_URL!, `CREATE DATABASE "${name}" TEMPLATE "${name.replace(/_copy$/, '')}"`)
+    const after = await epochAfter(copy.href, 'after')
+    expect(after.since.getTime()).toBeGreaterThan(before.since.getTime())
+  } finally {
+    await rows(TEST_DATABASE_URL!, `DROP DATABASE IF EXISTS "${name}"`)
+    await database.drop()
+  }
+})
 
 test('the comments cover every column of the views, even when the migration Poison is undone', async () => {
   const database = await createMigratedDatabase()

@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { attest, locationRequest } from '../dev/chain'
 import { freePort } from '../dev/services'
 import { temporaryFolder } from './database'
 import { startTestWorld, type TestWorld } from './world'
+import { needing } from './needs'
 
 /**
  * Tests the metrics and logs of a running service, and checks ops/prometheus and ops/grafana against them and
@@ -110,7 +111,7 @@ test('the documentation covers every metric of the API', async () => {
 })
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0
-describe.skipIf(!hasPromtool)('promtool', () => {
+needing(hasPromtool ? [] : ['prometheus']).describe('promtool', () => {
   const promtool = (...given: string[]) => {
     const { status, stdout, stderr } = spawnSync('promtool', given, { encoding: 'utf8' })
     expect(status, stdout + stderr).toBe(0)

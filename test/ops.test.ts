@@ -7,6 +7,8 @@ import { parse, parseAllDocuments } from 'yaml'
 import { CHAINS } from '../src/chains'
 import { settingNames } from '../src/config'
 import { ROWS, type Setting } from '../src/settings/table'
+import { needing } from './needs'
+import { missing } from './servers'
 
 /** Tests that the images, commands, ports, paths and settings in ops/ and docker-compose.yml exist. */
 const read = (file: string) => readFileSync(file, 'utf8')
@@ -209,8 +211,8 @@ describe('the systemd files', () => {
     expect(text).toContain('EnvironmentFile=/etc/geo/settings.env')
     expect(text).toContain(`UnsetEnvironment=${SECRETS.join(' ')}'`)
   })
-  test.skipIf(!existsSync('/usr/bin/systemd-analyze'))(
-    'have no problem that systemd-analyze reports (needs systemd)',
+  needing(missing({ systemd: '/usr/bin/systemd-analyze' })).test(
+    'have no problem that systemd-analyze reports',
     () => {
       const { stderr, status } = spawnSync(
         'systemd-analyze',
@@ -240,13 +242,13 @@ test('the configuration of Alertmanager suppresses only named tickets, while the
   expect(tickets).toEqual(expect.arrayContaining(names!.split('|')))
 })
 describe('the configuration of the proxies', () => {
-  test.skipIf(!existsSync('/usr/sbin/haproxy'))('is valid for HAProxy (needs haproxy)', () => {
+  needing(missing({ haproxy: '/usr/sbin/haproxy' })).test('is valid for HAProxy', () => {
     const { status, stderr } = spawnSync('/usr/sbin/haproxy', ['-c', '-f', 'ops/haproxy.cfg'], {
       encoding: 'utf8',
     })
     expect([status, stderr]).toEqual([0, expect.not.stringMatching(/WARNING|ALERT/)])
   })
-  test.skipIf(!existsSync('/usr/bin/caddy'))('is valid for Caddy (needs caddy)', () => {
+  needing(missing({ caddy: '/usr/bin/caddy' })).test('is valid for Caddy', () => {
     const { status, stderr } = spawnSync(
       'caddy',
       ['validate', '--config', 'ops/Caddyfile', '--adapter', 'caddyfile'],

@@ -6,11 +6,12 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { testAccount } from '../dev/chain'
-import { CHROMIUM, openPage } from './browser'
+import { openPage } from './browser'
 import { temporaryFolder } from './database'
 import { serve } from './http-server'
 import { compile } from './typescript'
 import { startTestWorld, type TestWorld } from './world'
+import { needing, withChromium } from './needs'
 
 /**
  * Tests the packages from `npm pack` in an empty project with only their files and the packages that they
@@ -193,11 +194,11 @@ describe('the client package', () => {
       .split(path.delimiter)
       .map((folder) => path.join(folder, name))
       .find((file) => existsSync(file))
-  test.runIf(found('bun'))('runs in Bun', async () => {
+  needing(found('bun') ? [] : ['bun']).test('runs in Bun', async () => {
     const { stdout } = await run(found('bun')!, [write('bun.mjs', esm() + print)], { cwd: project })
     expect(stdout.trim()).toBe(EXPECTED)
   })
-  test.runIf(found('deno'))('runs in Deno', async () => {
+  needing(found('deno') ? [] : ['deno']).test('runs in Deno', async () => {
     const file = write('deno.mjs', esm() + print)
     const flags = ['run', '--allow-all', '--no-config', '--node-modules-dir=manual']
     const { stdout } = await run(found('deno')!, [...flags, file], { cwd: project })
@@ -229,7 +230,7 @@ export async function typed() {
       expect([resolution, compile([...strict, ...resolution, ...files], project)]).toEqual([resolution, ''])
   })
 
-  test.runIf(CHROMIUM)('runs in a browser, as a bundle of less than 52 kB compressed', async () => {
+  withChromium.test('runs in a browser, as a bundle of less than 52 kB compressed', async () => {
     const root = path.join(project, 'page')
     rmSync(root, { recursive: true, force: true })
     mkdirSync(root)

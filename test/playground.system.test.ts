@@ -3,23 +3,15 @@ import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Geometry, LineString, Polygon, Position } from 'geojson'
 import solc from 'solc'
-import { beforeAll, describe, expect, onTestFailed, test } from 'vitest'
+import { beforeAll, expect, onTestFailed, test } from 'vitest'
 import { LOCAL_CHAIN, attest, locationRequest, testAccount } from '../dev/chain'
-import {
-  CHROMIUM,
-  follow,
-  idle,
-  middle,
-  openPage,
-  WITHOUT_MAP,
-  type OpenPage,
-  type PageOptions,
-} from './browser'
+import { follow, idle, middle, openPage, WITHOUT_MAP, type OpenPage, type PageOptions } from './browser'
 import { insertRecords } from './records'
 import { compilePrograms } from './typescript'
 import { StandIn } from './wallet'
 import { startTestWorld, type TestWorld } from './world'
 import { ROUND_THE_POLE, point, square } from './shapes'
+import { withChromium } from './needs'
 
 /** Tests of the playground on the running service, in a real browser (needs chromium). */
 
@@ -126,7 +118,7 @@ const CASES: Case[] = [
   },
 ]
 
-describe.skipIf(!CHROMIUM)('the playground in a browser', () => {
+withChromium.describe('the playground in a browser', () => {
   /** Snippets of the answers, which one run of each compiler checks. */
   const snippets: { operation: string; result: unknown; typescript: string; solidity: string }[] = []
 

@@ -1,14 +1,15 @@
 import path from 'node:path'
 import { createGeo } from '@geospatial-attestation/client'
 import { Wallet } from 'ethers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Pages } from '../api/web'
 import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
 import { parseSignerKey } from '../src/tlog'
 import { startApi, type TestApi } from './api'
-import { CHROMIUM, openPage, WITHOUT_MAP, type OpenPage } from './browser'
+import { openPage, WITHOUT_MAP, type OpenPage } from './browser'
 import { rows } from './database'
 import { startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Tests that the playground can ask a quorum of three operators, in a real browser (needs chromium). */
 
@@ -46,7 +47,7 @@ afterAll(async () => {
   await world?.stop()
 })
 
-describe.skipIf(!CHROMIUM)('a quorum in the playground', () => {
+withChromium.describe('a quorum in the playground', () => {
   let browser: OpenPage
   beforeAll(async () => {
     browser = await openPage(WITHOUT_MAP)

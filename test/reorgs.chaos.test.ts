@@ -2,7 +2,6 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { attest } from '../dev/chain'
 import { startIndexerProcess } from './behind'
-import { TEST_DATABASE_URL } from './database'
 import {
   HISTORY_AND_HEAD,
   finalize,
@@ -20,6 +19,7 @@ import {
 import { expectInvariants } from './invariants'
 import type { Fault } from './rpc-proxy'
 import { LOCAL_CHAIN, mine } from './world'
+import { withPostgres } from './needs'
 
 /** Tests the process of an indexer with kills, lost connections and a deep reorg (docs/spec/trust.md 6). */
 inFaultyWorld({}, startIndexerProcess)
@@ -72,14 +72,14 @@ const cutConnections = () =>
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   )
 
-test.skipIf(!TEST_DATABASE_URL)(
+withPostgres.test(
   'the indexer loses no event if it is killed during a transaction (Postgres only)',
   async () => {
     expect(await records(await inTheMiddleOfABatch(kill))).toEqual(['valid', 'valid'])
   },
 )
 
-test.skipIf(!TEST_DATABASE_URL)(
+withPostgres.test(
   'the indexer loses no event if all database connections are cut (Postgres only)',
   async () => {
     const uids = await inTheMiddleOfABatch(cutConnections)

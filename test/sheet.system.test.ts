@@ -1,13 +1,14 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
-import { CHROMIUM, follow, idle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
+import { follow, idle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { rows } from './database'
 import { insertRecords } from './records'
 import { startTestWorld, type TestWorld } from './world'
 import { TOWER } from './positions'
+import { withChromium } from './needs'
 
 /** Tests of the sheet of a place in a real browser, on the running service and a local chain. */
 
@@ -48,7 +49,7 @@ const check = (page: Page, name: string, state: string) =>
   sheet(page).locator(`[data-name=${name}][data-check=${state}]`)
 const pageOf = (uid: string) => `${world.url}/r/base-sepolia/${uid}`
 
-describe.skipIf(!CHROMIUM)('the sheet of a place', () => {
+withChromium.describe('the sheet of a place', () => {
   let browser: OpenPage
   let page: Page
   beforeAll(async () => {

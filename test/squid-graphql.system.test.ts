@@ -5,15 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { exchange } from './api'
-import {
-  TEST_DATABASE_URL,
-  createMigratedDatabase,
-  rows,
-  temporaryFolder,
-  type TestDatabase,
-} from './database'
+import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from './database'
 import { insertRecords } from './records'
 import { sentence, testSentences } from './sentences'
+import { withPostgres } from './needs'
 
 /**
  * Tests the squid's own GraphQL, started by `npm run graphql`, with attempts to exceed each of its limits.
@@ -206,7 +201,7 @@ test('the squid server is reachable from this machine only', async () => {
   }
 })
 
-test.skipIf(!TEST_DATABASE_URL)('the server stops a statement after 3 seconds (needs Postgres)', async () => {
+withPostgres.test('the server stops a statement after 3 seconds', async () => {
   const client = new Client({ connectionString: database.url })
   await client.connect()
   await client.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')

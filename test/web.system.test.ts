@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { CHROMIUM, openPage } from './browser'
+import { beforeAll, expect, test } from 'vitest'
+import { openPage } from './browser'
 import { startTestWorld, type TestWorld } from './world'
+import { withChromium } from './needs'
 
 /** Tests the pages for people in a real browser that connects to this service only (needs chromium). */
 
@@ -26,7 +27,7 @@ interface Sent {
   headers: Record<string, string>
 }
 
-describe.skipIf(!CHROMIUM)('the web interface in a browser', () => {
+withChromium.describe('the web interface in a browser', () => {
   test('shows land on the map, and loads nothing from other hosts', async () => {
     await using browser = await openPage()
     const { page, complaints, requested } = browser

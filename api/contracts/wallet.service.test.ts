@@ -11,6 +11,7 @@ import { exchange, startApi, type TestApi, type TestApiOptions } from '../../tes
 import { startRedisProxy } from '../../test/redis-proxy'
 import { signedText, type SignedRequest } from './wallet'
 import { sentence, testSentences } from '../../test/sentences'
+import { withRedis } from '../../test/needs'
 
 /** Tests signed requests over HTTP, as a client sends them. */
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
@@ -315,9 +316,9 @@ test('the service remembers a nonce even if the clock is set forward and back', 
 
 for (const [where, redisUrl] of [
   ['in this process', undefined],
-  ['through Redis (needs TEST_REDIS_URL)', TEST_REDIS_URL],
+  ['through Redis', TEST_REDIS_URL],
 ] as const)
-  describe.skipIf(where !== 'in this process' && !redisUrl)(`rate limits of a wallet ${where}`, () => {
+  (where === 'in this process' ? describe : withRedis.describe)(`rate limits of a wallet ${where}`, () => {
     const options = redisUrl === undefined ? {} : { redisUrl }
     const from = (sent: Sent, address: string) => withHeaders(sent, { 'x-forwarded-for': address })
 
@@ -396,7 +397,7 @@ for (const [where, redisUrl] of [
     })
   })
 
-describe.skipIf(!TEST_REDIS_URL)('nonces in Redis (need TEST_REDIS_URL)', () => {
+withRedis.describe('nonces in Redis', () => {
   test(
     'are required for signed requests during a Redis failure, and used nonces stay used',
     { tags: ['slow'] },

@@ -3,13 +3,7 @@ import { execute, getIntrospectionQuery, parse, type GraphQLSchema } from 'graph
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { seededRandom } from '../../dev/random'
-import {
-  TEST_DATABASE_URL,
-  createMigratedDatabase,
-  migrate,
-  rows,
-  type TestDatabase,
-} from '../../test/database'
+import { createMigratedDatabase, migrate, rows, type TestDatabase } from '../../test/database'
 import { insertRecords, uidOf } from '../../test/records'
 import { openToAllOrigins } from '../http/cors'
 import { HEADER } from '../../test/pages'
@@ -24,6 +18,7 @@ import { Store } from '../store/store'
 import type { Bbox } from '../store/model'
 import { PublishedViews } from './sql'
 import { sentence, testSentences } from '../../test/sentences'
+import { withPostgres } from '../../test/needs'
 
 /** Raw GraphQL on a large database: results, query plans and rejections. */
 
@@ -350,7 +345,7 @@ describe('results of GraphQL', () => {
     expect(it.h).toEqual({ nodes: [it.b.nodes[0]], pageInfo: { hasPreviousPage: true, hasNextPage: false } })
   })
 
-  const onPostgres = test.skipIf(!TEST_DATABASE_URL)
+  const onPostgres = withPostgres.test
   onPostgres('have a count up to 100,000, otherwise marked as not exact', { tags: ['slow'] }, async () => {
     try {
       await insertEvents(EVENTS + 1, 100_001)
@@ -367,7 +362,7 @@ describe('results of GraphQL', () => {
   })
 })
 
-describe.skipIf(!TEST_DATABASE_URL)('the plan of a GraphQL query', () => {
+withPostgres.describe('the plan of a GraphQL query', () => {
   let views: PublishedViews
   let schema: GraphQLSchema
   beforeAll(async () => {
@@ -973,7 +968,7 @@ test.each([
   await views.close()
 })
 
-describe.skipIf(!TEST_DATABASE_URL)('GraphQL on a real Postgres with many sessions', () => {
+withPostgres.describe('GraphQL on a real Postgres with many sessions', () => {
   const locks: Client[] = []
   /** Locks the records against all other sessions, until release or the test's end. */
   async function lock(): Promise<void> {

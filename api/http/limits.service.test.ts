@@ -9,6 +9,7 @@ import { RequestCounter, limitRequests } from './limits'
 import { ComputeError, computeErrorHandler } from './problems'
 import { SharedRedis } from './redis'
 import { workOf, type Work } from './work'
+import { withRedis } from '../../test/needs'
 
 const TEST_REDIS_URL = process.env.TEST_REDIS_URL
 const closing: (() => unknown)[] = []
@@ -329,7 +330,7 @@ describe('rate limits in this process', () => {
   })
 })
 
-describe.skipIf(!TEST_REDIS_URL)('rate limits through Redis (need TEST_REDIS_URL)', () => {
+withRedis.describe('rate limits through Redis', () => {
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
   const connect = async (url = TEST_REDIS_URL!, timeoutMs = 60_000) => {
     const redis = new SharedRedis(url, Fastify().log, timeoutMs)

@@ -1,5 +1,5 @@
 import Fastify from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serve } from '../../packages/witness/src/server'
 import { Witness } from '../../packages/witness/src/witness'
 import { MISSING_PACKAGES, startCluster, type Cluster, type DatabaseServer } from '../../test/cluster'
@@ -10,13 +10,13 @@ import { formatVerifierKey, parsePolicy } from '../../src/tlog'
 import { SafeSender } from '../outgoing'
 import { Store } from '../store'
 import { SignatureLog } from '.'
+import { needing } from '../../test/needs'
 
 /**
  * The log on a primary with an asynchronous streaming replica, which is promoted. The second test continues
  * from the first one.
  */
-const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
-describe.skipIf(MISSING_PACKAGES.length > 0)(`the log after a failover${needs}`, () => {
+needing(MISSING_PACKAGES).describe('the log after a failover', () => {
   const ORIGIN = 'log.example/log'
   const last: ConstructorParameters<typeof Witness>[3] = new Map()
   const folder = { write: async () => {}, keepEvidence: async () => {} }

@@ -7,7 +7,7 @@ import { Client } from 'pg'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Witness } from '../../packages/witness/src/witness'
 import { buildTestServer, type TestServer } from '../../test/api'
-import { connect, TEST_DATABASE_URL, createMigratedDatabase, type TestDatabase } from '../../test/database'
+import { connect, createMigratedDatabase, type TestDatabase } from '../../test/database'
 import { serve } from '../../test/http-server'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
@@ -44,6 +44,7 @@ import { signedCheckpoint } from './key'
 import { LogStore, type LogState } from './store'
 import { LogWriter } from './writer'
 import type { LogParts } from './log'
+import { withPostgres } from '../../test/needs'
 
 /**
  * Tests the log in this process, on a real database with real witnesses, against the definitions of RFC 6962,
@@ -351,7 +352,7 @@ describe('the write path of the log', () => {
   })
 })
 
-describe.runIf(TEST_DATABASE_URL)('log readers whose statements do not end', () => {
+withPostgres.describe('log readers whose statements do not end', () => {
   /** Number of statements that wait for a lock. */
   const waiting = async () =>
     (

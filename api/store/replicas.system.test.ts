@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chainNamed } from '../../src/chains'
 import { eventRow } from '../../src/indexer/project'
 import { settleHotBlocks } from '../../src/indexer/store'
@@ -14,10 +14,10 @@ import { ADDRESSES, insertRecords, uidOf } from '../../test/records'
 import { listen } from '../../test/sse'
 import { UnavailableError } from '../http/problems'
 import { Store } from './store'
+import { needing } from '../../test/needs'
 
 /** A primary and two replicas that stop, lag and swap roles. Each test continues from the previous one. */
-const needs = MISSING_PACKAGES.length ? ` (needs ${MISSING_PACKAGES.join(', ')})` : ''
-describe.skipIf(MISSING_PACKAGES.length > 0)(`an API with replicas${needs}`, () => {
+needing(MISSING_PACKAGES).describe('an API with replicas', () => {
   let cluster: Cluster
   let [primary, one, two]: DatabaseServer[] = []
   const stores: Store[] = []

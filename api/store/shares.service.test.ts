@@ -4,13 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { beforeAll, beforeEach, afterEach, expect, test } from 'vitest'
 import { SIEVE_WORKER, startApi } from '../../test/api'
-import { TEST_DATABASE_URL, createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { insertRecords } from '../../test/records'
 import { sentence, testSentences } from '../../test/sentences'
 import { OWN_WORK, type Work } from '../http/work'
 import { RecordSearch } from '../query'
 import { Tiles } from '../tiles/tiles'
 import { Store } from './store'
+import { withPostgres } from '../../test/needs'
 
 /** Shares of the database, with statements of clients that run until the test releases them. */
 
@@ -62,7 +63,7 @@ async function countHeld(): Promise<number> {
 const memos = async (work: Work) => (await store.of(work).page({ limit: 10 })).rows.length
 
 // The embedded database has one session.
-test.runIf(TEST_DATABASE_URL)(
+withPostgres.test(
   'the pool limits a client with slow statements to two connections and a queue',
   async () => {
     const hostile = workOf('hostile')
@@ -81,7 +82,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)(
+withPostgres.test(
   'the pool runs no statement of a client that left while a connection was opened',
   async () => {
     const early = workOf('early')
@@ -92,22 +93,19 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)(
-  'the pool closes a connection whose client leaves as its statement ends',
-  async () => {
-    const open = () => store.connections().reduce((sum, [, { idle = 0, busy = 0 }]) => sum + idle + busy, 0)
-    const { work, leave } = workOf('late')
-    expect(await memos(work)).toBe(2)
-    const before = open()
-    const { signal } = work
-    const remove = signal.removeEventListener.bind(signal)
-    signal.removeEventListener = (...listener: Parameters<typeof remove>) => (leave(), remove(...listener))
-    await memos(work)
-    await expect.poll(open).toBeLessThan(before)
-  },
-)
+withPostgres.test('the pool closes a connection whose client leaves as its statement ends', async () => {
+  const open = () => store.connections().reduce((sum, [, { idle = 0, busy = 0 }]) => sum + idle + busy, 0)
+  const { work, leave } = workOf('late')
+  expect(await memos(work)).toBe(2)
+  const before = open()
+  const { signal } = work
+  const remove = signal.removeEventListener.bind(signal)
+  signal.removeEventListener = (...listener: Parameters<typeof remove>) => (leave(), remove(...listener))
+  await memos(work)
+  await expect.poll(open).toBeLessThan(before)
+})
 
-test.runIf(TEST_DATABASE_URL)(
+withPostgres.test(
   'the pool serves health, status and inputs of computations while clients use all connections',
   async () => {
     const clients = ['a', 'b', 'c', 'd'].map(workOf)
@@ -126,7 +124,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)(
+withPostgres.test(
   'the pool lets a client with quick statements use six connections, and reserves two',
   async () => {
     const hostile = workOf('hostile')
@@ -141,7 +139,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('the API returns 429 to a client whose queue is full', async () => {
+withPostgres.test('the API returns 429 to a client whose queue is full', async () => {
   const hostile = workOf('hostile')
   const holding = hold(hostile.work, 202)
   await expect.poll(countHeld).toBe(2)
@@ -163,7 +161,7 @@ const waiting = () =>
   ).then(({ length }) => length)
 const lockRecords = () => holder.query('BEGIN; LOCK TABLE location_record IN ACCESS EXCLUSIVE MODE')
 
-test.runIf(TEST_DATABASE_URL)('the API cancels the statement of a client that disconnects', async () => {
+withPostgres.test('the API cancels the statement of a client that disconnects', async () => {
   const api = await startApi({ databaseUrl: database.url, databaseOptions: PATIENT })
   try {
     await lockRecords()
@@ -178,7 +176,7 @@ test.runIf(TEST_DATABASE_URL)('the API cancels the statement of a client that di
   }
 })
 
-test.runIf(TEST_DATABASE_URL)(
+withPostgres.test(
   'the API counts all requests that read records against the share of their client',
   async () => {
     const api = await startApi({ databaseUrl: database.url, trustProxy: ['127.0.0.1/32'] })
@@ -216,7 +214,7 @@ test.runIf(TEST_DATABASE_URL)(
   },
 )
 
-test.runIf(TEST_DATABASE_URL)('a client that needs a tile does not wait for a hanging client', async () => {
+withPostgres.test('a client that needs a tile does not wait for a hanging client', async () => {
   const records = new RecordSearch(store, SIEVE_WORKER)
   const tiles = new Tiles({ store, records, cacheBytes: 0 })
   const hostile = workOf('hostile')
@@ -234,7 +232,7 @@ test.runIf(TEST_DATABASE_URL)('a client that needs a tile does not wait for a ha
   }
 })
 
-test.runIf(TEST_DATABASE_URL)('the API counts a slow list as several requests', async () => {
+withPostgres.test('the API counts a slow list as several requests', async () => {
   const api = await startApi({ databaseUrl: database.url, rateLimitPerHour: 1_000 })
   await lockRecords()
   const asked = fetch(`${api.url}${LIST}?limit=1`)

@@ -17,9 +17,10 @@ import { Store } from './store'
 import { countQuery, listQuery } from './sql'
 import type { Bbox, RecordQuery, RecordResult, Statement } from './model'
 import { sentence, testSentences } from '../../test/sentences'
+import { withPostgres } from '../../test/needs'
 
 /** Plans and estimates need a large table, which takes a minute on the embedded database. */
-const onLarge = test.skipIf(!TEST_DATABASE_URL)
+const onLarge = withPostgres.test
 const COUNT = TEST_DATABASE_URL ? 50_000 : 2_000
 /** A time that many records share, and those records. */
 const TIED = Date.UTC(2020, 0, 1)
@@ -313,7 +314,7 @@ onLarge('the store estimates no fewer than a hundredth of the records in a box',
 })
 
 // An embedded database has only one session.
-test.skipIf(!TEST_DATABASE_URL)(
+withPostgres.test(
   'the store leaves connections for other queries while endless lists time out with advice',
   { tags: ['slow'] },
   async () => {

@@ -17,6 +17,7 @@ import { Store } from '../store'
 import { currentPosition, eventBytes } from './changes'
 import { LiveRecords } from './live'
 import { sentence, testSentences } from '../../test/sentences'
+import { withPostgres } from '../../test/needs'
 
 /** Tests streams of a server in this process, on a real database that the tests write to directly. */
 let database: TestDatabase
@@ -440,7 +441,7 @@ describe('the filters of a stream', () => {
 })
 
 describe('concurrent clients of a stream', { tags: ['slow'] }, () => {
-  test.skipIf(!TEST_DATABASE_URL)(
+  withPostgres.test(
     'miss no transaction that commits out of order, on one or several chains (Postgres only)',
     async () => {
       const api = await start()

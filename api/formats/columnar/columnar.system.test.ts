@@ -18,6 +18,7 @@ import { ColumnarFiles } from './file'
 import { curveKey, LAST_KEY, shapeOf } from './shape'
 import { OWN_WORK } from '../../http/work'
 import { positions } from '../../../test/positions'
+import { needing } from '../../../test/needs'
 
 /** Tests GeoParquet and FlatGeobuf files by reading them with DuckDB, GDAL and flatgeobuf's own reader. */
 
@@ -432,54 +433,50 @@ describe('FlatGeobuf', () => {
       expect(points(read)).toEqual(points(expectedIn([west, south, east, north])))
     }
   })
-  test.skipIf(!GDAL)(
-    'is read by GDAL with every record unchanged (skipped without ogr2ogr, of gdal-bin)',
-    async () => {
-      const { stdout: about } = await run('ogrinfo', ['-so', '-al', file])
-      expect(about).toContain('Layer name: location-records')
-      expect(about).toContain(`Feature Count: ${given.length}`)
-      expect(about).toContain('Extent: (-180.000000, -90.000000) - (180.000000, 90.000000)')
-      expect(about).toContain('ID["EPSG",4326]')
-      const fields = [...about.matchAll(/^(\w+): (String|DateTime|Real|Integer\(Boolean\)) \(0\.0\)/gm)]
-      const types = {
-        ...{ text: 'String', address: 'String', time: 'DateTime', number: 'Real' },
-        ...{ boolean: 'Integer(Boolean)', texts: 'String', json: 'String' },
-      }
-      expect(fields.map(([, name, type]) => [name, type])).toEqual(
-        RECORD_FIELD_LIST.map(([name, { type }]) => [name, types[type]]),
+  needing(GDAL ? [] : ['gdal-bin']).test('is read by GDAL with every record unchanged', async () => {
+    const { stdout: about } = await run('ogrinfo', ['-so', '-al', file])
+    expect(about).toContain('Layer name: location-records')
+    expect(about).toContain(`Feature Count: ${given.length}`)
+    expect(about).toContain('Extent: (-180.000000, -90.000000) - (180.000000, 90.000000)')
+    expect(about).toContain('ID["EPSG",4326]')
+    const fields = [...about.matchAll(/^(\w+): (String|DateTime|Real|Integer\(Boolean\)) \(0\.0\)/gm)]
+    const types = {
+      ...{ text: 'String', address: 'String', time: 'DateTime', number: 'Real' },
+      ...{ boolean: 'Integer(Boolean)', texts: 'String', json: 'String' },
+    }
+    expect(fields.map(([, name, type]) => [name, type])).toEqual(
+      RECORD_FIELD_LIST.map(([name, { type }]) => [name, types[type]]),
+    )
+    const { stdout, stderr } = await run(
+      'ogr2ogr',
+      ['-f', 'GeoJSON', '/vsistdout/', file, '-lco', 'COORDINATE_PRECISION=17'],
+      { maxBuffer: 2 ** 28 },
+    )
+    expect(
+      stderr.split('\n').filter((line) => line && !line.includes('does not natively support DateTime')),
+    ).toEqual([])
+    const read = (JSON.parse(stdout) as { features: Feature[] }).features
+    expect(ids(read)).toEqual([...expected.keys()].sort())
+    const flat = (geometry: Geometry | null) =>
+      // Not all records have heights, so the file as a whole declares no heights. GDAL writes 15 digits.
+      JSON.stringify(geometry, (_, value: unknown) =>
+        typeof value === 'number'
+          ? Number(value.toPrecision(15))
+          : Array.isArray(value) && typeof value[0] === 'number'
+            ? value.slice(0, 2)
+            : value,
       )
-      const { stdout, stderr } = await run(
-        'ogr2ogr',
-        ['-f', 'GeoJSON', '/vsistdout/', file, '-lco', 'COORDINATE_PRECISION=17'],
-        { maxBuffer: 2 ** 28 },
-      )
-      expect(
-        stderr.split('\n').filter((line) => line && !line.includes('does not natively support DateTime')),
-      ).toEqual([])
-      const read = (JSON.parse(stdout) as { features: Feature[] }).features
-      expect(ids(read)).toEqual([...expected.keys()].sort())
-      const flat = (geometry: Geometry | null) =>
-        // Not all records have heights, so the file as a whole declares no heights. GDAL writes 15 digits.
-        JSON.stringify(geometry, (_, value: unknown) =>
-          typeof value === 'number'
-            ? Number(value.toPrecision(15))
-            : Array.isArray(value) && typeof value[0] === 'number'
-              ? value.slice(0, 2)
-              : value,
-        )
-      for (const { properties, geometry } of read) {
-        const original = expected.get(properties.uid as string)!
-        same(flat(geometry), flat(original.geometry))
-        for (const [name, { type }] of RECORD_FIELD_LIST) {
-          const [value, was] = [properties[name] ?? null, original.properties[name] ?? null]
-          if (type === 'time') same(timeOf(value as string), Date.parse(was as string))
-          else if (type === 'number')
-            same(value, was === null ? null : Number((was as number).toPrecision(15)))
-          // ogr2ogr writes text that looks like JSON as JSON.
-          else if (typeof value === 'object' && typeof was === 'string') same(value, JSON.parse(was))
-          else same(type === 'texts' && typeof value === 'string' ? JSON.parse(value) : value, was)
-        }
+    for (const { properties, geometry } of read) {
+      const original = expected.get(properties.uid as string)!
+      same(flat(geometry), flat(original.geometry))
+      for (const [name, { type }] of RECORD_FIELD_LIST) {
+        const [value, was] = [properties[name] ?? null, original.properties[name] ?? null]
+        if (type === 'time') same(timeOf(value as string), Date.parse(was as string))
+        else if (type === 'number') same(value, was === null ? null : Number((was as number).toPrecision(15)))
+        // ogr2ogr writes text that looks like JSON as JSON.
+        else if (typeof value === 'object' && typeof was === 'string') same(value, JSON.parse(was))
+        else same(type === 'texts' && typeof value === 'string' ? JSON.parse(value) : value, was)
       }
-    },
-  )
+    }
+  })
 })

@@ -3,9 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { completionScript, SHELLS } from './completion'
 import { buildProgram } from './program'
+import { needing } from '../../../test/needs'
 
 /** Runs the completion scripts in the shells that are installed. */
 const program = buildProgram('0.0.0', async () => {}, process)
@@ -51,7 +52,7 @@ const FILES = [
   ['geo', 'records', '-o', 'pla'],
 ]
 
-describe.runIf(has('bash'))('the completion of bash', () => {
+needing(has('bash') ? [] : ['bash']).describe('the completion of bash', () => {
   const complete = (words: string[]) =>
     run(
       'bash',
@@ -81,7 +82,7 @@ describe.runIf(has('bash'))('the completion of bash', () => {
   })
 })
 
-describe.runIf(has('fish'))('the completion of fish', () => {
+needing(has('fish') ? [] : ['fish']).describe('the completion of fish', () => {
   const complete = (words: string[]) =>
     run('fish', `source '${script('fish')}'; complete -C '${words.join(' ')}'`).map(
       (line) => line.split('\t')[0]!,
@@ -97,7 +98,7 @@ describe.runIf(has('fish'))('the completion of fish', () => {
   )
 })
 
-describe.runIf(has('zsh'))('the completion of zsh', { tags: ['slow'] }, () => {
+needing(has('zsh') ? [] : ['zsh']).describe('the completion of zsh', { tags: ['slow'] }, () => {
   /** Types into an interactive shell, and returns the list that it shows. */
   const complete = (words: string[]) =>
     run(

@@ -20,12 +20,13 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, request, testAccount } from '../../../dev/chain'
 import { fieldTypes, schemaUid } from '../../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../../src/location'
-import { CHROMIUM, openPage } from '../../../test/browser'
+import { openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
 import { hunt } from '../../../test/seed'
 import { inOneBlock, startTestWorld, type TestWorld } from '../../../test/world'
 import { TOWER, positions } from '../../../test/positions'
 import { square } from '../../../test/shapes'
+import { withChromium } from '../../../test/needs'
 
 /** Tests that the built package recomputes answers of the running service. */
 const FLOOR_SCHEMA = 'string srs,string location_type,string location,uint8 floor'
@@ -497,7 +498,7 @@ describe('an invalid question in recompute', () => {
   })
 })
 
-test.runIf(CHROMIUM)('recompute recomputes the same results in a browser', { tags: ['slow'] }, async () => {
+withChromium.test('recompute recomputes the same results in a browser', { tags: ['slow'] }, async () => {
   const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(LOCATION_PROTOCOL_SCHEMA.fields), [
     ...['0.2', 'EPSG:4326', 'h3', latLngToCell(48.8584, 2.2945, 9)],
   ])

@@ -1,8 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
-import { createMigratedDatabase, rows, type TestDatabase, TEST_DATABASE_URL } from '../../../test/database'
+import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
 import { CHAINS } from '../../chains'
 import { Database, lockChain } from './connection'
 import { sentence, testSentences } from '../../../test/sentences'
+import { withPostgres } from '../../../test/needs'
 
 const CHAIN = CHAINS[0]!
 let database: TestDatabase
@@ -28,30 +29,27 @@ test('the connection does not run statements that a failed transaction left pend
 })
 
 // Sessions of the embedded database take turns, and its time limits do not apply.
-test.runIf(TEST_DATABASE_URL)(
-  'the connection ends a transaction that stops, which releases its lock',
-  async () => {
-    const nothing = () => {}
-    const stopped = new Database(database.url, nothing, nothing, 1, 1)
-    let isLocked = () => {}
-    const locked = new Promise<void>((resolve) => (isLocked = resolve))
-    let resume = () => {}
-    const left = stopped.transaction(async (query) => {
-      await lockChain(query, CHAIN)
-      isLocked()
-      await new Promise<void>((resolve) => (resume = resolve))
-      await query('SELECT 1')
-    })
-    left.catch(() => {})
-    await locked
-    const indexer = new Database(database.url, () => {})
-    await indexer.transaction((query) => lockChain(query, CHAIN))
-    resume()
-    await expect(left).rejects.toThrow()
-    // The pool has replaced the connection.
-    expect(await stopped.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
-    await Promise.all([stopped.close(), indexer.close()])
-  },
-)
+withPostgres.test('the connection ends a transaction that stops, which releases its lock', async () => {
+  const nothing = () => {}
+  const stopped = new Database(database.url, nothing, nothing, 1, 1)
+  let isLocked = () => {}
+  const locked = new Promise<void>((resolve) => (isLocked = resolve))
+  let resume = () => {}
+  const left = stopped.transaction(async (query) => {
+    await lockChain(query, CHAIN)
+    isLocked()
+    await new Promise<void>((resolve) => (resume = resolve))
+    await query('SELECT 1')
+  })
+  left.catch(() => {})
+  await locked
+  const indexer = new Database(database.url, () => {})
+  await indexer.transaction((query) => lockChain(query, CHAIN))
+  resume()
+  await expect(left).rejects.toThrow()
+  // The pool has replaced the connection.
+  expect(await stopped.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
+  await Promise.all([stopped.close(), indexer.close()])
+})
 
 testSentences()
