@@ -249,14 +249,14 @@ describe('a secret of the configuration', () => {
     expect(of({ DATABASE_URL_FILE: file('postgres://y') }).databaseUrl).toBe('postgres://y')
   })
   test('in an invalid file is reported without its content', () => {
-    const [text, path] = ['too short', file('too short')]
+    const [content, path] = ['too short', file('too short')]
     for (const [field, name] of [
       ['readAdminKey', 'ADMIN_KEY_FILE'],
       ['redisUrl', 'REDIS_URL_FILE'],
     ] as const) {
       const problem = () => valueOf({ [name]: path }, field)
       expect(problem).toThrow(sentence(`${name}`, path))
-      expect(problem).toThrow(expect.not.objectContaining({ message: expect.stringContaining(text) }))
+      expect(problem).toThrow(expect.not.objectContaining({ message: expect.stringContaining(content) }))
     }
   })
 })
