@@ -75,14 +75,23 @@ const delays = async () => {
     metricName?.endsWith('_count'),
   )!.value
 }
-/** Resolves when the deliverer has acquired the subscription. */
-const begun = async (id: string) => {
-  while (!(deliverer as object as { held: ReadonlyMap<string, unknown> }).held.has(id)) await pause(5)
+/** Resolves when the deliverer has the subscription as it is stored, and none that was deleted. */
+const synced = async (id: string) => {
+  const { held } = deliverer as object as { held: ReadonlyMap<string, { row: { version: string } }> }
+  const stored = async () =>
+    (
+      await rows<{ version: string }>(
+        database.url,
+        'SELECT version::text FROM webhook_subscription WHERE id = $1',
+        [id],
+      )
+    )[0]?.version
+  while (held.get(id)?.row.version !== (await stored())) await pause(5)
 }
 const added = async (more: object = {}) => {
   const { status, body } = await ask('POST', '', { url: `${receiver.url}/hook`, ...more })
   expect(status).toBe(201)
-  await begun(body.id)
+  await synced(body.id)
   return body as { id: string; secret: string; position: string }
 }
 
@@ -110,10 +119,13 @@ test('the webhook API adds, lists and deletes a subscription, and shows it witho
   expect(JSON.stringify([list.body, (await ask('GET', `/${id}`)).body])).not.toContain(secret.slice(6))
   expect((await ask('DELETE', `/${id}`)).status).toBe(204)
   expect((await ask('GET', `/${id}`)).status).toBe(404)
-  await pause(100)
+  await synced(id)
+  const other = await added()
   await insert()
-  await pause(200)
-  expect(receiver.received.length).toBe(1)
+  await receiver.until(() => receiver.received.length > 1)
+  expect(receiver.received.length).toBe(2)
+  const last = receiver.received[1]!
+  expect(new Webhook(other.secret).verify(last.body, last.headers)).toBeTruthy()
 })
 
 test('the webhook API signs with a new secret in addition to the old secret', async () => {
@@ -122,13 +134,13 @@ test('the webhook API signs with a new secret in addition to the old secret', as
   const messages = () => new Set(receiver.received.map((each) => each.id)).size
   const { body } = await ask('POST', `/${id}/rotate-secret`)
   expect(body.secret).not.toBe(secret)
-  await pause(200)
+  await synced(id)
   await insert()
   await receiver.until(() => messages() === 1)
   for (const each of [secret, body.secret as string])
     expect(new Webhook(each).verify(receiver.received[0]!.body, receiver.received[0]!.headers)).toBeTruthy()
   await rows(database.url, `UPDATE webhook_subscription SET old_until = now(), version = version + 1`)
-  await pause(200)
+  await synced(id)
   await insert()
   await receiver.until(() => messages() === 2)
   const { body: text, headers } = receiver.received.at(-1)!
