@@ -142,8 +142,13 @@ export class PublishedViews {
    * Runs work in a read-only transaction. Starts no statement after the signal is aborted, which also cancels
    * the current one, after the time is used up, or after a failure. Throws a QueryError for statements that
    * take too long or return too much, and an UnavailableError if the database does not respond.
+   * @param requestMs time of all statements together
    */
-  async read<T>(signal: AbortSignal, work: (runner: StatementRunner) => Promise<T>): Promise<T> {
+  async read<T>(
+    signal: AbortSignal,
+    work: (runner: StatementRunner) => Promise<T>,
+    requestMs = REQUEST_TIMEOUT_MS,
+  ): Promise<T> {
     const client = await this.servers
       .begin(READS)
       .catch((error: Error) => Promise.reject(isOutage(error) ? unavailable(error) : error))
@@ -159,12 +164,12 @@ export class PublishedViews {
     client.on('error', ignore)
     const cancel = () => cancelStatement(client)
     signal.addEventListener('abort', cancel)
-    let left = REQUEST_TIMEOUT_MS
+    let left = requestMs
     let failed = false
     const run = async (text: string, values?: unknown[]): Promise<{ rows: unknown[] }> => {
       // After a failure, Postgres rejects all further statements of the transaction.
       if (failed) throw new QueryError('This field was not read, because another field of the query failed.')
-      if (signal.aborted || left <= 0) throw tooLongTogether()
+      if (signal.aborted || left <= 0) throw tooLongTogether(requestMs)
       const started = performance.now()
       const isShortened = left < STATEMENT_TIMEOUT_MS
       try {
@@ -172,7 +177,7 @@ export class PublishedViews {
         return await client.query(text, values)
       } catch (error) {
         failed = true
-        if (isShortened && isTimeout(error as DatabaseError)) throw tooLongTogether()
+        if (isShortened && isTimeout(error as DatabaseError)) throw tooLongTogether(requestMs)
         throw received > ANSWER_BYTES
           ? new QueryError(
               `The response would be larger than ${ANSWER_BYTES / 1_048_576} MiB. Request fewer rows, or ` +
@@ -212,9 +217,9 @@ export class PublishedViews {
   }
 }
 
-function tooLongTogether(): QueryError {
+function tooLongTogether(requestMs: number): QueryError {
   return new QueryError(
-    `The request takes longer than ${REQUEST_TIMEOUT_MS / 1000} seconds in total. Request fewer fields or rows.`,
+    `The request takes longer than ${requestMs / 1000} seconds in total. Request fewer fields or rows.`,
   )
 }
 

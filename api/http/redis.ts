@@ -5,9 +5,10 @@ import { registerFigures } from './figures'
 
 /** Time limit of a command in milliseconds: a frozen Redis must not block requests. */
 const TIMEOUT_MS = 200
-/** Interval of pings of an idle connection, and silence after which it is replaced, in milliseconds. */
+/** Interval of pings of an idle connection, in milliseconds. */
 const PING_MS = 1_000
-const SILENCE_MS = 3_000
+/** Number of intervals without a response after which a connection is replaced. */
+const SILENT_PINGS = 3
 
 /** Time in milliseconds that a reservation counts if its process ends before the request. */
 const RESERVED_MS = 60_000
@@ -48,11 +49,12 @@ export class SharedRedis implements SharedMarks {
   private overdue = 0
   private answering: boolean | undefined
 
-  /** @param url of Redis 7 or newer @param timeoutMs time limit of a command; set in tests */
+  /** @param url of Redis 7 or newer @param timeoutMs time limit of a command @param pingMs set in tests */
   constructor(
     url: string,
     private readonly log: FastifyBaseLogger,
     private readonly timeoutMs = TIMEOUT_MS,
+    pingMs = PING_MS,
   ) {
     // Loaded only if Redis is configured: the package has 600 files.
     const { createClient } = require('redis') as typeof import('redis') // oxlint-disable-line typescript/no-require-imports -- without waiting
@@ -60,10 +62,10 @@ export class SharedRedis implements SharedMarks {
       url,
       disableOfflineQueue: true,
       commandsQueueMaxLength: 10_000,
-      pingInterval: PING_MS,
+      pingInterval: pingMs,
       socket: {
         connectTimeout: 2_000,
-        socketTimeout: SILENCE_MS,
+        socketTimeout: SILENT_PINGS * pingMs,
         reconnectStrategy: (tries) => Math.min(100 * 2 ** tries, 2_000),
       },
     })

@@ -33,8 +33,13 @@ const RETRIES_MS = [1_000, 5_000]
 const LIMIT_MS = 10_000
 
 /** Sends an alarm as JSON. Resolves to false if the receiver did not accept it. */
-async function sendAlarm(url: string, alarm: Alarm, signal: AbortSignal): Promise<boolean> {
-  for (const wait of [0, ...RETRIES_MS]) {
+async function sendAlarm(
+  url: string,
+  alarm: Alarm,
+  signal: AbortSignal,
+  retriesMs: readonly number[],
+): Promise<boolean> {
+  for (const wait of [0, ...retriesMs]) {
     if (wait > 0) await pause(wait, undefined, { signal })
     const headers = { 'content-type': 'application/json' }
     // A redirect would be followed by GET, without the alarm.
@@ -63,6 +68,7 @@ export class Alarms {
     private readonly origin: string,
     private readonly state: AlarmState,
     private readonly metrics: Metrics,
+    private readonly retriesMs: readonly number[] = RETRIES_MS,
   ) {
     // A later run with this state does not raise these alarms again, although their faults may still exist.
     for (const key of state.raised) metrics.count('alarms', key.slice(0, key.indexOf(':')))
@@ -101,7 +107,7 @@ export class Alarms {
     while (state.unsent.length > 0 || state.omitted > 0) {
       const omitted = `${state.omitted} further alarms were left out. The output of geo log monitor has them.`
       const alarm = state.unsent[0] ?? this.alarmOf('omitted', omitted)
-      if (!(await sendAlarm(webhook!, alarm, session.signal))) {
+      if (!(await sendAlarm(webhook!, alarm, session.signal, this.retriesMs))) {
         metrics.count('failures', 'webhook')
         const count = state.unsent.length + state.omitted
         return session.note(`The webhook did not accept ${count} alarms. They are sent again later.`)
