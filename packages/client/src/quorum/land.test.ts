@@ -188,6 +188,16 @@ describe('an answer of a quorum that the contract refuses', () => {
       ...{ uid: UID, transactionHash: TRANSACTION, blockNumber: 125, already: true },
     })
   })
+  test('is found at an RPC endpoint that limits logs to ten blocks', async () => {
+    const wallet = walletOn(refusals.AlreadyUsed, true)
+    const request: typeof wallet.request = async (call) => {
+      if (call.method !== 'eth_getLogs') return wallet.request(call)
+      const [from, to] = [call.params![0].fromBlock, call.params![0].toBlock].map(Number)
+      if (to! - from! >= 10) throw Object.assign(new Error('up to a 10 block range'), { code: -32_600 })
+      return from! <= 125 && 125 <= to! ? wallet.request(call) : []
+    }
+    expect(await landOn({ request })).toMatchObject({ uid: UID, already: true })
+  })
   test('is found if a node of the RPC endpoint lags', async () => {
     const wallet = walletOn(refusals.AlreadyUsed, true)
     let looks = 0

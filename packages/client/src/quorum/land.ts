@@ -47,7 +47,7 @@ export async function landQuorum(
   const { wallet, reader, chain: named } = await connected(context, chainId, signer, 'The answer is', signal)
   // The service may be that of a single operator, which must not decide where attestations are read.
   const chain = { ...named, eas: await untilAborted(easOf(reader, quorum), signal) }
-  const before = () => landedBefore(reader, chain, quorumAnswer, signal)
+  const before = () => untilAborted(landedBefore(reader, chain, quorumAnswer, signal), signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
   if (answer.deadline < Math.floor(Date.now() / 1000)) {
     const found = await before()
@@ -135,8 +135,8 @@ async function isBehind(reader: ChainReader, { timestamp }: QuorumAnswer): Promi
   return timestamp > Date.now() / 1000 - SKEW_SECONDS && (await reader.block('latest')).timestamp < timestamp
 }
 
-/** Number of blocks per request for logs, because RPC endpoints limit the range. */
-const RANGE_BLOCKS = 2_000
+/** Numbers of blocks per request for logs, the next one if the RPC endpoint refuses: some allow only 10. */
+const RANGES = [2_000, 500, 10] as const
 /** Maximum difference in seconds between the timestamp of an answer and the operators' clocks. */
 const SKEW_SECONDS = 60
 
@@ -155,15 +155,23 @@ async function landedBefore(
   const topics = [ATTESTED, wordOf(answer.recipient), wordOf(quorum), answer.schema]
   const head = await reader.block('latest')
   const first = await firstBlockAt(reader, timestamp - SKEW_SECONDS, head.number)
-  for (let fromBlock = first; fromBlock <= head.number; fromBlock += RANGE_BLOCKS) {
+  let refused = 0
+  for (let fromBlock = first; fromBlock <= head.number;) {
     signal?.throwIfAborted()
     if (fromBlock !== first && (await reader.block(fromBlock)).timestamp > answer.deadline) return undefined
-    const toBlock = Math.min(fromBlock + RANGE_BLOCKS - 1, head.number)
-    for (const log of await reader.logs({ address: chain.eas, topics, fromBlock, toBlock })) {
+    const toBlock = Math.min(fromBlock + RANGES[refused]! - 1, head.number)
+    const logs = await reader
+      .logs({ address: chain.eas, topics, fromBlock, toBlock })
+      .catch((error: unknown) => {
+        if (++refused === RANGES.length) throw error
+      })
+    if (!logs) continue
+    for (const log of logs) {
       const attestation = await getAttestation(reader, chain.eas, log.data)
       if (attestation && holds(attestation, quorumAnswer))
         return { ...landedAs(attestation, chain, log.transactionHash, log.blockNumber), already: true }
     }
+    fromBlock = toBlock + 1
   }
   return undefined
 }
