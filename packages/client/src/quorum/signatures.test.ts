@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
-import { hashTypedData } from 'viem'
+import {
+  hashTypedData,
+  parseSignature,
+  serializeCompactSignature,
+  serializeSignature,
+  signatureToCompactSignature,
+  toHex,
+  type Hex,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
 import { encodeBooleanResult } from '../../../../src/eas'
@@ -24,14 +32,64 @@ test.each([
   ['intersects', [FROM, TO], false],
 ])('a signature of %s of the inputs %j is of the question: %s', async (operation, inputRefs, isAsked) => {
   const context = { timestamp: ASKED.timestamp, operation, inputRefs }
-  const answer = {
-    ...{ schema: ZERO_HASH, recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH },
-    ...{ data: encodeBooleanResult(true, context), deadline: ASKED.deadline, epoch: 1 },
-  }
-  const domain = { name: 'GeoQuorum', version: '1', chainId: 1, verifyingContract: ASKED.quorum }
-  const typed = { domain, types: { Answer: QUORUM_FIELDS }, primaryType: 'Answer', message: answer } as never
-  const signature = await OPERATOR.signTypedData(typed)
-  const signed = { answer, index: 0, digest: hashTypedData(typed), signature } as never
+  const signed = await signedBy(OPERATOR, { data: encodeBooleanResult(true, context) })
   const { problem, isSigned } = await verifySignature(signed, ASKED)
   expect([problem === undefined, isSigned]).toEqual([isAsked, true])
+})
+
+const CONTEXT = { timestamp: ASKED.timestamp, operation: 'within:150', inputRefs: [FROM, TO] }
+/** Response of an operator that signed the answer to the question, with these changes of its content. */
+async function signedBy(operator: typeof OPERATOR, changed: object = {}, chainId = 1): Promise<any> {
+  const answer = {
+    ...{ schema: ZERO_HASH, recipient: ZERO_ADDRESS, expirationTime: 0, revocable: true, refUID: ZERO_HASH },
+    ...{ data: encodeBooleanResult(true, CONTEXT), deadline: ASKED.deadline, epoch: 1, ...changed },
+  }
+  const domain = { name: 'GeoQuorum', version: '1', chainId, verifyingContract: ASKED.quorum }
+  const typed = { domain, types: { Answer: QUORUM_FIELDS }, primaryType: 'Answer', message: answer } as never
+  const signature = await operator.signTypedData(typed)
+  return { answer, index: 0, digest: hashTypedData(typed), signature }
+}
+
+test('a signature counts only if the contract accepts it', async () => {
+  const signed = await signedBy(OPERATOR)
+  expect(await verifySignature(signed, ASKED)).toEqual({ isSigned: true })
+  const stranger = privateKeyToAccount(FROM as Hex)
+  const { r, s, yParity } = parseSignature(signed.signature)
+  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+  const upper = serializeSignature({ r, s: toHex(order - BigInt(s), { size: 32 }), yParity: 1 - yParity })
+  for (const other of [
+    await signedBy(stranger),
+    await signedBy(OPERATOR, {}, 2),
+    { ...signed, signature: upper },
+    { ...signed, signature: serializeCompactSignature(signatureToCompactSignature({ r, s, yParity })) },
+    { ...signed, signature: `${signed.signature.slice(0, -2)}0${yParity}` },
+    { ...signed, signature: `${signed.signature}00` },
+    { ...signed, signature: undefined },
+    { ...signed, digest: FROM },
+    { ...signed, answer: { ...signed.answer, deadline: ASKED.deadline + 1 } },
+    { ...signed, answer: null },
+    ...[1, -1, 0.5, '0', undefined].map((index) => ({ ...signed, index })),
+  ])
+    expect(await verifySignature(other, ASKED)).toEqual({
+      problem: expect.any(String) as string,
+      isSigned: false,
+    })
+  // A removed operator has the address zero.
+  const removed = { ...ASKED, operators: [ZERO_ADDRESS] }
+  expect(await verifySignature(signed, removed)).toMatchObject({ isSigned: false })
+})
+
+test.each<object>([
+  { deadline: ASKED.deadline + 1 },
+  { expirationTime: 1 },
+  { epoch: 2 },
+  { refUID: FROM },
+  { recipient: OPERATOR.address },
+  { data: encodeBooleanResult(true, { ...CONTEXT, timestamp: ASKED.timestamp + 1 }) },
+  { data: '0x' },
+])('a signed answer with other terms is evidence, and does not count: %j', async (changed) => {
+  expect(await verifySignature(await signedBy(OPERATOR, changed), ASKED)).toEqual({
+    problem: expect.any(String) as string,
+    isSigned: true,
+  })
 })
