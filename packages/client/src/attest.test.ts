@@ -119,6 +119,21 @@ test.each([false, true])(
   },
 )
 
+test('an abort ends signing by a wallet that does not respond', async () => {
+  const [stop, left] = [new AbortController(), new Error('left')]
+  const provider = {
+    request: async ({ method, params }: { method: string; params: any[] }) => {
+      if (method === 'eth_requestAccounts') return [USER]
+      if (method === 'eth_chainId') return '0x1'
+      if (params?.[0]?.to === REGISTRY) return registered(schema.uid, schema.fields)
+      setTimeout(() => stop.abort(left), 5)
+      return new Promise(() => {})
+    },
+  }
+  const how = { offchain: true, unchecked: true, signal: stop.signal }
+  await expect(attestPlaces(CONTEXT, place, provider, how)).rejects.toBe(left)
+})
+
 const ATTEST = parseAbi([
   'function attest((bytes32 schema, (address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value) data) request) returns (bytes32)',
 ])

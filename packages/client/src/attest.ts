@@ -282,9 +282,9 @@ async function signAll(attesting: Attesting): Promise<AttestedOffchain[]> {
   for (const content of contents) {
     options.signal?.throwIfAborted()
     const time = Math.floor(Date.now() / 1000)
-    const one = await signOffchain(wallet, signer, chain, chain.domain.version, {
-      ...{ ...content, schema: schema.uid, time },
-    })
+    const fields = { ...content, schema: schema.uid, time }
+    const signing = signOffchain(wallet, signer, chain, chain.domain.version, fields)
+    const one = await untilAborted(signing, options.signal)
     signed.push({ ...one, chainId: chain.id })
   }
   return signed

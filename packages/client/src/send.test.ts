@@ -274,6 +274,19 @@ describe('a transaction', () => {
     },
   )
 
+  test('has an unknown state if its signal is aborted while the wallet does not respond', async () => {
+    const [stop, left] = [new AbortController(), new Error('left')]
+    const provider = providerWith({
+      eth_sendTransaction: () => {
+        setTimeout(() => stop.abort(left), 5)
+        return new Promise(() => {})
+      },
+    })
+    const how = { signal: stop.signal }
+    const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+    await expect(sending).rejects.toMatchObject({ name: 'UncertainError', retryable: false, cause: left })
+  })
+
   test('ends with its signal while it is queued, and does not hold the next one up', async () => {
     const signer = {}
     const [stop, left] = [new AbortController(), new Error('left')]

@@ -160,7 +160,7 @@ export async function transact(
   await untilAborted(sameChain(reader, chain, 'The transaction is'), signal)
   let transactionHash
   try {
-    transactionHash = await wallet.send(call, chain.id, from)
+    transactionHash = await untilAborted(wallet.send(call, chain.id, from), signal)
   } catch (error) {
     // Another transaction may have changed the state between the simulation and the wallet's own estimate.
     const late = await untilAborted(refusal(), signal).catch(() => undefined)
