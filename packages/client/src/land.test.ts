@@ -239,6 +239,28 @@ test('an abort ends the turn of a direct answer whose endpoint hangs', async () 
   expect(await next).toMatchObject({ uid: world.landed[0]!.uid })
 })
 
+test('an answer that another account lands before the call of a smart account, which then fails, is found', async () => {
+  const world = new World()
+  const { results } = await world.batch(['0x01', '0x02'].map(resultOf))
+  const [first, second] = results as [Answer, Answer]
+  const request: typeof world.wallet.request = async (call) => {
+    const answer = await world.wallet.request(call)
+    if (call.method !== 'eth_getTransactionReceipt') return answer
+    return { ...(answer as object), logs: [] }
+  }
+  const landing = landAnswer(world.context, first, { request })
+  expect(await landing).toMatchObject({ uid: world.landed[0]!.uid, already: true })
+  const fails: typeof request = async (call) => {
+    if (call.method !== 'eth_sendTransaction') return request(call)
+    const hash = await world.wallet.request(call)
+    world.landed.pop()
+    return hash
+  }
+  await expect(landAnswer(world.context, second, { request: fails })).rejects.toMatchObject({
+    name: 'LandingError',
+  })
+})
+
 test('an answer that landed is found although its contract denies the attester since then', async () => {
   const world = new World()
   const { results } = await world.batch(['0x01', '0x02'].map(resultOf))

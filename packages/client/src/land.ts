@@ -88,7 +88,14 @@ async function submit(landing: Landing, release: () => void): Promise<Landed[] |
   })
   if ('refused' in outcome) return outcome
   release()
-  return landedIn(landing, outcome.receipt)
+  const { receipt } = outcome
+  return landedIn(landing, receipt).catch(async (error: unknown) => {
+    if (!(error instanceof LandingError)) throw error
+    // The call of a smart account fails in its transaction if another account has landed the answer.
+    const before = await untilAborted(landedBefore(landing, receipt), signal)
+    if (before.length === 0) throw error
+    return allLanded(before, submission, receipt)
+  })
 }
 
 /**

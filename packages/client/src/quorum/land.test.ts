@@ -125,20 +125,23 @@ describe('an answer of a quorum', () => {
     const calls = request.mock.calls.filter(([{ method }]) => method === 'eth_call')
     expect(calls.map(([{ params }]) => params![0].data)).toEqual([selector('eas()')])
   })
-  test('has not landed if only the transaction around it succeeded', async () => {
-    const wallet = walletOn('0x', false)
-    const results: Record<string, unknown> = {
-      eth_sendTransaction: TRANSACTION,
-      eth_getTransactionReceipt: { status: '0x1', blockNumber: '0x7', logs: [] },
-    }
-    const request: typeof wallet.request = async (call) => {
-      const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
-      return isLanding ? '0x' : (results[call.method] ?? wallet.request(call))
-    }
-    await expect(landOn({ request })).rejects.toMatchObject({
-      ...{ name: 'LandingError', transactionHash: TRANSACTION },
-    })
-  })
+  test.each([false, true])(
+    'has landed by another account, or not at all, if only the transaction around it succeeded: %s',
+    async (landed) => {
+      const wallet = walletOn('0x', landed)
+      const results: Record<string, unknown> = {
+        eth_sendTransaction: TRANSACTION,
+        eth_getTransactionReceipt: { status: '0x1', blockNumber: '0x7', logs: [] },
+      }
+      const request: typeof wallet.request = async (call) => {
+        const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
+        return isLanding ? '0x' : (results[call.method] ?? wallet.request(call))
+      }
+      const landing = landOn({ request })
+      if (landed) expect(await landing).toMatchObject({ uid: UID, already: true })
+      else await expect(landing).rejects.toMatchObject({ name: 'LandingError', transactionHash: TRANSACTION })
+    },
+  )
   test("is read from the EAS of its contract, and not from the service's", async () => {
     setClock(answer.deadline + 61)
     // The service may be that of a single operator.

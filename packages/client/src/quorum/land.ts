@@ -93,6 +93,9 @@ export async function landQuorum(
   const { receipt } = outcome
   const [attestation] = await attestationsIn(receipt, reader, chain, quorum, [answer], signal)
   if (attestation) return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
+  // The call of a smart account fails in its transaction if another account has landed the answer.
+  const found = await before()
+  if (found) return found
   throw new LandingError(
     `The transaction ${receipt.transactionHash} succeeded, but does not contain the attestation of the answer: ${quorum} is not a GeoQuorum, or the call of a smart account failed.`,
     undefined,
