@@ -80,7 +80,7 @@ contract GeoQuorumTest is Operators {
             GeoAnswers.Terms(booleanSchema, address(quorum), address(0), account, 1 hours);
         new Reader(eas).within(uid, terms, ref("near"), ref("tower"), 500_00);
         // A single operator's answer does not count.
-        bytes32 single = land("within");
+        bytes32 single = attestAs(signer, booleanSchema, account, 0, within.data);
         Reader reader = new Reader(eas);
         (bytes32 near, bytes32 tower) = (ref("near"), ref("tower"));
         vm.expectRevert(abi.encodeWithSelector(GeoAnswers.WrongAttester.selector, signer, address(quorum)));
