@@ -3,7 +3,7 @@ import { BrowserProvider, Network } from 'ethers'
 import { createPublicClient, custom } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { RevertedError } from './reader'
-import { readerOf, type Provider } from './signer'
+import { readerOf, walletOf, type Provider } from './signer'
 
 const CALL = { to: `0x${'1'.repeat(40)}`, data: '0x' } as const
 const DATA = '0x12345678'
@@ -31,6 +31,11 @@ test.each([
   const receipt = { status: '0x1', blockNumber, logs: [] }
   const found = await readerOf({ request: async () => receipt }).receipt(DATA)
   expect(found && { blockNumber: found.blockNumber }).toEqual(expected)
+})
+
+test.each([[[]], [null]])('a wallet that returns %j has no account', async (accounts) => {
+  const wallet = walletOf({ request: async () => accounts })
+  await expect(wallet.address()).rejects.toMatchObject({ name: 'SignerError' })
 })
 
 describe.each(LIBRARIES)('a call through %s', (_, providerOf) => {

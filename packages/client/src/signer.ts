@@ -211,7 +211,8 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
   const ask = async (method: string, ...params: unknown[]) =>
     (await provider.request({ method, params })) as Hex
   const address = async () => {
-    const [first] = (await provider.request({ method: 'eth_requestAccounts' })) as string[]
+    const accounts = (await provider.request({ method: 'eth_requestAccounts' })) as string[] | null
+    const first = accounts?.[0]
     if (first === undefined)
       throw new SignerError('The wallet returned no account. Connect one and try again.')
     return first
