@@ -102,7 +102,14 @@ export function isSamePosition(one: Position, other: Position): boolean {
 
 /** Returns the position after the latest change. */
 export async function currentPosition(store: Store, finality: Finality): Promise<Position> {
-  const states = await store.changesAfter(finality, {}, {}, 0)
+  return positionAt(finality, await store.changesAfter(finality, {}, {}, 0))
+}
+
+/** Returns the position after the change `last` of each chain. All chains are from one snapshot, in order. */
+export function positionAt(
+  finality: Finality,
+  states: readonly Pick<ChainChanges, 'chain' | 'since' | 'last'>[],
+): Position {
   return {
     epoch: epochOf(finality, states),
     ids: Object.fromEntries(states.map(({ chain, last }) => [chain, last])),

@@ -11,6 +11,7 @@ export {
   locate,
   LostPositionError,
   parsePosition,
+  positionAt,
   positionText,
   unlocated,
   type ChangeFilter,

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { openApiChecker } from '../../test/openapi'
@@ -391,6 +391,28 @@ test('the webhook API adds a subscription for all changes since then, before a p
   deliverer.start()
   await receiver.until(() => receiver.received.length > 0)
   expect(JSON.parse(receiver.received[0]!.body).data.uid).toBe(uidOf(n))
+})
+
+test('the webhook API replays messages from a time without a reset although a chain gets its first record', async () => {
+  const { id } = await added()
+  const since = new Date()
+  await insert()
+  await receiver.until(() => receiver.received.length === 1)
+  const { changesUntil } = WebhookStore.prototype
+  vi.spyOn(WebhookStore.prototype, 'changesUntil').mockImplementationOnce(async function (
+    this: WebhookStore,
+    time,
+  ) {
+    await insertRecords(database.url, [{ chain: 'arbitrum', uid: uidOf(++n), columns: { log_index: n } }])
+    return changesUntil.call(this, time)
+  })
+  expect((await ask('POST', `/${id}/replay`, { since: since.toISOString() })).status).toBe(202)
+  const later = () => receiver.received.slice(1)
+  const resets = () => later().filter(({ body }) => (JSON.parse(body) as { type: string }).type === 'reset')
+  await receiver.until(
+    () => resets().length > 0 || later().some((each) => each.id === receiver.received[0]!.id),
+  )
+  expect(resets()).toEqual([])
 })
 
 testSentences()

@@ -11,7 +11,14 @@ import { parameter, pathOf, queryOf, readParameters, textParameter, wholeReader 
 import { withTypes } from '../http/schema'
 import { bodyValidator, withRules } from '../http/validation'
 import type { Finality, Store } from '../store'
-import { changesAfter, currentPosition, LostPositionError, parsePosition, positionText } from '../stream'
+import {
+  changesAfter,
+  currentPosition,
+  LostPositionError,
+  parsePosition,
+  positionAt,
+  positionText,
+} from '../stream'
 import type { SubscriptionRow, WebhookStore } from './store'
 import { MOST_SUBSCRIPTIONS, problemOf, SECRET_FIELD, SUBSCRIPTION_FIELDS } from './subscriptions'
 
@@ -271,8 +278,10 @@ function changeRoutes(app: Scope, { store, webhooks, clock }: WebhookAdminParts)
         )
       if (time.getTime() > clock())
         throw new RecordsError('invalid-request', 'since: expected a time in the past')
-      const { epoch } = await currentPosition(store, finality)
-      await webhooks.replay(id, position ?? positionText({ epoch, ids: await webhooks.changesUntil(time) }))
+      await webhooks.replay(
+        id,
+        position ?? positionText(positionAt(finality, await webhooks.changesUntil(time))),
+      )
       return reply.status(202).send(await known(webhooks, id))
     },
   )

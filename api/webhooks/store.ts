@@ -1,4 +1,4 @@
-import { apiConnections, translated, type DatabaseServers, type Finality } from '../store'
+import { apiConnections, translated, type ChainChanges, type DatabaseServers, type Finality } from '../store'
 import type { RecordEvent } from '../stream'
 
 /** A subscription as requested. */
@@ -364,17 +364,16 @@ export class WebhookStore {
    * the highest up to that time: a change has the time at which its transaction began, and the next id when
    * it is written. No transaction lasts an hour, so older changes need not be read.
    */
-  async changesUntil(time: Date): Promise<Record<string, number>> {
-    const rows = await this.query<{ chain: string; last: number }>(
-      `SELECT chain, greatest(forgotten, coalesce(
+  changesUntil(time: Date): Promise<Pick<ChainChanges, 'chain' | 'since' | 'last'>[]> {
+    return this.query(
+      `SELECT chain, since, greatest(forgotten, coalesce(
          (SELECT min(id) - 1 FROM record_change AS change WHERE change.chain = state.chain AND changed_at > $1
            AND id > coalesce((SELECT max(id) FROM record_change AS old
              WHERE old.chain = state.chain AND changed_at <= $1::timestamptz - interval '1 hour'), 0)),
          (SELECT max(id) FROM record_change AS change WHERE change.chain = state.chain)))::float8 AS last
-       FROM record_state AS state`,
+       FROM record_state AS state ORDER BY chain`,
       [time],
     )
-    return Object.fromEntries(rows.map(({ chain, last }) => [chain, last]))
   }
 
   deadLetters(subscription: string, after: number, limit: number): Promise<DeadLetterRow[]> {
