@@ -4,7 +4,17 @@ import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { Registry } from 'prom-client'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from 'vitest'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, rows, temporaryFolder, type TestDatabase } from '../../test/database'
 import { openApiChecker } from '../../test/openapi'
@@ -393,19 +403,37 @@ test('the webhook API adds a subscription for all changes since then, before a p
   expect(JSON.parse(receiver.received[0]!.body).data.uid).toBe(uidOf(n))
 })
 
+test('the webhook API replays messages after a reset that the receiver has not accepted', async () => {
+  receiver.answer = () => answers.status(500)
+  const { id } = await added()
+  const since = new Date()
+  await insert()
+  await rows(
+    database.url,
+    `UPDATE webhook_subscription SET reset_reason = 'rebuilt', reset_at = now(), version = version + 1 WHERE id = $1`,
+    [id],
+  )
+  const types = (list = receiver.received) =>
+    list.map(({ body }) => (JSON.parse(body) as { type: string }).type)
+  await receiver.until(() => types().includes('reset'))
+  expect((await ask('POST', `/${id}/replay`, { since: since.toISOString() })).status).toBe(202)
+  const before = receiver.received.length
+  receiver.answer = () => answers.ok
+  await receiver.until(() => types(receiver.received.slice(before)).includes('record.new'))
+  expect([...new Set(types(receiver.received.slice(before)))]).toEqual(['reset', 'record.new'])
+})
+
 test('the webhook API replays messages from a time without a reset although a chain gets its first record', async () => {
   const { id } = await added()
   const since = new Date()
   await insert()
   await receiver.until(() => receiver.received.length === 1)
-  const { changesUntil } = WebhookStore.prototype
-  vi.spyOn(WebhookStore.prototype, 'changesUntil').mockImplementationOnce(async function (
-    this: WebhookStore,
-    time,
-  ) {
+  const webhooks = new WebhookStore(store.servers)
+  const spy = vi.spyOn(WebhookStore.prototype, 'changesUntil').mockImplementationOnce(async (time) => {
     await insertRecords(database.url, [{ chain: 'arbitrum', uid: uidOf(++n), columns: { log_index: n } }])
-    return changesUntil.call(this, time)
+    return webhooks.changesUntil(time)
   })
+  onTestFinished(() => spy.mockRestore())
   expect((await ask('POST', `/${id}/replay`, { since: since.toISOString() })).status).toBe(202)
   const later = () => receiver.received.slice(1)
   const resets = () => later().filter(({ body }) => (JSON.parse(body) as { type: string }).type === 'reset')

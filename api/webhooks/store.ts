@@ -350,11 +350,14 @@ export class WebhookStore {
     )
   }
 
-  /** Moves a subscription to this position, and clears its failures. */
+  /**
+   * Moves a subscription to this position, and clears its failures. A reset that the receiver has not
+   * accepted is sent before the changes, because they do not contain those that it reports as lost.
+   */
   async replay(id: string, position: string): Promise<void> {
     await this.query(
-      `UPDATE webhook_subscription SET position = $2, reset_reason = NULL, reset_at = NULL, disabled = NULL,
-         version = version + 1, ${RETRIES_RESTART} WHERE id = $1`,
+      `UPDATE webhook_subscription SET position = $2, disabled = NULL, version = version + 1, ${RETRIES_RESTART}
+       WHERE id = $1`,
       [id, position],
     )
   }
