@@ -426,10 +426,11 @@ withChromium.describe('the explorer', () => {
     }
   })
 
-  test('lists no places for an invalid box in its address', async () => {
+  test('lists no places for an invalid box in its address, and says that it is refused', async () => {
     const { page } = plain
     await page.goto(`${world.url}/?bbox=1,2,3`)
     await page.locator('.list .notice', { hasText: 'bbox' }).waitFor()
+    expect(await page.locator('.list h2').innerText()).toBe('Filters refused')
     expect(await page.locator('.places li').count()).toBe(0)
   })
 

@@ -80,7 +80,7 @@ export function attestedListPage(parts: ListParts, url: string, trail: Trail): P
   return page(
     title,
     trail,
-    html`<p>${which}, ${orderOf(sort)}.</p>
+    html`<p>${which}${rows.length > 0 && `, ${orderOf(sort)}`}.</p>
 ${conditions.length > 0 && list(conditions.map((each) => html`<bdi>${each}</bdi>`))}
 ${paging}${rows.length > 0 && [table, paging]}
 <p>This page as ${links(here, formats.page)}.${Object.keys(formats.all).length > 0 && whole}</p>`,

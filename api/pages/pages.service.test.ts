@@ -257,7 +257,7 @@ describe('the page of the record list', () => {
       ['near=1,2&radius=5000', 'within 5,000 m of longitude 1, latitude 2'],
       ['intersects=POINT(1 2)', 'intersecting {'],
       ['sort=event_timestamp', 'oldest first by time of the event'],
-      ['chain=sepolia', 'No records here of 0 that match'],
+      ['chain=sepolia', 'No records here of 0 that match.'],
     ])
       expect([query, await listText(query!)]).toEqual([query, expect.stringContaining(words!)])
   })

@@ -56,7 +56,15 @@ export function RecordList({
   return (
     <section class="list" aria-label={say.list.name} aria-busy={isLoading}>
       <h2>
-        <span role="status">{data ? titleOf(data) : isLoading ? say.list.loading : say.list.noResponse}</span>
+        <span role="status">
+          {data
+            ? titleOf(data)
+            : isLoading
+              ? say.list.loading
+              : failure && failure.retryIn === undefined
+                ? say.list.refused
+                : say.list.noResponse}
+        </span>
       </h2>
       {failure && <FailureNotice failure={failure} retry={retry} />}
       {data?.data.length === 0 && <Nothing />}

@@ -135,6 +135,7 @@ export const explorer = {
     name: 'Places in view',
     loading: 'Loading places ...',
     noResponse: 'No response',
+    refused: 'Filters refused',
     hidden: (places: number) => `${count(places, 'place')} hidden by the legend.`,
     more: 'Show more',
     download: 'Download these results:',
