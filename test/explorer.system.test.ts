@@ -426,6 +426,21 @@ withChromium.describe('the explorer', () => {
     }
   })
 
+  test('counts a new record in the histogram within a minute', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    await page.clock.install()
+    await page.goto(world.url)
+    await page.locator('[data-live=live]').waitFor()
+    const counted = async () => Number(await page.locator('.histogram').getAttribute('data-records'))
+    await expect.poll(counted).toBeGreaterThan(0)
+    const before = await counted()
+    const place = { type: 'Point' as const, coordinates: [61, 41] }
+    await item(page, await attest(world.chain, locationRequest(place, { memo: 'Counted' }))).waitFor()
+    await page.clock.fastForward(60_000)
+    await expect.poll(counted).toBe(before + 1)
+  })
+
   test('lists no places for an invalid box in its address, and says that it is refused', async () => {
     const { page } = plain
     await page.goto(`${world.url}/?bbox=1,2,3`)

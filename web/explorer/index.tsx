@@ -124,7 +124,7 @@ export default function Places() {
             <Dropped file={file} map={map.current?.map} onClose={() => setFile(undefined)} />
           )}
         </div>
-        {isExplorer && <TimeFilter isReady={shown !== undefined || mapFailure !== undefined || isPlain} />}
+        {isExplorer && <TimeFilter isReady={Boolean(shown ?? mapFailure) || isPlain} version={version} />}
       </div>
       {isExplorer && (
         <div class="side">

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import type { FilterName } from '../location'
 import { say } from '../messages'
@@ -25,8 +25,14 @@ interface Range {
 }
 const dayOf = (milliseconds: number) => Math.floor(milliseconds / DAY_MS)
 
-/** `isReady` is true once the map shows the records, which must not wait for the histogram. */
-export function TimeFilter({ isReady }: { isReady: boolean }) {
+/** Milliseconds from a change of the records to its count: changes within this time are counted together. */
+const COUNTED_AFTER_MS = 60_000
+
+/**
+ * `isReady` is true once the map shows the records, which must not wait for the histogram. `version` is the
+ * number of changes of the records.
+ */
+export function TimeFilter({ isReady, version }: { isReady: boolean; version: number }) {
   const wasReady = useRef(false)
   wasReady.current ||= isReady
   const first = useLoaded(wasReady.current ? 'first' : undefined, async (signal) => {
@@ -40,6 +46,7 @@ export function TimeFilter({ isReady }: { isReady: boolean }) {
   const start = dayOf(first.data ?? Math.min(Date.now(), ...bounds.filter((time) => !Number.isNaN(time))))
   const whole = { from: start, to: Math.max(dayOf(Date.now()), start) + 1 }
   const range = useRange(whole)
+  const counted = useCounted(version)
   const { from, to } = range.shown
   const isSet = filterValue('fromTimestamp') !== undefined || filterValue('toTimestamp') !== undefined
   const title = isSet ? say.time.between(dayText(from * DAY_MS), dayText((to - 1) * DAY_MS)) : say.time.all
@@ -53,7 +60,7 @@ export function TimeFilter({ isReady }: { isReady: boolean }) {
           // Has the size of the histogram, so that the map keeps its view when the histogram appears.
           <div class="histogram" />
         ) : (
-          <Histogram whole={whole} range={range} />
+          <Histogram whole={whole} range={range} version={counted} />
         )}
         <Slider label={say.time.from} value={from} whole={whole} range={range} at="from" />
         <Slider label={say.time.to} value={to} whole={whole} range={range} at="to" />
@@ -93,6 +100,20 @@ export function TimeFilter({ isReady }: { isReady: boolean }) {
       </fieldset>
     </details>
   )
+}
+
+/** Version of the records that is counted: the last one, COUNTED_AFTER_MS after the first change since. */
+function useCounted(version: number): number {
+  const [counted, setCounted] = useState(version)
+  const last = useRef(version)
+  last.current = version
+  const isOld = version !== counted
+  useEffect(() => {
+    if (!isOld) return
+    const timer = setTimeout(() => setCounted(last.current), COUNTED_AFTER_MS)
+    return () => clearTimeout(timer)
+  }, [isOld])
+  return counted
 }
 
 /** Range of the filter, and the one that the user is choosing. The API's bounds are exclusive. */
@@ -198,13 +219,15 @@ interface Bar {
 }
 
 /** Places that match the other filters, by day, week or month. A drag over the histogram chooses a range. */
-function Histogram({ whole, range }: { whole: Range; range: UsedRange }) {
+function Histogram({ whole, range, version }: { whole: Range; range: UsedRange; version: number }) {
   const span = whole.to - whole.from
   const unit: Unit = span <= BY_DAY ? 'day' : span <= BY_WEEK ? 'week' : 'month'
   const filters = Object.fromEntries(new URLSearchParams(filterQuery.value))
   const { fromTimestamp: _from, toTimestamp: _to, ...others } = filters
-  const { data: bars = [] } = useLoaded(`histogram ${unit} ${JSON.stringify(others)}`, (signal) =>
-    barsOf(unit, others, signal),
+  const { data: bars = [] } = useLoaded(
+    `histogram ${unit} ${JSON.stringify(others)}`,
+    (signal) => barsOf(unit, others, signal),
+    `${version}`,
   )
   const most = Math.max(1, ...bars.map(({ records }) => records))
   const element = useRef<SVGSVGElement>(null)
