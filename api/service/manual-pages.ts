@@ -61,9 +61,13 @@ export function manualPageRoutes(
     if (each.section === 'guide') redirect(linkTo(each).replace('manual', ''), linkTo(each))
 }
 
+const isTutorial = ({ address }: ManualPage) => address.endsWith('/first-steps.md')
+
 function contents(pages: readonly ManualPage[]): Html {
   const sections = Object.entries(SECTIONS).map(([section, title]) => {
     const inSection = pages.filter((each) => each.section === section)
+    // The tutorial is the page for readers who know no other yet.
+    inSection.sort((a, b) => Number(isTutorial(b)) - Number(isTutorial(a)))
     return html`<h2>${title}</h2>${list(inSection.map((each) => anchor(linkTo(each), each.title)))}`
   })
   return html`${sections}`

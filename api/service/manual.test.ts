@@ -67,6 +67,11 @@ describe('the pages of the manual for browsers', () => {
     expect(links).toBeGreaterThan(200)
   })
 
+  test('are listed with the tutorial first', async () => {
+    const [first] = linksOf((await bodyOf('/manual')).split('<h2>Guides</h2>')[1]!)
+    expect(first).toBe('manual/guide/first-steps')
+  })
+
   test('are pages of the manual in the header, whatever their names', async () => {
     for (const address of [
       '/manual',
