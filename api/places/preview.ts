@@ -13,6 +13,8 @@ const POINT = { large: 13, small: 22 }
 const MOST_POSITIONS = 2_000
 /** Degrees that the large map shows around a point: enough to include a coast for orientation. */
 const AROUND = { longitude: 9, latitude: 5 }
+/** Latitude in degrees beyond which the large map ends at the pole, so that its middle is not the place. */
+const POLAR = 90 - AROUND.latitude
 const STYLE = `
 .land { fill: #f6f4ee; fill-rule: evenodd } .grid path { stroke: #0002; stroke-width: 1; fill: none } .box { display: none }
 .point { fill: #d1495b; stroke: #fff; stroke-width: 3 } .line { fill: none; stroke: #2a7de1; stroke-width: 4 }
@@ -40,7 +42,7 @@ export async function previewOf(geometry: Geometry | null, revoked: boolean): Pr
   })
   const image = await renderAsync(
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><style>${STYLE}</style>` +
-      `<g${revoked ? ' class="revoked"' : ''}>${framed(svg || world, { x: 0, y: 0, width, height })}</g>` +
+      `<g${revoked ? ' class="revoked"' : ''}>${framed(svg || world, { x: 0, y: 0, width, height }, first)}</g>` +
       `${svg && `<g class="locator">${locator}</g>`}</svg>`,
     { font: { loadSystemFonts: false }, background: '#ffffff' },
   )
@@ -66,10 +68,17 @@ function firstPosition({ coordinates, geometries }: Geometry): [number, number] 
   return geometries?.map(firstPosition).find((each) => each !== undefined)
 }
 
-function framed(map: string, { x, y, width, height }: Record<'x' | 'y' | 'width' | 'height', number>) {
+/** Map that fills a frame, which cuts it at both edges. If `first` is near a pole, that edge is whole. */
+function framed(
+  map: string,
+  { x, y, width, height }: Record<'x' | 'y' | 'width' | 'height', number>,
+  first?: [number, number] | null,
+) {
+  const [, latitude = 0] = first ?? []
+  const edge = latitude > POLAR ? 'YMin' : latitude < -POLAR ? 'YMax' : 'YMid'
   const background = `<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="#cfe3ee" stroke="#0004"/>`
   return `${background}${map.replace(
     '<svg class="map"',
-    `<svg x="${x}" y="${y}" width="${width}" height="${height}" preserveAspectRatio="xMidYMid slice"`,
+    `<svg x="${x}" y="${y}" width="${width}" height="${height}" preserveAspectRatio="xMid${edge} slice"`,
   )}`
 }
