@@ -1,7 +1,7 @@
 import type { LocationRecord } from '@geospatial-attestation/client'
 import type { Feature, Geometry } from 'geojson'
 import { wordsOf } from '../../src/words'
-import { lineText } from '../explorer/words'
+import { dayText, lineText } from '../explorer/words'
 import { locale, say } from '../messages'
 import { geoOnce, LONGEST_MEMO } from '../service'
 import { chainName } from '../chains'
@@ -100,7 +100,7 @@ function placeHit(
   return {
     ...{ key: keyText(record), kind: 'place', record: { chain, uid } },
     title: lineText(memo) || lineText(type),
-    detail: say.search.place(chainName(chain), timestamp.slice(0, 10), revoked),
+    detail: say.search.place(chainName(chain), dayText(Date.parse(timestamp)), revoked),
     features: () => featuresOf({ chain, uid }),
   }
 }
