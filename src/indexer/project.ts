@@ -19,7 +19,7 @@ import { OPERATIONS, rowOf } from '../operations'
  * Version of the projection. Increase it with each change that makes a record differ from that of earlier
  * versions: the indexers then replay their records (reading.ts).
  */
-export const READING = 9
+export const READING = 10
 
 /** A decoded Attested or Revoked log of a watched schema or attester, hex in lower case. */
 export interface ChainEvent {
