@@ -28,7 +28,10 @@ const effort = Number((process.env.EFFORT ||= command === 'test:all' ? '1' : '0.
 /** `npm test` leaves out slow tests unless EFFORT asks for more. */
 const isQuick = /^test(:unit)?$/.test(command) && effort < 1
 
-/** Packages of this repository, which unit tests read as sources. So they need no build, and test what was last written. */
+/**
+ * Packages of this repository, which unit tests read as sources. So they need no build, and test what was
+ * last written.
+ */
 const sources = Object.entries({
   client: 'client/src/index.ts',
   'client/kernel': 'client/src/kernel.ts',

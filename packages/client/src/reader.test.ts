@@ -18,10 +18,7 @@ type Failing = ReturnType<typeof failing>
 const LIBRARIES: [string, (provider: Failing) => Provider][] = [
   ['EIP-1193', (provider) => provider],
   ['viem', (provider) => createPublicClient({ transport: custom(provider, { retryCount: 0 }) })],
-  [
-    'ethers',
-    (provider) => new BrowserProvider(provider as never, undefined, { staticNetwork: Network.from(1) }),
-  ],
+  ['ethers', (provider) => new BrowserProvider(provider, undefined, { staticNetwork: Network.from(1) })],
 ]
 
 test.each([

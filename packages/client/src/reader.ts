@@ -168,7 +168,7 @@ type Part = Partial<Record<'code' | 'message' | 'details' | 'data' | 'cause' | '
 function partsOf(error: unknown, depth = 0): Part[] {
   if (typeof error !== 'object' || error === null || depth > 6) return []
   const { data, cause, info, error: inner } = error as Part
-  return [error as Part, ...[data, cause, info, inner].flatMap((next) => partsOf(next, depth + 1))]
+  return [error, ...[data, cause, info, inner].flatMap((next) => partsOf(next, depth + 1))]
 }
 
 /** Returns the text of an error without that of the errors in it; undefined if it has none. */

@@ -42,8 +42,8 @@ describe('a revocation', () => {
   const context = { chain: async () => chain } as unknown as Context
 
   /**
-   * EAS with one attestation, and a wallet. `lost` is true if the response to the transaction is lost, `fails`
-   * if the call of a smart account fails in it.
+   * EAS with one attestation, and a wallet. `lost` is true if the response to the transaction is lost,
+   * `fails` if the call of a smart account fails in it.
    */
   function world({ lost = false, fails = false } = {}) {
     let [sent, revocationTime] = [0, 0n]

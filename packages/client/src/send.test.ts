@@ -193,7 +193,7 @@ describe('a transaction', () => {
     await expect(sending).rejects.toMatchObject(expected)
   })
 
-  test('that the user rejects is reported although the endpoint has no response', async () => {
+  test('is reported as rejected by the user although the endpoint has no response', async () => {
     const stop = new AbortController()
     let calls = 0
     const provider = providerWith({
