@@ -4,14 +4,7 @@ import { intersects, type PreparedGeometry } from '../../src/geodesy'
 import { SIEVE_WORKER, startApi, type TestApi } from '../../test/api'
 import { jsonOf, someFilter, textOf, type Filter } from '../../test/cql2'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import {
-  ADDRESSES,
-  insertRecords,
-  preparedOf,
-  uidOf,
-  type Geometry,
-  type StoredRecord,
-} from '../../test/records'
+import { ADDRESSES, insertRecords, preparedOf, type Geometry, type StoredRecord } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { TooExpensiveError } from '../http/problems'
 import { conditionIn, filterChoice } from './filter'
@@ -592,28 +585,8 @@ test('the filter joins CQL2 and parameters by AND (19-079r2, /req/filter/mixing-
 test('the filter accepts the chain names that the parameter chain accepts', async () => {
   const celo = await idsOf({ filter: "chain = 'celo'" })
   expect(celo.length).toBeGreaterThan(0)
-  for (const named of ["chain = '42220'", "chain IN ('CELO')", "NOT chain <> 'Celo-Mainnet'"])
+  for (const named of ["chain = '42220'", "chain IN ('CELO', 'mars')", "NOT chain <> 'Celo-Mainnet'"])
     expect(await idsOf({ filter: named })).toEqual(celo)
-})
-
-test('the filter accepts a chain that is not active, whose records lists have once it is indexed', async () => {
-  expect(await idsOf({ filter: `chain = 'base' OR id = 'base-${uidOf(1)}'` })).toEqual([])
-})
-
-test.each([
-  ["chain = 'mars'", 'at character 9'],
-  ["revoked = FALSE AND 'venus' <> chain", 'at character 21'],
-  ["chain IN ('celo', 'mars')", 'at character 19'],
-  ["uid = '0x12'", 'at character 7'],
-  [`uid IN ('${uidOf(1)}', '${uidOf(1)}0')`, 'at character 79'],
-  ["schema = 'location'", 'at character 10'],
-  ["prover = '0x12'", 'at character 10'],
-  ["NOT subject <> '0x12'", 'at character 16'],
-  ["id = '0x12'", 'at character 6'],
-  [`id = 'mars-${uidOf(1)}'`, 'at character 6'],
-])('the filter rejects a name or an identifier that no record can have: %s', async (filter, at) => {
-  const { status, body } = await ask({ filter })
-  expect([status, body.detail]).toEqual([400, sentence(at)])
 })
 
 test.each(['timestamp', '-timestamp', '+event_timestamp', '-event_timestamp'])(
@@ -707,7 +680,7 @@ describe('an invalid filter returns 400 with the position and the expected form'
   test('names the JSON path of a property of the wrong kind', async () => {
     const filter = JSON.stringify({ op: 'not', args: [{ op: '=', args: [{ property: 'revoked' }, 'x'] }] })
     const { status, body } = await ask({ filter, 'filter-lang': 'cql2-json' })
-    expect([status, body.detail]).toEqual([400, sentence('at /args/0/args/1')])
+    expect([status, body.detail]).toEqual([400, sentence('at /args/0')])
   })
 })
 
@@ -762,19 +735,12 @@ test('the filter never becomes SQL, so that an injection matches only a record o
   for (const property of PROPERTIES.filter((name) =>
     ['text', 'lower'].includes(QUERYABLES.get(name)!.type),
   )) {
-    if (QUERYABLES.get(property)!.read) {
-      for (const value of injections) {
-        expect((await ask({ filter: `${property} IN (${quoted(value)})` })).status).toBe(400)
-        expect(await idsOf({ filter: `${property} < ${quoted(value)} AND FALSE` })).toEqual([])
-      }
-      continue
-    }
     const expectEqual = async (values: string[], filter: string) => {
       const expected = stored.filter((record) => values.includes(valueOf(record, property) as string)).length
       expect([filter, (await idsOf({ filter })).length]).toEqual([filter, expected])
     }
     // Other properties of the same type have the same SQL.
-    if (property === 'memo')
+    if (['memo', 'uid', 'chain'].includes(property))
       for (const value of injections) await expectEqual([value], `${property} = ${quoted(value)}`)
     await expectEqual(injections, `${property} IN (${injections.map(quoted).join()})`)
   }

@@ -11,7 +11,6 @@ import { EffortError, GeometryError } from '../../src/geodesy'
 import { DAY_MS, instantOf } from '../http/iso-8601'
 import { QUERYABLES, type Queryable } from './queryables'
 import { invalid } from '../http/parameters'
-import { RecordsError } from '../http/problems'
 import { boxFrom, remedyFor } from '../http/positions'
 import { placeOf, type Place } from './sieve'
 import type { Bbox, Condition } from '../store'
@@ -90,14 +89,15 @@ class Compiler {
       case 's_intersects':
         return this.meeting(expression, not)
       case 'between': {
-        const { property, low, high, valuesAt = [] } = expression
-        const bound = (op: Comparison, value: Scalar, i: number) =>
-          this.condition({ at, valuesAt: [valuesAt[i] ?? at], op, property, value }, not)
-        const [from, to] = [bound('>=', low, 0), bound('<=', high, 1)]
+        const { property, low, high } = expression
+        const [from, to] = [
+          this.condition({ at, op: '>=', property, value: low }, not),
+          this.condition({ at, op: '<=', property, value: high }, not),
+        ]
         return not ? { any: [from, to] } : all([from, to])
       }
       case 'in':
-        return inList(expression, not)
+        return inList(at, expression, not)
       case 'like': {
         const { column, type } = queryableOf(at, expression.property)
         if (type !== 'text' && type !== 'lower')
@@ -105,14 +105,10 @@ class Compiler {
             at,
             `expected LIKE with a string property, but ${expression.property} is a ${type}`,
           )
-        return {
-          ...columnOf(column, type, expression),
-          like: patternOf(valueAt(expression), expression.pattern, type),
-          not,
-        }
+        return { ...columnOf(column, type, expression), like: patternOf(at, expression.pattern, type), not }
       }
       default:
-        return comparison(expression, not)
+        return comparison(at, expression.property, expression.op, expression.value, not, expression.casei)
     }
   }
 
@@ -120,16 +116,15 @@ class Compiler {
     const { at, property } = expression
     if (queryableOf(at, property).type !== 'geometry')
       throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${property}`)
-    const placeAt = valueAt(expression)
-    if ('bbox' in expression) return { box: boxOf(placeAt, expression.bbox), not }
+    if ('bbox' in expression) return { box: boxOf(at, expression.bbox), not }
     if (++this.places > MAX_PLACES)
-      throw new Cql2Error(placeAt, `expected at most ${MAX_PLACES} geometries, not counting boxes`)
+      throw new Cql2Error(at, `expected at most ${MAX_PLACES} geometries, not counting boxes`)
     try {
       return { place: placeOf(expression.geometry, 'geometry'), not }
     } catch (error) {
-      if (error instanceof GeometryError) throw new Cql2Error(placeAt, error.message)
+      if (error instanceof GeometryError) throw new Cql2Error(at, error.message)
       if (error instanceof EffortError)
-        throw new Cql2Error(placeAt, 'the geometry is too complex for a search. Simplify it.')
+        throw new Cql2Error(at, 'the geometry is too complex for a search. Simplify it.')
       throw error
     }
   }
@@ -158,13 +153,10 @@ function attributeCondition(
     throw new Cql2Error(at, `expected at most ${MAX_NAMES} nested names of attributes`)
   const attributeName = shownName(expression.property)
   for (const name of attribute) textOf(at, name, 'text')
-  const alike = (value: Scalar, i = 0): (string | number | boolean)[] => {
+  const alike = (value: Scalar): (string | number | boolean)[] => {
     if (typeof value === 'object')
-      throw new Cql2Error(
-        valueAt(expression, i),
-        `${attributeName} can be compared with strings, numbers, TRUE and FALSE only`,
-      )
-    if (typeof value === 'string') return [textOf(valueAt(expression, i), value, 'text')]
+      throw new Cql2Error(at, `${attributeName} can be compared with strings, numbers, TRUE and FALSE only`)
+    if (typeof value === 'string') return [textOf(at, value, 'text')]
     if (typeof value === 'bigint') return [String(value)]
     return Number.isInteger(value) ? [value, String(value)] : [value]
   }
@@ -174,7 +166,7 @@ function attributeCondition(
     case 's_intersects':
       throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${attributeName}`)
     case 'like':
-      return { attribute, like: patternOf(valueAt(expression), expression.pattern, 'text'), not }
+      return { attribute, like: patternOf(at, expression.pattern, 'text'), not }
     case 'in':
       return { attribute, oneOf: expression.values.flatMap(alike), not }
     case '=':
@@ -188,10 +180,7 @@ function attributeCondition(
         const to = isInteger ? String(value) : value
         return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
       }
-      throw new Cql2Error(
-        valueAt(expression),
-        `${attributeName} can be compared by order with numbers only, such as 13.4`,
-      )
+      throw new Cql2Error(at, `${attributeName} can be compared by order with numbers only, such as 13.4`)
     }
   }
 }
@@ -212,52 +201,43 @@ const NEGATED: Record<Comparison, Comparison> = {
   ...{ '<': '>=', '>=': '<', '>': '<=', '<=': '>' },
 }
 
-/** Position of a value of a predicate. */
-function valueAt({ at, valuesAt }: Expression, i = 0): string {
-  return valuesAt?.[i] ?? at
-}
-
-function comparison(expression: Extract<Expression, { op: Comparison }>, not: boolean): Condition<Place> {
-  const { at, property, op, value, casei } = expression
-  const queryable = queryableOf(at, property)
-  const { type, column } = queryable
-  const compare = not ? NEGATED[op] : op
-  const position = valueAt(expression)
+function comparison(
+  at: string,
+  property: string,
+  given: Comparison,
+  value: Scalar,
+  not: boolean,
+  casei?: true,
+): Condition<Place> {
+  const { type, column, named = asIs } = queryableOf(at, property)
+  const compare = not ? NEGATED[given] : given
   if (casei && type !== 'text' && type !== 'lower')
     throw new Cql2Error(at, `${property} is not a text, so it cannot be used in CASEI`)
   switch (type) {
     case 'geometry':
       throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL with the property geometry')
     case 'boolean': {
-      const to = booleanOf(position, property, value)
+      const to = booleanOf(at, property, value)
       const passing = [false, true].filter((each) => isOrdered(Number(each) - Number(to), compare))
       if (passing.length === 1) return { column, is: passing[0]! }
       return passing.length === 0 ? { always: false } : { column, isNull: false }
     }
     case 'number':
-      return { column, compare, to: numberOf(position, property, value) }
+      return { column, compare, to: numberOf(at, property, value) }
     case 'time':
-      return timeCondition(column, compare, timeOf(position, property, value))
+      return timeCondition(column, compare, timeOf(at, property, value))
     default: {
-      const isExact = compare === '=' || compare === '<>'
-      const to = (isExact ? exactOf : textOf)(position, value, type, property)
-      return { ...columnOf(column, type, { casei }), compare, to }
+      const text = textOf(at, value, type, property)
+      return {
+        ...columnOf(column, type, { casei }),
+        compare,
+        to: compare === '=' || compare === '<>' ? named(text) : text,
+      }
     }
   }
 }
 
-/** Reads a text that is compared for equality: a name or an identifier must be one that a record can have. */
-function exactOf(at: string, value: Scalar, type: 'text' | 'lower', property: string): string {
-  const text = textOf(at, value, type, property)
-  const { read } = queryableOf(at, property)
-  if (!read) return text
-  try {
-    return read(text, property)
-  } catch (error) {
-    if (error instanceof RecordsError) throw new Cql2Error(at, error.detail)
-    throw error
-  }
-}
+const asIs = (name: string): string => name
 
 /** CASEI does not change columns in lower case, which ignore letter case anyway. */
 function columnOf(
@@ -268,22 +248,20 @@ function columnOf(
   return { column, ...(casei && type === 'text' && { casei }) }
 }
 
-function inList(expression: Expression & { op: 'in' }, not: boolean): Condition<Place> {
-  const { at, property, values, casei } = expression
-  const { type, column } = queryableOf(at, property)
-  const each = <Value>(read: (at: string, value: Scalar) => Value) =>
-    values.map((value, i) => read(valueAt(expression, i), value))
-  if (type === 'number')
-    return { column, oneOf: each((position, value) => numberOf(position, property, value)), not }
+function inList(
+  at: string,
+  { property, values, casei }: Expression & { op: 'in' },
+  not: boolean,
+): Condition<Place> {
+  const { type, column, named = asIs } = queryableOf(at, property)
+  if (type === 'number') return { column, oneOf: values.map((each) => numberOf(at, property, each)), not }
   if (type === 'text' || type === 'lower')
     return {
       ...columnOf(column, type, { casei }),
-      oneOf: each((position, value) => exactOf(position, value, type, property)),
+      oneOf: values.map((each) => named(textOf(at, each, type, property))),
       not,
     }
-  const parts = each((position, value) =>
-    comparison({ at, valuesAt: [position], op: '=', property, value, ...(casei && { casei }) }, not),
-  )
+  const parts = values.map((each) => comparison(at, property, '=', each, not, casei))
   return not ? all(parts) : { any: parts }
 }
 

@@ -20,7 +20,9 @@ export {
   INCLUDE,
   MAX_LIMIT,
   MAX_RADIUS,
+  readAddress,
   readAttributes,
+  readChain,
   readCrs,
   readMemoWords,
   readSort,
@@ -29,8 +31,9 @@ export {
   type RecordChoice,
   SORTS,
   TIME_SORTS,
+  uidReader,
 } from './parameters'
 export { groupParameters, groupsRequest, SUM } from './groups'
-export { QUERYABLES, readAddress, readChain, uidReader } from './queryables'
+export { QUERYABLES } from './queryables'
 export { type PageQuery, RecordSearch, Search, type SearchQuery } from './search'
 export type { Place } from './sieve'

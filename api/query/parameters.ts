@@ -1,11 +1,10 @@
-import { ACTIVE_SLUGS } from '../../src/chains'
+import { ACTIVE_SLUGS, chainNamed } from '../../src/chains'
 import { cut } from '../../src/cut'
-import { parseUid } from '../../src/eas'
+import { parseUid, parseAddress } from '../../src/eas'
 import { UID } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
 import { listTag } from '../http/paging'
 import { filterChoice, FILTER_LANGUAGES, type FilterLanguage } from './filter'
-import { UID_RULE, readAddress, readChain, uidReader } from './queryables'
 import { PROVENANCE_FIELDS, lowered, type Sort, type TimeSort, SORT_FIELDS } from '../store'
 import {
   invalid,
@@ -41,6 +40,13 @@ const MAX_ATTRIBUTES_LENGTH = 1_000
 export const TIME_SORTS = SORT_FIELDS.flatMap((field) => [field, `-${field}`])
 export const SORTS = [...TIME_SORTS, 'distance']
 
+/** Reads the slug, an alias or the ID of a chain. Returns the slug. */
+export function readChain(text: string, name: string): string {
+  const chain = chainNamed(text)
+  if (!chain?.active) throw invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
+  return chain.slug
+}
+
 export const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
 /** CRS84 with an ellipsoidal height. */
 export const CRS84H = 'http://www.opengis.net/def/crs/OGC/0/CRS84h'
@@ -49,6 +55,20 @@ export function readCrs(text: string, name: string): string {
   if (text !== CRS84 && text !== CRS84H)
     throw invalid(name, `Expected ${CRS84}: positions are longitude and latitude in degrees`)
   return text
+}
+
+/** @returns the address in lower case */
+export function readAddress(text: string, name: string): string {
+  const address = parseAddress(text)
+  if (address === undefined) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
+  return address
+}
+
+/** Reads a UID, and returns it in lower case. */
+export const uidReader = (what: string) => (text: string, name: string) => {
+  const uid = parseUid(text)
+  if (uid === undefined) throw invalid(name, `Expected ${what}: 0x and 64 hex digits`)
+  return uid
 }
 
 function readLocationType(text: string, name: string): string {
@@ -250,7 +270,8 @@ export const RECORD_PATH = pathOf({
   uid: textParameter(
     'UID of the attestation, in any letter case.',
     (text) => {
-      if (parseUid(text) === undefined) throw new RecordsError('invalid-uid', UID_RULE)
+      if (parseUid(text) === undefined)
+        throw new RecordsError('invalid-uid', 'UID must be a 66-character hex string starting with 0x')
       return text
     },
     { ...UID },

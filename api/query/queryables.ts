@@ -1,8 +1,5 @@
-import { ACTIVE_SLUGS, chainNamed } from '../../src/chains'
-import { parseAddress, parseUid } from '../../src/eas'
+import { chainNamed } from '../../src/chains'
 import { RECORD_FIELD_LIST, type RecordField } from '../../src/location'
-import { invalid } from '../http/parameters'
-import { RecordsError } from '../http/problems'
 
 /**
  * Properties that a CQL2 filter may name: the single-valued fields of a record, its keys, and its geometry.
@@ -15,53 +12,8 @@ export interface Queryable {
   type: 'text' | 'lower' | 'time' | 'number' | 'boolean' | 'geometry'
   /** SQL column of location_record */
   column: string
-  /** Reads a value of = or IN like a parameter. Throws a RecordsError for one that no record can have. */
-  read?: (text: string, name: string) => string
-}
-
-/** Reads the slug, an alias or the ID of an active chain. Returns the slug. */
-export function readChain(text: string, name: string): string {
-  const chain = chainNamed(text)
-  if (!chain?.active) throw unknownChain(name)
-  return chain.slug
-}
-
-/** Like `readChain()`, also for a chain that is not active: once it is indexed, lists have its records. */
-function readKnownChain(text: string, name: string): string {
-  const chain = chainNamed(text)
-  if (!chain) throw unknownChain(name)
-  return chain.slug
-}
-
-const unknownChain = (name: string) => invalid(name, `Supported chains: ${ACTIVE_SLUGS.join(', ')}`)
-
-/** @returns the address in lower case */
-export function readAddress(text: string, name: string): string {
-  const address = parseAddress(text)
-  if (address === undefined) throw invalid(name, 'Expected an address: 0x and 40 hex digits')
-  return address
-}
-
-/** Reads a UID, and returns it in lower case. */
-export const uidReader = (what: string) => (text: string, name: string) => {
-  const uid = parseUid(text)
-  if (uid === undefined) throw invalid(name, `Expected ${what}: 0x and 64 hex digits`)
-  return uid
-}
-
-export const UID_RULE = 'UID must be a 66-character hex string starting with 0x'
-
-function readUid(text: string): string {
-  const uid = parseUid(text)
-  if (uid === undefined) throw new RecordsError('invalid-uid', UID_RULE)
-  return uid
-}
-
-/** Reads the id of a record: the slug of its chain, - and its UID. */
-function readId(text: string, name: string): string {
-  const at = text.lastIndexOf('-')
-  if (at < 1) throw invalid(name, 'Expected the id of a record: the slug of its chain, - and its UID')
-  return `${readKnownChain(text.slice(0, at), name)}-${readUid(text.slice(at + 1))}`
+  /** Resolves a name given with = or IN to the stored value. */
+  named?: (name: string) => string
 }
 
 const TYPES: Partial<Record<RecordField['type'], Queryable['type']>> = {
@@ -73,14 +25,14 @@ const WITHOUT = ['location']
 
 /** By the name of the property. */
 export const QUERYABLES: ReadonlyMap<string, Queryable> = new Map<string, Queryable>([
-  ['id', { type: 'lower', column: 'id', read: readId }],
+  ['id', { type: 'lower', column: 'id' }],
   ...RECORD_FIELD_LIST.flatMap(([name, field]): [string, Queryable][] => {
     const type = TYPES[field.type]
-    const read = field.type === 'address' && { read: readAddress }
-    return type && !WITHOUT.includes(name) ? [[name, { type, column: name, ...read }]] : []
+    return type && !WITHOUT.includes(name) ? [[name, { type, column: name }]] : []
   }),
-  ['chain', { type: 'lower', column: 'chain', read: readKnownChain }],
-  ['uid', { type: 'lower', column: 'uid', read: readUid }],
-  ['schema', { type: 'lower', column: 'schema_uid', read: uidReader('the UID of a schema') }],
+  // Accepts a slug, an alias or an ID, like the `chain` parameter.
+  ['chain', { type: 'lower', column: 'chain', named: (name) => chainNamed(name)?.slug ?? name }],
+  ['uid', { type: 'lower', column: 'uid' }],
+  ['schema', { type: 'lower', column: 'schema_uid' }],
   ['geometry', { type: 'geometry', column: 'geom' }],
 ])
