@@ -17,8 +17,7 @@ import { needing } from './needs'
 
 const HAS_GDAL = /\bOAPIF\b/.test(spawnSync('ogrinfo', ['--formats'], { encoding: 'utf8' }).stdout ?? '')
 const run = promisify(execFile)
-const SEED = 3600
-const places = somePlaces(3_600, SEED)
+const places = somePlaces(3_600, 3_600)
 const idOf = ({ chain = 'celo', uid }: Place) => `${chain}-${uid}`
 
 interface Read {
@@ -38,7 +37,6 @@ const strays: string[] = []
 
 beforeAll(async () => {
   if (!HAS_GDAL) return
-  console.log(`seed ${SEED}`)
   database = await createMigratedDatabase()
   await insertRecords(database.url, places)
   await rows(database.url, 'ANALYZE location_record')

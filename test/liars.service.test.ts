@@ -6,6 +6,7 @@ import { seededRandom } from '../dev/random'
 import { settleHotBlocks } from '../src/indexer/store'
 import { inFaultyWorld, indexer, place, query, restart, until, world } from './faulty'
 import { faults, sometimes, type Fault } from './rpc-proxy'
+import { SEED } from './seed'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
@@ -15,7 +16,7 @@ import { LOCAL_CHAIN, mine } from './world'
  */
 inFaultyWorld({ AUDIT_CALLS_PER_SECOND: '0.05' })
 
-const random = seededRandom(7)
+const random = seededRandom(SEED)
 const doubt = async () => (await query<{ doubt: string | null }>('SELECT doubt FROM chain_status'))[0]!.doubt
 const budget = async () =>
   (await query<{ audit_calls: number }>('SELECT audit_calls FROM chain_status'))[0]!.audit_calls

@@ -6,6 +6,7 @@ import { createMigratedDatabase, rows, type TestDatabase } from './database'
 import { answerChecker, documentProblems, resolve } from './openapi30'
 import { addressesOf, foreignElements, HEADER } from './pages'
 import { SCHEMA_A, SCHEMA_B, addressOf, insertRecords, somePlaces, uidOf, type Place } from './records'
+import { SEED } from './seed'
 import { sentence, testSentences } from './sentences'
 
 /**
@@ -16,20 +17,18 @@ import { sentence, testSentences } from './sentences'
 
 type Json = any
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema'
-const SEED = 17069
 const BASE = 'https://geo.example/attest'
 const COLLECTION = '/ogc/collections/location-records'
 const ITEMS = `${COLLECTION}/items`
 const SCHEMA_TYPE = 'application/schema+json'
 const CRS84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84'
-const places = somePlaces(1_100, SEED)
+const places = somePlaces(1_100, 17_069)
 let database: TestDatabase
 let api: TestApi
 let definition: Json
 let problems: ReturnType<typeof answerChecker>
 
 beforeAll(async () => {
-  console.log(`seed ${SEED}`)
   database = await createMigratedDatabase()
   await insertRecords(database.url, places)
   await rows(database.url, 'ANALYZE location_record')

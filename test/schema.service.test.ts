@@ -3,7 +3,6 @@ import { createOrmConfig } from '@subsquid/typeorm-config'
 import { DataSource } from 'typeorm'
 import { AbiCoder } from 'ethers'
 import { envelope, meets } from '../api/store/sql'
-import { seededRandom } from '../dev/random'
 import { readGeometry } from '../src/geodesy'
 import { project } from '../src/indexer/project'
 import { LOCATION_PROTOCOL_SCHEMA, RECORD_FIELD_LIST } from '../src/location'
@@ -11,6 +10,7 @@ import { planeShape } from '../src/location/plane'
 import { EventKind } from '../src/model'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
 import { positions } from './positions'
+import { hunt } from './seed'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -177,36 +177,41 @@ test.each([
   expect(row!.reason).toBe('Valid Geometry')
 })
 
-test('no shape, even with crossing rings or without length, makes a box query fail (seeded)', async () => {
-  const random = seededRandom(20_261_122)
-  const one = (count: number) => Math.floor(random() * count)
-  const at = () => [one(3) ? one(5) : [178, 179, 180, -180, -179][one(5)]!, one(5)]
-  const ring = () => ((some) => [...some, some[0]!])(Array.from({ length: 3 + one(8) }, at))
-  const kinds: (() => object)[] = [
-    () => ({ type: 'Polygon', coordinates: Array.from({ length: 1 + one(3) }, ring) }),
-    () => ({ type: 'MultiPolygon', coordinates: Array.from({ length: 1 + one(3) }, () => [ring()]) }),
-    () => ({ type: 'LineString', coordinates: one(4) ? ring() : positions('1 1, 1 1') }),
-    () => ({
-      type: 'GeometryCollection',
-      geometries: [
-        { type: 'Point', coordinates: at() },
-        { type: 'Polygon', coordinates: [ring()] },
-      ],
-    }),
-  ]
-  const shapes = Array.from({ length: 400 }, () => kinds[one(kinds.length)]!())
-  const boxes = Array.from({ length: 24 }, () => {
-    const [w, s] = at() as [number, number]
-    // Boxes often have no width or height.
-    return [w, s, Math.min(180, w + one(3) * one(2)), s + one(3) * one(2)]
-  })
-  const box = envelope('w', 's', 'e', 'n')
-  const [found] = await rows<{ met: number; of: number }>(
-    database.url,
-    `SELECT count(*) FILTER (WHERE ${meets('shape', box)})::int AS met, count(*)::int AS of
-     FROM unnest($1::text[]) AS hex, LATERAL (SELECT hex::geometry AS shape) AS read, unnest($2::float8[], $3::float8[], $4::float8[], $5::float8[]) AS box (w, s, e, n)`,
-    [shapes.map(planeOf), ...[0, 1, 2, 3].map((side) => boxes.map((each) => each[side]))],
-  )
-  expect(found!.of).toBe(400 * 24)
-  expect(found!.met).toBeGreaterThan(1_000)
-})
+hunt(
+  'no shape, even with crossing rings or without length, makes a box query fail',
+  10,
+  async ({ cases, random }) => {
+    const one = (count: number) => Math.floor(random() * count)
+    const at = () => [one(3) ? one(5) : [178, 179, 180, -180, -179][one(5)]!, one(5)]
+    const ring = () => ((some) => [...some, some[0]!])(Array.from({ length: 3 + one(8) }, at))
+    const kinds: (() => object)[] = [
+      () => ({ type: 'Polygon', coordinates: Array.from({ length: 1 + one(3) }, ring) }),
+      () => ({ type: 'MultiPolygon', coordinates: Array.from({ length: 1 + one(3) }, () => [ring()]) }),
+      () => ({ type: 'LineString', coordinates: one(4) ? ring() : positions('1 1, 1 1') }),
+      () => ({
+        type: 'GeometryCollection',
+        geometries: [
+          { type: 'Point', coordinates: at() },
+          { type: 'Polygon', coordinates: [ring()] },
+        ],
+      }),
+    ]
+    const box = envelope('w', 's', 'e', 'n')
+    for (let i = 0; i < cases; i++) {
+      const shapes = Array.from({ length: 400 }, () => kinds[one(kinds.length)]!())
+      const boxes = Array.from({ length: 24 }, () => {
+        const [w, s] = at() as [number, number]
+        // Boxes often have no width or height.
+        return [w, s, Math.min(180, w + one(3) * one(2)), s + one(3) * one(2)]
+      })
+      const [found] = await rows<{ met: number; of: number }>(
+        database.url,
+        `SELECT count(*) FILTER (WHERE ${meets('shape', box)})::int AS met, count(*)::int AS of
+       FROM unnest($1::text[]) AS hex, LATERAL (SELECT hex::geometry AS shape) AS read, unnest($2::float8[], $3::float8[], $4::float8[], $5::float8[]) AS box (w, s, e, n)`,
+        [shapes.map(planeOf), ...[0, 1, 2, 3].map((side) => boxes.map((each) => each[side]))],
+      )
+      expect(found!.of).toBe(400 * 24)
+      expect(found!.met).toBeGreaterThan(1_000)
+    }
+  },
+)

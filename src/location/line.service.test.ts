@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { getAddress } from 'ethers'
 import { STORED_LINE, written } from '../../api/store/sql'
-import { seededRandom } from '../../dev/random'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { insertRecords, type GivenRecord } from '../../test/records'
+import { hunt } from '../../test/seed'
 import { LOCATION_TYPES } from './names'
 import { RECORD_FIELD_LIST } from './record'
 
@@ -14,7 +14,8 @@ beforeAll(async () => {
   database = await createMigratedDatabase()
 })
 
-const random = seededRandom(20_261_126)
+/** Random numbers of the hunt. */
+let random: () => number
 const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
 const hex = (length: number) => Array.from({ length }, () => pick([...'0123456789abcdef'])).join('')
 const TEXTS = [
@@ -57,7 +58,9 @@ const NESTED = {
   geometries: [{ type: 'GeometryCollection', geometries: [{ type: 'Point', coordinates: [1, 2] }] }],
 }
 
-const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
+/** Number of records that are written at once. */
+const RECORDS = 200
+const given = (_: unknown, i: number): GivenRecord => {
   const prover = `0x${hex(40)}`
   const list = () => Array.from({ length: Math.floor(random() * 3) }, text)
   return {
@@ -80,7 +83,7 @@ const given = Array.from({ length: 200 }, (_, i): GivenRecord => {
       expiration_time: pick(['0', '1', '18446744073709551615']),
     },
   }
-})
+}
 
 /**
  * Line that Postgres alone produces from a row: `row_to_json`, checksums, times in full, and no optional
@@ -121,16 +124,20 @@ const stored = () =>
        E'\\r' || location_fields(id) AS unwritten FROM location_record ORDER BY id`,
   )
 
-test('the writer of stored lines writes hostile records as the JSON that Postgres writes', async () => {
-  await insertRecords(database.url, given)
-  const found = await stored()
-  expect(found).toHaveLength(given.length)
-  expect(found.filter(({ line }) => line === null)).toHaveLength(given.length / 2)
-  for (const { line, fields, unwritten } of found) {
-    const expected = fromPostgres(fields)
-    expect(written(unwritten)).toBe(expected)
-    if (line !== null) expect(line).toBe(expected)
-    JSON.parse(expected)
+hunt('the writer of stored lines writes hostile records as the JSON that Postgres writes', 10, async (of) => {
+  random = of.random
+  for (let i = 0; i < of.cases; i++) {
+    await rows(database.url, 'DELETE FROM location_record')
+    await insertRecords(database.url, Array.from({ length: RECORDS }, given))
+    const found = await stored()
+    expect(found).toHaveLength(RECORDS)
+    expect(found.filter(({ line }) => line === null)).toHaveLength(RECORDS / 2)
+    for (const { line, fields, unwritten } of found) {
+      const expected = fromPostgres(fields)
+      expect(written(unwritten)).toBe(expected)
+      if (line !== null) expect(line).toBe(expected)
+      JSON.parse(expected)
+    }
   }
 })
 
@@ -142,7 +149,7 @@ test('a revocation, its rollback and a new time of writing change only their own
   ]) {
     await rows(database.url, `UPDATE location_record SET ${change}`)
     const found = await stored()
-    expect(found.filter(({ line }) => line !== null)).toHaveLength(given.length / 2)
+    expect(found.filter(({ line }) => line !== null)).toHaveLength(RECORDS / 2)
     for (const { line, fields } of found) if (line !== null) expect(line).toBe(fromPostgres(fields))
   }
 })

@@ -25,7 +25,6 @@ import { needing } from '../../../test/needs'
 const LIST = '/api/v0/location-records'
 const GDAL = /\bFlatGeobuf\b/.test(spawnSync('ogrinfo', ['--formats'], { encoding: 'utf8' }).stdout ?? '')
 const run = promisify(execFile)
-const SEED = 2_511
 
 /** Only some positions have a height. */
 const MIXED: Geometry = {
@@ -83,7 +82,7 @@ const ATTRIBUTES = [
   {},
 ]
 const given: GivenRecord[] = [
-  ...somePlaces(12_000, SEED),
+  ...somePlaces(12_000, 2_511),
   ...SPECIAL.map((geometry, i) => ({
     ...{ chain: 'base-sepolia', geometry, timestamp: Date.UTC(2026, 5, 1) + i * 1_001 },
     ...{ memo: TEXTS[i % TEXTS.length]!, attributes: ATTRIBUTES[i % ATTRIBUTES.length]! },
@@ -120,7 +119,6 @@ let expected: Map<string, Feature>
 const folder = temporaryFolder()
 
 beforeAll(async () => {
-  console.log(`seed ${SEED}`)
   vi.spyOn(console, 'debug').mockImplementation(() => {})
   database = await createMigratedDatabase()
   await insertRecords(database.url, given)
