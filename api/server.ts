@@ -16,7 +16,7 @@ import { prefersHtml } from './http/accept'
 import { CACHES } from './http/cache'
 import { compressTexts } from './http/compression'
 import { openToAllOrigins } from './http/cors'
-import { boundResponses, guardedOptions, guardRequests } from './http/guard'
+import { boundResponses, guardedOptions, guardRequests, type Timeouts } from './http/guard'
 import { type GraphqlBackend, graphqlRoutes, PUBLISHED_EXAMPLES } from './graphql'
 import { limitRequests, type RequestCounter } from './http/limits'
 import { mcpRoutes } from './mcp'
@@ -60,8 +60,8 @@ export interface ServerParts extends AboutParts, Omit<MonitoringParts, 'listener
   logger?: FastifyBaseLogger
   /** Monotonic clock in milliseconds; set in tests. */
   elapsed?: () => number
-  /** Time limits in milliseconds; set in tests. */
-  timeouts?: { request: number; answer: number }
+  /** set in tests */
+  timeouts?: Timeouts
   live?: Partial<LiveOptions>
   /** Sizes of the caches of vector tiles and of record responses in bytes. Default: those of CACHES. */
   tileCacheBytes?: number
@@ -72,7 +72,7 @@ const COMPUTE_PREFIX = '/compute/v0'
 /** Maximum bytes of a body. 100,000 positions with all digits fit, and are parsed in less than 100 ms. */
 const BODY_LIMIT = 5 * 1_048_576
 /** Time limits in milliseconds for a request to arrive, and for its response: a measurement may take 20 s. */
-const TIMEOUTS = { request: 10_000, answer: 28_000 }
+const TIMEOUTS: Timeouts = { request: 10_000, answer: 28_000 }
 
 /** Builds the HTTP server, complete but not listening. */
 export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
@@ -177,7 +177,7 @@ async function registerRecords(app: FastifyInstance, parts: ServerParts, live: L
   )
 }
 
-function makeFastify(parts: ServerParts, timeouts: typeof TIMEOUTS): FastifyInstance {
+function makeFastify(parts: ServerParts, timeouts: Timeouts): FastifyInstance {
   const { logger } = parts
   return Fastify({
     ...guardedOptions(parts, timeouts),

@@ -109,15 +109,22 @@ export function isAnswered(reply: FastifyReply): boolean {
   return begun.has(reply) || reply.sent || reply.raw.headersSent
 }
 
-/** Options of a server whose requests `guardRequests` checks, with milliseconds to arrive and to answer. */
+/** Milliseconds for a request to arrive, for its response, and of a connection without data. */
+export interface Timeouts {
+  request: number
+  answer: number
+  idle?: number
+}
+
+/** Options of a server whose requests `guardRequests` checks. */
 export function guardedOptions(
   { publicBaseUrl, trustProxy }: { publicBaseUrl: string; trustProxy: readonly string[] },
-  { request, answer }: { request: number; answer: number },
+  { request, answer, idle = answer + 2_000 }: Timeouts,
 ) {
   return {
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: request,
-    connectionTimeout: answer + 2_000,
+    connectionTimeout: idle,
     http: {
       connectionsCheckingInterval: Math.min(1_000, request),
       headersTimeout: request,
