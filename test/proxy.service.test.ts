@@ -332,16 +332,15 @@ describe('npm run deploy-proxy', () => {
     await expect(again).rejects.toEqual(sentence('', 'PROXY_BASE_SEPOLIA', proxy))
   })
   test('reports problems of its arguments, the chain and the balance', async () => {
-    const poor = Wallet.createRandom().privateKey
     for (const [args, key, expected] of [
-      [[], undefined, '--chain: missing; one of base-sepolia'],
-      [['--chain', 'base-sepolia', '--fast'], undefined, "Unknown option '--fast'"],
-      [['--chain', 'celo'], undefined, 'not celo'],
-      [['--chain', 'base-sepolia', '--yes'], poor, 'The balance of the signer is too low: send it'],
+      [[], undefined, sentence('--chain')],
+      [['--chain', 'base-sepolia', '--fast'], undefined, sentence('', '--fast')],
+      [['--chain', 'celo'], undefined, sentence('', 'celo')],
+      [['--chain', 'base-sepolia', '--yes'], Wallet.createRandom().privateKey, sentence('', /\d+\.\d+/)],
     ] as const) {
       const refused = run({ ...settings(), ...(key && { SIGNER_PRIVATE_KEY: key }) }, ...args)
       await expect(refused).rejects.toThrow(SettingsError)
-      await expect(refused).rejects.toThrow(expected)
+      await expect(refused).rejects.toEqual(expected)
     }
   })
 })

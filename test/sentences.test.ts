@@ -58,7 +58,7 @@ const LEFT: Record<string, number> = {
   'test/endpoints.service.test.ts': 2,
   'test/liars.service.test.ts': 1,
   'test/playground.system.test.ts': 5,
-  'test/proxy.service.test.ts': 2,
+  'test/proxy.service.test.ts': 1,
   'test/reorgs.chaos.test.ts': 1,
   'test/snapshot.service.test.ts': 1,
 }
