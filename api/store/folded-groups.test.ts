@@ -24,7 +24,12 @@ hunt('folded groups are the first ones in the order of the database', 300, async
       top: pick([1, 2, 5, 100]),
     }
     const cellOf = RECORD_DIMENSIONS.h3!.cell!
-    const cells = new Map(PLACES.map((place) => [place, place && cellOf(place, 2)]))
+    const cells = new Map(
+      PLACES.map((place) => {
+        const [lng, lat] = (place ?? '').split(' ').map(Number)
+        return [place, place && cellOf(lng!, lat!, 2)]
+      }),
+    )
     const sign = query.sort.descending ? -1 : 1
     const expected = PLACES.flatMap((place) =>
       TYPES.map((type, rank) => ({

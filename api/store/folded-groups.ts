@@ -8,6 +8,9 @@ import {
   type SumName,
 } from './sql-groups'
 
+/** Sums of all groups of a query without sums, so that positions need no arrays of their own. */
+const NO_SUMS = { sums: [], without: [] }
+
 /**
  * Merges positions of one cell into groups, and sorts and totals these like the database, together with
  * groups without a cell.
@@ -25,20 +28,26 @@ export async function foldedGroups(
   const { total } = complete
   const cell = by.findIndex(({ dimension }) => dimension.cell)
   const { dimension, argument } = by[cell]!
+  const keysOf = (key: string, other: Group['keys'][number]) => (cell === 0 ? [key, other] : [other, key])
   let merged = 0
-  for (const { other = null, positions, measures: packed } of places) {
+  for (const { other, positions, measures: packed } of places) {
     const ofCells = new Map<string, Group>()
-    const texts = packed.split(',')
-    for (const [i, position] of positions.split(',').entries()) {
+    const degrees = JSON.parse(`[${positions.replaceAll(' ', ',')}]`) as number[]
+    for (const [i, row] of packed.split(',').entries()) {
       if (++merged % 1_000 === 0) await pause()
-      const key = dimension.cell!(position, argument)
-      const measures = measuresOf(texts[i]!.split(' '))
-      add(total, measures)
+      const key = dimension.cell!(degrees[2 * i]!, degrees[2 * i + 1]!, argument)
+      const more = sums.length > 0 ? measuresOf(row.split(' ')) : { records: Number(row), ...NO_SUMS }
       const known = ofCells.get(key)
-      if (known) add(known, measures)
-      else ofCells.set(key, { keys: by.map((_, k) => (k === cell ? key : other)), ...measures })
+      if (known) add(known, more)
+      else {
+        const keys = by.length === 1 ? [key] : keysOf(key, other!)
+        ofCells.set(key, { keys, records: more.records, sums: more.sums, without: more.without })
+      }
     }
-    for (const group of ofCells.values()) found.push(group)
+    for (const group of ofCells.values()) {
+      add(total, group)
+      found.push(group)
+    }
   }
   const sign = sort.descending ? -1 : 1
   const sortedKey = by.findIndex(({ name }) => name === sort.by)

@@ -25,7 +25,7 @@ export interface Dimension extends Pick<Key, 'type' | 'format'> {
   /** Dimension of record_group that contains the key, and the key by its column `value`. */
   kept?: { dimension: string } & Key
   /** Cell of a position, which the database cannot compute. The SQL key is the position: `13.4 52.5`. */
-  cell?: (position: string, argument: number) => string
+  cell?: (longitude: number, latitude: number, argument: number) => string
 }
 
 const UTC = `timestamp AT TIME ZONE 'UTC'`
@@ -76,10 +76,7 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
     type: 'text',
     description: 'H3 cell of a point, of this resolution; null for other types.',
     argument: { minimum: 0, maximum: 15 },
-    cell: (position, resolution) => {
-      const end = position.indexOf(' ')
-      return latLngToCell(Number(position.slice(end)), Number(position.slice(0, end)), resolution)
-    },
+    cell: (longitude, latitude, resolution) => latLngToCell(latitude, longitude, resolution),
   },
 }
 
