@@ -680,7 +680,7 @@ describe('an invalid filter returns 400 with the position and the expected form'
   test('names the JSON path of a property of the wrong kind', async () => {
     const filter = JSON.stringify({ op: 'not', args: [{ op: '=', args: [{ property: 'revoked' }, 'x'] }] })
     const { status, body } = await ask({ filter, 'filter-lang': 'cql2-json' })
-    expect([status, body.detail]).toEqual([400, sentence('at /args/0')])
+    expect([status, body.detail]).toEqual([400, sentence('at /args/0/args/1')])
   })
 })
 

@@ -89,15 +89,14 @@ class Compiler {
       case 's_intersects':
         return this.meeting(expression, not)
       case 'between': {
-        const { property, low, high } = expression
-        const [from, to] = [
-          this.condition({ at, op: '>=', property, value: low }, not),
-          this.condition({ at, op: '<=', property, value: high }, not),
-        ]
+        const { property, low, high, valuesAt = [] } = expression
+        const bound = (op: Comparison, value: Scalar, i: number) =>
+          this.condition({ at, valuesAt: [valuesAt[i] ?? at], op, property, value }, not)
+        const [from, to] = [bound('>=', low, 0), bound('<=', high, 1)]
         return not ? { any: [from, to] } : all([from, to])
       }
       case 'in':
-        return inList(at, expression, not)
+        return inList(expression, not)
       case 'like': {
         const { column, type } = queryableOf(at, expression.property)
         if (type !== 'text' && type !== 'lower')
@@ -105,10 +104,14 @@ class Compiler {
             at,
             `expected LIKE with a string property, but ${expression.property} is a ${type}`,
           )
-        return { ...columnOf(column, type, expression), like: patternOf(at, expression.pattern, type), not }
+        return {
+          ...columnOf(column, type, expression),
+          like: patternOf(valueAt(expression), expression.pattern, type),
+          not,
+        }
       }
       default:
-        return comparison(at, expression.property, expression.op, expression.value, not, expression.casei)
+        return comparison(expression, not)
     }
   }
 
@@ -116,15 +119,16 @@ class Compiler {
     const { at, property } = expression
     if (queryableOf(at, property).type !== 'geometry')
       throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${property}`)
-    if ('bbox' in expression) return { box: boxOf(at, expression.bbox), not }
+    const placeAt = valueAt(expression)
+    if ('bbox' in expression) return { box: boxOf(placeAt, expression.bbox), not }
     if (++this.places > MAX_PLACES)
-      throw new Cql2Error(at, `expected at most ${MAX_PLACES} geometries, not counting boxes`)
+      throw new Cql2Error(placeAt, `expected at most ${MAX_PLACES} geometries, not counting boxes`)
     try {
       return { place: placeOf(expression.geometry, 'geometry'), not }
     } catch (error) {
-      if (error instanceof GeometryError) throw new Cql2Error(at, error.message)
+      if (error instanceof GeometryError) throw new Cql2Error(placeAt, error.message)
       if (error instanceof EffortError)
-        throw new Cql2Error(at, 'the geometry is too complex for a search. Simplify it.')
+        throw new Cql2Error(placeAt, 'the geometry is too complex for a search. Simplify it.')
       throw error
     }
   }
@@ -153,10 +157,13 @@ function attributeCondition(
     throw new Cql2Error(at, `expected at most ${MAX_NAMES} nested names of attributes`)
   const attributeName = shownName(expression.property)
   for (const name of attribute) textOf(at, name, 'text')
-  const alike = (value: Scalar): (string | number | boolean)[] => {
+  const alike = (value: Scalar, i = 0): (string | number | boolean)[] => {
     if (typeof value === 'object')
-      throw new Cql2Error(at, `${attributeName} can be compared with strings, numbers, TRUE and FALSE only`)
-    if (typeof value === 'string') return [textOf(at, value, 'text')]
+      throw new Cql2Error(
+        valueAt(expression, i),
+        `${attributeName} can be compared with strings, numbers, TRUE and FALSE only`,
+      )
+    if (typeof value === 'string') return [textOf(valueAt(expression, i), value, 'text')]
     if (typeof value === 'bigint') return [String(value)]
     return Number.isInteger(value) ? [value, String(value)] : [value]
   }
@@ -166,7 +173,7 @@ function attributeCondition(
     case 's_intersects':
       throw new Cql2Error(at, `expected S_INTERSECTS with the property geometry, got ${attributeName}`)
     case 'like':
-      return { attribute, like: patternOf(at, expression.pattern, 'text'), not }
+      return { attribute, like: patternOf(valueAt(expression), expression.pattern, 'text'), not }
     case 'in':
       return { attribute, oneOf: expression.values.flatMap(alike), not }
     case '=':
@@ -180,7 +187,10 @@ function attributeCondition(
         const to = isInteger ? String(value) : value
         return { attribute, compare: (not ? NEGATED[op] : op) as typeof op, to }
       }
-      throw new Cql2Error(at, `${attributeName} can be compared by order with numbers only, such as 13.4`)
+      throw new Cql2Error(
+        valueAt(expression),
+        `${attributeName} can be compared by order with numbers only, such as 13.4`,
+      )
     }
   }
 }
@@ -201,33 +211,33 @@ const NEGATED: Record<Comparison, Comparison> = {
   ...{ '<': '>=', '>=': '<', '>': '<=', '<=': '>' },
 }
 
-function comparison(
-  at: string,
-  property: string,
-  given: Comparison,
-  value: Scalar,
-  not: boolean,
-  casei?: true,
-): Condition<Place> {
+/** Position of a value of a predicate. */
+function valueAt({ at, valuesAt }: Expression, i = 0): string {
+  return valuesAt?.[i] ?? at
+}
+
+function comparison(expression: Extract<Expression, { op: Comparison }>, not: boolean): Condition<Place> {
+  const { at, property, op, value, casei } = expression
   const { type, column, named = asIs } = queryableOf(at, property)
-  const compare = not ? NEGATED[given] : given
+  const compare = not ? NEGATED[op] : op
+  const position = valueAt(expression)
   if (casei && type !== 'text' && type !== 'lower')
     throw new Cql2Error(at, `${property} is not a text, so it cannot be used in CASEI`)
   switch (type) {
     case 'geometry':
       throw new Cql2Error(at, 'expected S_INTERSECTS or IS NULL with the property geometry')
     case 'boolean': {
-      const to = booleanOf(at, property, value)
+      const to = booleanOf(position, property, value)
       const passing = [false, true].filter((each) => isOrdered(Number(each) - Number(to), compare))
       if (passing.length === 1) return { column, is: passing[0]! }
       return passing.length === 0 ? { always: false } : { column, isNull: false }
     }
     case 'number':
-      return { column, compare, to: numberOf(at, property, value) }
+      return { column, compare, to: numberOf(position, property, value) }
     case 'time':
-      return timeCondition(column, compare, timeOf(at, property, value))
+      return timeCondition(column, compare, timeOf(position, property, value))
     default: {
-      const text = textOf(at, value, type, property)
+      const text = textOf(position, value, type, property)
       return {
         ...columnOf(column, type, { casei }),
         compare,
@@ -248,20 +258,22 @@ function columnOf(
   return { column, ...(casei && type === 'text' && { casei }) }
 }
 
-function inList(
-  at: string,
-  { property, values, casei }: Expression & { op: 'in' },
-  not: boolean,
-): Condition<Place> {
+function inList(expression: Expression & { op: 'in' }, not: boolean): Condition<Place> {
+  const { at, property, values, casei } = expression
   const { type, column, named = asIs } = queryableOf(at, property)
-  if (type === 'number') return { column, oneOf: values.map((each) => numberOf(at, property, each)), not }
+  const each = <Value>(read: (at: string, value: Scalar) => Value) =>
+    values.map((value, i) => read(valueAt(expression, i), value))
+  if (type === 'number')
+    return { column, oneOf: each((position, value) => numberOf(position, property, value)), not }
   if (type === 'text' || type === 'lower')
     return {
       ...columnOf(column, type, { casei }),
-      oneOf: values.map((each) => named(textOf(at, each, type, property))),
+      oneOf: each((position, value) => named(textOf(position, value, type, property))),
       not,
     }
-  const parts = values.map((each) => comparison(at, property, '=', each, not, casei))
+  const parts = each((position, value) =>
+    comparison({ at, valuesAt: [position], op: '=', property, value, ...(casei && { casei }) }, not),
+  )
   return not ? all(parts) : { any: parts }
 }
 
