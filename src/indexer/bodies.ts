@@ -32,13 +32,13 @@ const FIELDS = 10
 const CALL_WORDS = 6
 
 /**
- * The contract does not know an attestation that a log announced: a reorg removed it, or the node lags.
- * evm-processor recognizes this class and requests the head again, up to 100 times at intervals of 100 ms.
+ * The contract does not know an attestation that a log announced: a reorg removed it, or the node lags. The
+ * head reader retries the batch after a DataConsistencyError.
  */
 export class MissingBodyError extends DataConsistencyError {}
 
 /** A node returned an attestation that does not match its UID or its block: the whole batch fails. */
-export class FalseBodyError extends Error {
+export class FalseBodyError extends DataConsistencyError {
   override readonly name = 'FalseBodyError'
 }
 

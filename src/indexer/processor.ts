@@ -89,7 +89,8 @@ interface Processing extends Omit<
 
 /**
  * Reads the chain and writes its blocks, again from the last final block if a body of history is missing or
- * false on all endpoints: each endpoint is then the first once. Resolves when there is nothing left to read.
+ * false on all endpoints: each endpoint is then the first once. The head reader itself retries batches of the
+ * head. Resolves when there is nothing left to read.
  */
 export async function runProcessor(parts: Processing): Promise<void> {
   const { chain, rpc, registry, bodies, lease, batches, log } = parts
