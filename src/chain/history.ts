@@ -82,8 +82,8 @@ export class HistoryReader {
       /** Minimum distance of a returned block from the head, in blocks. */
       finality: number
       log: Logger
-      /** Endpoint that is queried first. `last`, the least preferred one, provides a second opinion. */
-      start?: 'preferred' | 'last'
+      /** Turns of the route before the first query, or `last`, the least preferred endpoint, to compare. */
+      start?: number | 'last'
       doubt?: Doubt
       clock?: Clock
     },

@@ -66,7 +66,11 @@ export class ShorterChainError extends Error {
  * ends on responses for which this source retries.
  */
 export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements HotDataSource<Block, unknown> {
-  private readonly history: HistoryReader
+  private history: HistoryReader
+  /** Number of times that history was distrusted. */
+  private distrusted = 0
+  /** Ends the retries of reads whose history was distrusted. */
+  private reading = new AbortController()
   private readonly clock: Clock
   /** Last block that was returned, or that the database holds. */
   private last: BlockRef | undefined
@@ -86,10 +90,15 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     return height
   }
 
-  /** Discards what was read ahead of the database. The next request queries another endpoint first. */
+  /**
+   * Discards what was read ahead of the database. The next request queries the next endpoint first, if there
+   * is one. Pending reads belong to the former reader: their failures must not turn the route of the new one.
+   */
   distrustHistory(error: Error): void {
+    this.reading.abort(error)
+    this.reading = new AbortController()
     this.last = undefined
-    this.history.discard(error)
+    this.history = new HistoryReader(this.options.rpc, { ...this.options, start: ++this.distrusted })
   }
 
   async getBlockHash(height: number): Promise<string> {
@@ -204,10 +213,12 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   private read(from: number, end: number): Promise<{ blocks: Block[]; to: number } | undefined> | undefined {
     if (from > end) return undefined
     const parent = this.last?.height === from - 1 ? this.last : undefined
+    const { history } = this
+    const signal = AbortSignal.any([this.options.signal, this.reading.signal])
     const reading = this.persist(async () => {
       try {
-        const { blocks: read, to } = await this.history.read(from, end, parent?.hash)
-        const blocks = this.decoded(read)
+        const { blocks: read, to } = await history.read(from, end, parent?.hash)
+        const blocks = this.decoded(read, history)
         this.options.onHistory?.(blocks)
         return { blocks, to }
       } catch (error) {
@@ -215,16 +226,16 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
         if (error instanceof BrokenLinkError) await this.checkStored(parent!)
         throw error
       }
-    })
+    }, signal)
     reading.catch(() => {}) // the await throws the error
     return reading
   }
 
-  private decoded(read: readonly BlockLogs[]): Block[] {
+  private decoded(read: readonly BlockLogs[], history: HistoryReader): Block[] {
     try {
       return read.map((block) => this.options.decode(chainBlock(block)))
     } catch (error) {
-      this.history.discard(error as Error)
+      history.discard(error as Error)
       throw error
     }
   }
@@ -239,8 +250,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
   }
 
   /** Retries work that fails because of an endpoint, with growing pauses. */
-  private persist<T>(work: () => Promise<T>): Promise<T> {
-    const { log, signal } = this.options
+  private persist<T>(work: () => Promise<T>, signal = this.options.signal): Promise<T> {
+    const { log } = this.options
     return retry(work, {
       attempts: Infinity,
       pauseMs: (attempt) => Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS),

@@ -77,10 +77,12 @@ export class Rpc {
     return this.endpoints.length
   }
 
-  /** Route through the endpoints in their order of preference, or with the least preferred one first. */
-  route(start: 'preferred' | 'last' = 'preferred'): Route {
+  /** Route through the endpoints in their order of preference, turned `start` times, or in reverse order. */
+  route(start: number | 'last' = 0): Route {
     const route = new Route(this, [...this.endpoints.keys()])
-    return start === 'last' ? route.opposite : route
+    if (start === 'last') return route.opposite
+    for (let i = 0; i < start; i++) route.turn()
+    return route
   }
 
   /** True if an endpoint has the EAS contract. Throws a SettingsError if no endpoint is on this chain. */
