@@ -353,7 +353,10 @@ export class HeadReader {
     if (typeof found === 'object') throw otherChain(finality, found)
   }
 
-  /** Records that the next block could not be read or written. Returns for how many milliseconds. */
+  /**
+   * Records that the next block could not be read or written. Returns for how many milliseconds, or 0 while a
+   * shorter chain may have removed the block.
+   */
   private unwritten({ height, hash }: BlockRef, problem: string): number {
     const now = this.clock.now()
     const { seen, shorterSince } = this
@@ -364,8 +367,8 @@ export class HeadReader {
       return 0
     }
     const failedMs = this.unwrittenBlocks.failed(hash, now)
-    if (!isAbove && failedMs > UNWRITTEN_PATIENCE_MS)
-      this.options.doubt.contradicted(`block ${height} ${problem}`)
+    if (isAbove) return 0
+    if (failedMs > UNWRITTEN_PATIENCE_MS) this.options.doubt.contradicted(`block ${height} ${problem}`)
     return failedMs
   }
 
