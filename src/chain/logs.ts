@@ -155,7 +155,7 @@ function isLog(log: unknown): boolean {
 }
 
 /** Filters and events are compared by their text, and JSON-RPC permits both cases. */
-function inLowerCase(log: RpcLog): RpcLog {
+export function inLowerCase<Log extends ChainBlock['logs'][number] | RpcLog>(log: Log): Log {
   return {
     ...log,
     address: log.address.toLowerCase(),

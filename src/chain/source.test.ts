@@ -37,8 +37,14 @@ beforeAll(async () => {
 async function start({
   archiveUpTo,
   archiveError,
+  archiveLogs = [],
   laterLag = 0,
-}: { archiveUpTo?: number; archiveError?: Error; laterLag?: number } = {}) {
+}: {
+  archiveUpTo?: number
+  archiveError?: Error
+  archiveLogs?: ChainBlock['logs']
+  laterLag?: number
+} = {}) {
   const clock = new VirtualClock()
   const chain = begun.copy()
   const endpoints = [0, 1].map(() => new SimulatedEndpoint(chain, CHAIN.id, clock, () => 20, LONGEST_RANGE))
@@ -48,7 +54,12 @@ async function start({
     connect: ({ url }) => endpoints[urls.indexOf(url)]!.client,
   })
   const doubt = new Doubt(clock)
-  const selection = fixedSelection([{ topic0: [topic(1)] }])
+  const learned: unknown[] = []
+  const decoded: ChainBlock[] = []
+  const selection = {
+    ...fixedSelection([{ topic0: [topic(1)] }]),
+    learn: (logs: readonly unknown[]) => Promise.resolve(learned.push(...logs)),
+  }
   const blocks = () => new BlockReader(rpc, selection, doubt, clock)
   const common = { doubt, log: SILENT, clock, finality: CHAIN.finality }
   const stop = new AbortController()
@@ -59,6 +70,7 @@ async function start({
     storedAtOrBelow: () => Promise.resolve(undefined),
     decode: (block) => {
       if (block.logs.some(({ data }) => data === '0x')) throw new ContradictionError('a log has no data')
+      decoded.push(block)
       return block
     },
   })
@@ -68,7 +80,9 @@ async function start({
     async *getFinalizedBlocks() {
       const { hash, parentHash } = ancestor(chain.head, archiveUpTo!)!.header
       yield await Promise.resolve({
-        ...{ blocks: [{ header: { height: archiveUpTo!, hash, parentHash, timestamp: 0 }, logs: [] }] },
+        ...{
+          blocks: [{ header: { height: archiveUpTo!, hash, parentHash, timestamp: 0 }, logs: archiveLogs }],
+        },
         isHead: true,
       })
     },
@@ -108,7 +122,7 @@ async function start({
     return Promise.race([outcome, Promise.resolve('continues')])
   }
   return {
-    ...{ chain, doubt, endpoints, faults, head, heights, passes },
+    ...{ chain, decoded, doubt, endpoints, faults, head, heights, learned, passes },
     stop: () => stop.abort(new Error('stopped')),
   }
 }
@@ -132,6 +146,24 @@ test('the block source follows a gateway that one of two endpoints confirms', as
   endpoints[0]!.chain = chain
   expect(await passes(30_000)).toBe('continues')
   expect(heights.at(-1)).toBe(LENGTH - 1)
+  stop()
+})
+
+test('the block source reads the hex of a gateway in any letter case', async () => {
+  const hex = (digits: number) => `0x${'ab'.repeat(digits / 2)}`
+  const log = { address: hex(40), topics: [hex(64)], data: hex(64), transactionHash: hex(64), logIndex: 0 }
+  const upper = (text: string) => text.toUpperCase().replace('X', 'x')
+  const { decoded, learned, passes, stop } = await start({
+    archiveUpTo: FINAL - 2,
+    archiveLogs: [
+      {
+        ...{ address: upper(log.address), topics: log.topics.map(upper), data: upper(log.data) },
+        ...{ transactionHash: upper(log.transactionHash), logIndex: 0 },
+      },
+    ],
+  })
+  await passes(5_000)
+  expect([learned[0], decoded[0]!.logs]).toEqual([{ ...log, blockNumber: FINAL - 2 }, [log]])
   stop()
 })
 

@@ -13,7 +13,7 @@ import type { Rpc } from '../rpc'
 import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
 import { BrokenLinkError, HistoryReader, NotFinalYetError } from './history'
-import { chainBlock, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
+import { chainBlock, inLowerCase, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
 import {
   contradiction,
   otherChain,
@@ -178,7 +178,8 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
           reject(new Error(`The gateway in GATEWAY_URL_* failed: ${withoutUrls(message)}.`))
         void answer.then(resolve, fail).finally(() => signal.removeEventListener('abort', end))
       })
-    const confirm = async ({ blocks, isHead }: Batch<ChainBlock>): Promise<Batch<Block>> => {
+    const confirm = async ({ blocks: read, isHead }: Batch<ChainBlock>): Promise<Batch<Block>> => {
+      const blocks = read.map(({ header, logs }) => ({ header, logs: logs.map(inLowerCase) }))
       const last = blocks[blocks.length - 1]
       if (last) {
         await this.persist(() => this.checkStored(last.header, otherGateway))
