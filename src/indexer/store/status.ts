@@ -4,7 +4,10 @@ import type { Database, Query } from './connection'
 import { multirange, type BlockRange } from './position'
 import { noteHistoryRead } from './schemas'
 
-/** Progress of the replay and the audit of a chain's records: the other columns of chain_status. */
+/**
+ * Progress of the replay and the audit of a chain's records: the columns reading, replayed, schemas, proven,
+ * reread, unproven_blocks, repaired_events, audit_calls and audit_calls_at of chain_status.
+ */
 
 /** Maximum number of rows that one statement deletes, which takes a few hundred milliseconds. */
 export const CHANGES_FORGOTTEN_AT_ONCE = 10_000
