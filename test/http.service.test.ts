@@ -4,7 +4,7 @@ import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { AbiCoder, ZeroAddress, concat, keccak256 } from 'ethers'
 import { toCentimeters } from '../src/geodesy'
 import { BOOLEAN_RESULT_FIELDS, NUMERIC_RESULT_FIELDS, fieldTypes } from '../src/eas'
-import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
+import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../src/location'
 import { mine, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 import { positions } from './positions'
@@ -100,11 +100,13 @@ describe('GET /api/v0/location-records', () => {
   })
   test('returns one record by its UID in any letter case, with a longitude of 0', async () => {
     const { body } = await world.get(`/api/v0/location-records/0x${uids.greenwich!.slice(2).toUpperCase()}`)
-    expect(body).toMatchObject({
+    expect(body).toEqual({
       ...{ uid: uids.greenwich, chain: 'base-sepolia', timestamp: times.greenwich },
       ...{ prover: testAccount(1).address, subject: testAccount(4).address },
-      ...{ event_timestamp: '1970-01-01T00:00:00.000Z', location_type: 'geojson-point' },
+      ...{ event_timestamp: '1970-01-01T00:00:00.000Z', srs: 'EPSG:4326', location_type: 'geojson-point' },
       ...{ location: '{"type":"Point","coordinates":[0,51.4779]}', longitude: 0, latitude: 51.4779 },
+      ...{ recipe_types: [], recipe_payloads: [], media_types: [], media_data: [], memo: '' },
+      ...{ revoked: false, created_at: expect.any(String), updated_at: expect.any(String), problem: null },
     })
     expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=base-sepolia`)).status).toBe(
       200,
@@ -112,6 +114,30 @@ describe('GET /api/v0/location-records', () => {
     expect((await world.get(`/api/v0/location-records/${uids.greenwich}?chain=celo`)).body.detail).toEqual(
       sentence('', uids.greenwich!, 'celo', 'base-sepolia'),
     )
+  })
+  test('has related routes for statistics, configuration, health and information', async () => {
+    const bodyOf = async (path: string) => (await world.get(path)).body
+    expect(await bodyOf('/api/v0/location-records/stats')).toEqual({
+      ...{ total: 5, revoked: 0 },
+      by_chain: { 'base-sepolia': 5, sepolia: 0, arbitrum: 0, celo: 0 },
+      by_time: { last_24_hours: 0, last_7_days: 0, last_30_days: 0 },
+      chains: {
+        'base-sepolia': expect.objectContaining({
+          ...{ status: expect.any(String), lag_blocks: expect.any(Number), head_time: expect.any(String) },
+        }),
+      },
+    })
+    expect(await bodyOf('/api/v0/config')).toMatchObject({
+      chains: { 'base-sepolia': true, sepolia: true, arbitrum: true, celo: true, base: false },
+      ...{ schema: LOCATION_SCHEMA.uid, schema_fields: LOCATION_SCHEMA.fields, version: 'v0' },
+    })
+    expect(await world.get('/health')).toMatchObject({
+      ...{ status: 200, body: { status: 'healthy', database: 'connected' } },
+    })
+    expect(await bodyOf('/')).toMatchObject({
+      ...{ name: expect.any(String), version: expect.any(String), description: expect.any(String) },
+      ...{ endpoints: expect.any(Object), chains: [{ id: 84532, ready: true }] },
+    })
   })
 })
 
