@@ -888,6 +888,26 @@ describe('the database permissions of GraphQL', () => {
     expect(outside).toMatchObject({ only: 'off' })
     expect(outside.who).not.toBe('published_reader')
   })
+
+  test.each([
+    [4_000, 'fulfilled'],
+    [5_000, 'rejected'],
+  ])('have 5 s in total: after %d ms, another statement is %s', async (ms, status) => {
+    const views = new PublishedViews(database.url, () => {}, false)
+    await views.open()
+    let now = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+    const [, second] = await views.read(new AbortController().signal, (runner) => {
+      const statements = [1, 2].map(() => runner.query('SELECT 1'))
+      // The first statement starts in the microtask before this one.
+      queueMicrotask(() => (now += ms))
+      return Promise.allSettled(statements)
+    })
+    clock.mockRestore()
+    const expected = status === 'fulfilled' ? {} : { reason: { message: sentence() } }
+    expect(second).toMatchObject({ status, ...expected })
+    await views.close()
+  })
 })
 
 describe('GraphQL with a failing database', () => {
