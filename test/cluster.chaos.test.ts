@@ -4,12 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke, type LocalChain } from '../dev/chain'
 import { startTestChain } from './chains'
-import { seededRandom } from '../dev/random'
 import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { MISSING_PACKAGES, changed, startCluster, type Cluster, type DatabaseServer } from './cluster'
 import { rows } from './database'
-import { SEED } from './seed'
+import { seeded } from './seed'
 import { isListening, program, type Program } from './servers'
 import { listen } from './sse'
 import { needing } from './needs'
@@ -32,7 +31,7 @@ needing(MISSING_PACKAGES).describe('a service on many machines', () => {
   let redis: Program
   const loads: Promise<void>[] = []
   const wrong: string[] = []
-  const random = seededRandom(SEED)
+  const random = seeded()
 
   /** State of each record that any client received, by UID: true if the record is revoked. */
   const told = new Map<string, boolean>()

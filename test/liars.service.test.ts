@@ -2,11 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { attest, revoke } from '../dev/chain'
-import { seededRandom } from '../dev/random'
 import { settleHotBlocks } from '../src/indexer/store'
 import { inFaultyWorld, indexer, place, query, restart, until, world } from './faulty'
 import { faults, sometimes, type Fault } from './rpc-proxy'
-import { SEED } from './seed'
+import { seeded } from './seed'
 import { LOCAL_CHAIN, mine } from './world'
 
 /**
@@ -16,7 +15,7 @@ import { LOCAL_CHAIN, mine } from './world'
  */
 inFaultyWorld({ AUDIT_CALLS_PER_SECOND: '0.05' })
 
-const random = seededRandom(SEED)
+const random = seeded()
 const doubt = async () => (await query<{ doubt: string | null }>('SELECT doubt FROM chain_status'))[0]!.doubt
 const budget = async () =>
   (await query<{ audit_calls: number }>('SELECT audit_calls FROM chain_status'))[0]!.audit_calls

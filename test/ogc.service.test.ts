@@ -1,12 +1,11 @@
 import * as turf from '@turf/turf'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { seededRandom } from '../dev/random'
 import { startApi, type TestApi } from './api'
 import { createMigratedDatabase, rows, type TestDatabase } from './database'
 import { answerChecker, documentProblems, resolve } from './openapi30'
 import { addressesOf, foreignElements, HEADER } from './pages'
 import { SCHEMA_A, SCHEMA_B, addressOf, insertRecords, somePlaces, uidOf, type Place } from './records'
-import { SEED } from './seed'
+import { seeded } from './seed'
 import { sentence, testSentences } from './sentences'
 
 /**
@@ -528,7 +527,7 @@ describe('OGC API - Features, A.2 Core', () => {
         turf.booleanIntersects(feature, turf.bboxPolygon([from, south!, to, north!])),
       )
     }
-  const random = seededRandom(SEED)
+  const random = seeded()
   const between = (low: number, high: number) => Math.round((low + random() * (high - low)) * 1e3) / 1e3
   test.each([
     // Boxes of the OGC's suite: the extent, the prime meridian, the equator, the antimeridian, the polar

@@ -1,4 +1,4 @@
-import { test, type TestContext } from 'vitest'
+import { beforeEach, test, type TestContext } from 'vitest'
 import { seededRandom } from '../dev/random'
 import { checkBoundsEvery } from '../src/geodesy'
 
@@ -33,6 +33,22 @@ declare module 'vitest' {
 /** A pattern of vitest's option `-t`, without quotes that a shell would interpret. */
 const patternOf = (name: string) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll("'", '.')
 
+/** Prints the command that repeats a test if it fails: its file, or one test of it by its name. */
+const repeatable = ({ task, onTestFailed }: TestContext, name?: string) =>
+  onTestFailed(() => {
+    const only = name === undefined ? '' : ` -t '${patternOf(name)}'`
+    console.error(`To repeat: SEED=${SEED} EFFORT=${EFFORT} npx vitest run ${task.file.name}${only}`)
+  })
+
+/**
+ * Random numbers that follow from SEED, for the tests of a file or of a `describe`. Tests share them, so a
+ * failure prints the command that repeats the file.
+ */
+export function seeded(): () => number {
+  beforeEach((context) => repeatable(context))
+  return seededRandom(SEED)
+}
+
 /**
  * Defines a randomised test that tries a number of cases at effort 1. A failure prints the command that
  * repeats it. `npm run hunt` finds hunts by their tag, and their files by the calls of this function.
@@ -46,15 +62,10 @@ export function hunt(
 ): void {
   // A limit in minutes that ends hanging tests on a busy machine.
   test(name, { tags: ['hunt', ...tags], timeout: 60_000 * (5 + EFFORT) }, async (context) => {
-    const { task, onTestFailed } = context
-    onTestFailed(() =>
-      console.error(
-        `To repeat: SEED=${SEED} EFFORT=${EFFORT} npx vitest run ${task.file.name} -t '${patternOf(name)}'`,
-      ),
-    )
+    repeatable(context, name)
     const cases = Math.max(1, Math.round(casesAtEffort1 * EFFORT))
     const lines: string[] = []
-    task.meta.hunt = { cases, lines }
+    context.task.meta.hunt = { cases, lines }
     const report = (line: string) => void lines.push(line)
     await body(Object.assign(context, { seed: SEED, cases, random: seededRandom(SEED), report }))
   })

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../dev/random'
 import { centimetersBetween } from '../../src/geodesy'
-import { SEED } from '../../test/seed'
+import { seeded } from '../../test/seed'
 import type { RecordFilter } from '../store/model'
 import { nearest, type NearestReads } from './nearest'
 import { placeOf } from './sieve'
@@ -40,8 +39,8 @@ const readsOf = (records: readonly Known[]): NearestReads => ({
   measure: (list) => Promise.resolve(list.map(({ id }) => records[Number(id.slice(5))]!.centimeters)),
 })
 
+const random = seeded()
 test('the nearest records are within the radius, even if fewer than requested are', async () => {
-  const random = seededRandom(SEED)
   const place = placeOf({ type: 'Point', coordinates: CENTRE }, 'near', RADIUS)
   for (const share of [0.1, 0.5, 1, 2]) {
     // Corners of the box around the circle are beyond the radius.
