@@ -186,12 +186,13 @@ describe('a courtyard (hole) that touches an outer wall', () => {
   })
 })
 
-test('a ring that is thinner than half a centimetre and crosses itself has one area, or is refused', () => {
+test('a ring that is thinner than half a centimetre and crosses itself has one area, its reverse is refused', () => {
   const ring = positions(`
     0 -90, 179.89999999999904 -45, -178.56214089213273 -44.9999999999895, 179.90000000291846 -45, 0 -90
   `)
-  for (const each of [ring, ring.toReversed()])
-    refusalOf(() => expect(areaSquareMeters(prepare(polygon(each)))).toBeCloseTo(609.04, 1))
+  expect(areaOfRing(ring)).toBeCloseTo(609.04, 1)
+  // What is left of the reverse is turned inside out when its edges are bent: 1,218 m2 without the refusal.
+  expect(refusalOf(() => areaOfRing(ring.toReversed()))?.message).toEqual(sentence())
 })
 
 describe('parcels with corners in the middle of the sides of others', () => {
