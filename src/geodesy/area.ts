@@ -29,9 +29,15 @@ export function polygonArea({ given: shape }: { readonly given: Shape }): number
   for (const { firstChain, endChain } of shape.polygons)
     for (let c = firstChain; c < endChain; c++) {
       const ring = ringAngle(shape, shape.chains[c]!)
-      total = add(total, c === firstChain ? ring : negative(ring))
+      total = add(total, ring[0] > 0 === (c === firstChain) ? ring : negative(ring))
     }
   return Math.max(0, total[0] * AUTHALIC_SQUARE)
+}
+
+/** Area in square metres of loops with the inside on their left, each at most half of the globe. */
+export function areaOfLoops(shape: Shape): number {
+  const total = shape.chains.reduce<Wide>((sum, chain) => add(sum, ringAngle(shape, chain)), [0, 0])
+  return total[0] * AUTHALIC_SQUARE
 }
 
 /** Length of the lines in metres: the sum of the lengths of their edges. */
@@ -50,7 +56,7 @@ const AUTHALIC_SQUARE = TOTAL_AREA / (4 * Math.PI)
 /** Solid angle of a whole sphere in steradians: 4 pi, or 720 degrees. */
 const ALL_AROUND = multiply(DEGREE, [720, 0])
 
-/** Area of the smaller side of a ring, in squares of the authalic radius. */
+/** Area of the smaller side of a ring, in squares of the authalic radius; negative if it is on the right. */
 function ringAngle(shape: Shape, chain: Chain): Wide {
   const { lon, lat, from, to } = shape
   let total: Wide = [0, 0]
@@ -65,7 +71,7 @@ function ringAngle(shape: Shape, chain: Chain): Wide {
   // For a ring around the poles, this is the area to the equator: a hemisphere less that of the polar side.
   total = subtract(total, multiply(ALL_AROUND, [turnsOf(shape, chain) / 2, 0]))
   total = subtract(total, multiply(ALL_AROUND, [Math.round(total[0] / ALL_AROUND[0]), 0]))
-  return total[0] < 0 ? negative(total) : total
+  return negative(total)
 }
 
 /** Radians from the meridian of one longitude to that of another, the shorter way. */

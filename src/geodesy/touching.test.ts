@@ -195,6 +195,21 @@ test('a ring that is thinner than half a centimetre and crosses itself has one a
   expect(refusalOf(() => areaOfRing(ring.toReversed()))?.message).toEqual(sentence())
 })
 
+test('holes that meet at a corner, micrometres from each other, are accepted and subtracted', () => {
+  const [shell, ...holes] = [
+    `102.092454673581 41.97368101521, 102.092188646186 41.974513009759, 102.089958745497 41.974115957424,
+    102.090224800255 41.973283968001, 102.091339733447 41.973482497026`,
+    '102.091339733423 41.973482497013, 102.091897202684 41.973581757469, 102.091712550237 41.973807317307',
+    '102.091339733456 41.973482497061, 102.091712550216 41.973807317348, 102.091385492565 41.973908806485',
+    '102.091339733424 41.973482497032, 102.091385492532 41.973908806457, 102.091040956183 41.973847458926',
+    '102.091339733458 41.973482497055, 102.091040956179 41.973847458912, 102.090810544261 41.973646707769',
+    '102.091339733462 41.973482497026, 102.090810544213 41.973646707753, 102.090782265982 41.973383233887',
+  ].map((ring) => closed(positions(ring)))
+  const area = holes.reduce((rest, hole) => rest - areaOfRing(hole), areaOfRing(shell!))
+  const given = prepare(polygon(shell!, ...holes))
+  expect(Math.abs(areaSquareMeters(given) - area)).toBeLessThan(10 * CM2)
+})
+
 describe('parcels with corners in the middle of the sides of others', () => {
   hunt('have the area of their union', 20, ({ cases, random, report }) => {
     let refused = 0

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: MIT
-import { polygonArea } from './area'
-import {
-  chainsOf,
-  directionsOf,
-  joinPolygons,
-  loopsOf,
-  nodesBetween,
-  ringsOf,
-  settle,
-  type Arranged,
-} from './arrangement'
+import { areaOfLoops, polygonArea } from './area'
+import { chainsOf, joinPolygons, loopsOf, nodesBetween, ringsOf, settle, type Arranged } from './arrangement'
 import { TOUCH, chordGap, edgeBound, nearestOnEdge } from './edge'
 import { attempt } from './effort'
 import { GeometryError } from './error'
 import type { Nodes } from './nodes'
-import { findSides, insidePolygon, type Rings } from './region'
+import { insidePolygon, type Rings } from './region'
 import { splitShape, type ChainOf, type Cut } from './building'
 import { addTo, comesBack, isTurn, nextInRing, pathOf, polygonOf, type Polygon, type Shape } from './shape'
 import { NEAR } from './stretch'
@@ -103,19 +94,11 @@ export function excessOf(arranged: Arranged): number {
     most = Math.max(most, labels.left[e]!, labels.right[e]!)
   }
   let excess = 0
-  for (let limit = 2; limit <= most; limit++) excess += areaOf(loopsOf(arranged, (sum) => sum >= limit).shape)
+  for (let limit = 2; limit <= most; limit++)
+    excess += areaOfLoops(loopsOf(arranged, (sum) => sum >= limit).shape)
   for (let limit = -1; limit >= least; limit--)
-    excess -= areaOf(loopsOf(arranged, (sum) => sum <= limit).shape)
+    excess -= areaOfLoops(loopsOf(arranged, (sum) => sum <= limit).shape)
   return excess
-}
-
-/** Area of loops with the inside on their left, square metres. */
-function areaOf(shape: Shape): number {
-  const directions = directionsOf(shape, findSides(shape))
-  return shape.chains.reduce((sum, _, c) => {
-    const given = { ...shape, polygons: [{ firstChain: c, endChain: c + 1 }] }
-    return sum + directions[c]! * polygonArea({ given })
-  }, 0)
 }
 
 export interface Regular {
@@ -160,8 +143,9 @@ export function regularise(
   const loops = loopsOf(exact)
   const rings = ringsOf(loops)
   const excess = excessOf(exact)
-  // If all of a ring is thinner than NEAR, bending it may turn what is left of it inside out.
-  const error = polygonArea({ given: shape }) - excess - areaOf(loops.shape)
+  // If all of a ring is thinner than NEAR, bending it may turn what is left of it inside out. Each piece of
+  // an edge bounds one level of the sums, so all levels together bound each edge only once.
+  const error = polygonArea({ given: shape }) - excess - areaOfLoops(loops.shape)
   return rings && Math.abs(error) < shape.from.reduce((sum, _, e) => sum + edgeBound(shape, e), 1) * TOUCH
     ? { rings, excess }
     : undefined
