@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { Resvg } from '@resvg/resvg-js'
 import Fastify from 'fastify'
 import { startApi, type TestApi } from '../../test/api'
 import { createMigratedDatabase, type TestDatabase } from '../../test/database'
@@ -7,6 +8,7 @@ import { limitRequests, RequestCounter } from '../http/limits'
 import { ownShareUsed } from '../http/problems'
 import type { Work } from '../http/work'
 import { placesRoutes } from '.'
+import { PREVIEW_SIZE, previewOf } from './preview'
 
 /** Tests shareable pages of places, under a public address with a path, as behind a reverse proxy. */
 const BASE = 'https://geo.example/attest'
@@ -150,6 +152,20 @@ test(
     expect(new Set(seen.values()).size).toBe(GEOMETRIES.length)
   },
 )
+
+test.each([
+  [90, 5],
+  [0, 315],
+  [-90, 625],
+])('the preview of a place at latitude %i shows its point', async (latitude, y) => {
+  const png = await previewOf({ type: 'Point', coordinates: [10, latitude] }, false)
+  const { width, height } = PREVIEW_SIZE
+  const image = `<image width="${width}" height="${height}" href="data:image/png;base64,${png.toString('base64')}"/>`
+  const { pixels } = new Resvg(
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${image}</svg>`,
+  ).render()
+  expect(pixels.toString('hex', 4 * (y * width + width / 2)).slice(0, 6)).toBe('d1495b')
+})
 
 test('one client can use only a share of the reads from a chain that does not respond', async () => {
   const app = Fastify()
