@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -26,17 +26,37 @@ beforeAll(() => {
   secret = writeSecret(folder)
 })
 
-test('a process whose token hangs at the start ends, although its thread cannot', async () => {
+/** Runs a program with a signer whose token hangs in `block()`, and returns the process. */
+function hangingToken(token: string, program: string) {
   // Opening a pipe that nobody writes to blocks a thread like a call of PKCS#11.
-  const [pipe, worker] = [path.join(folder, 'pipe'), path.join(folder, 'hanging.cjs')]
-  await promisify(execFile)('mkfifo', [pipe])
-  writeFileSync(worker, `require('node:fs').openSync(${JSON.stringify(pipe)})`)
-  const program = `require(process.argv[1]).pkcs11Signer(
-    { module: 'm', token: 't', key: 'k', readPin: () => '' }, { timeoutMs: 1 }, process.argv[2], 50,
-  ).catch((error) => { console.error(error.name); process.exit(2) })`
+  const [pipe, worker] = ['pipe', 'worker.cjs'].map((name) => path.join(temporaryFolder(), name))
+  execFileSync('mkfifo', [pipe!])
+  writeFileSync(worker!, `const block = () => require('node:fs').openSync(${JSON.stringify(pipe)})\n${token}`)
+  const script = `const signer = (timeoutMs, openMs) => require(process.argv[1]).pkcs11Signer(
+    { module: 'm', token: 't', key: 'k', readPin: () => '' }, { timeoutMs }, process.argv[2], openMs,
+  )\n${program}`
   const signers = path.join(path.dirname(WORKER), 'pkcs11.js')
-  const child = promisify(execFile)(process.execPath, ['-e', program, signers, worker])
-  await expect(child).rejects.toMatchObject({ signal: 'SIGKILL', stderr: 'SettingsError\n' })
+  return promisify(execFile)(process.execPath, ['-e', script, signers, worker!])
+}
+test('a process whose token hangs at the start ends, although its thread cannot', async () => {
+  const program = `signer(1, 50).catch((error) => { console.error(error.name); process.exit(2) })`
+  await expect(hangingToken('block()', program)).rejects.toMatchObject({
+    signal: 'SIGKILL',
+    stderr: 'SettingsError\n',
+  })
+})
+test('a process ends before the time limit of a call of the token that hangs', async () => {
+  const token = `const { parentPort } = require('node:worker_threads')
+    parentPort.postMessage({ publicKey: new Uint8Array(64).fill(1) })
+    parentPort.once('message', ({ id }) => {
+      parentPort.once('message', () => { require('node:fs').writeSync(2, 'hangs'); block() })
+      parentPort.postMessage({ id, problem: 'first' })
+    })`
+  const program = `process.once('SIGTERM', () => process.exit(0))
+    signer(600_000, 600_000).then((opened) => opened.try())`
+  const running = hangingToken(token, program)
+  running.child.stderr!.once('data', () => running.child.kill())
+  await expect(running).rejects.toMatchObject({ signal: 'SIGKILL', stderr: 'hangs' })
 })
 
 needing(MISSING_FOR_TOKENS).describe('the signer with a PKCS#11 token', () => {

@@ -58,7 +58,7 @@ class TokenDevice implements Device {
 
   /** A thread does not end during a call of PKCS#11, and the process does not exit before its threads. */
   private readonly endWhileCalling = (): void => {
-    if (this.opening || this.late.size > 0) process.kill(process.pid, 'SIGKILL')
+    if (this.opening || this.waiting.size > 0 || this.late.size > 0) process.kill(process.pid, 'SIGKILL')
   }
 
   private openOnce(): Promise<Uint8Array> {
