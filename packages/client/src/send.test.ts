@@ -49,6 +49,9 @@ describe('a transaction', () => {
     ['insufficient funds', { message: 'insufficient funds for gas' }, 'SignerError', false],
     ['a revert of its estimate', { message: 'execution reverted' }, 'SignerError', false],
     ['no response', { message: 'fetch failed' }, 'UncertainError', true],
+    ['a chain of ethers', { code: 'INVALID_ARGUMENT', argument: 'tx.chainId' }, 'SignerError', false],
+    // ethers reads the number of the newest block while it sends.
+    ['a response of ethers', { code: 'INVALID_ARGUMENT', argument: '%response' }, 'UncertainError', true],
   ])(
     'that the wallet refuses with %s has the state that follows from it',
     async (_, failure, name, mayBeSent) => {

@@ -210,11 +210,13 @@ const isPoor = (error: unknown) => /insufficient funds|exceeds the balance/i.tes
 /** True for errors of a wallet that sent nothing. After any other error the transaction may be pending. */
 function isUnsent(error: unknown): boolean {
   if (error instanceof SignerError || isPoor(error)) return true
-  const { code, cause, name } = (error ?? {}) as { code?: unknown; cause?: unknown; name?: unknown }
+  const { code, argument, cause, name } = (error ?? {}) as Record<string, unknown>
   return (
-    [4001, 4100, 4902, 'ACTION_REJECTED', 'NONCE_EXPIRED', 'INVALID_ARGUMENT'].includes(code as string) ||
-    // viem compares the chain of the wallet with that of the transaction.
+    [4001, 4100, 4902, 'ACTION_REJECTED', 'NONCE_EXPIRED'].includes(code as string) ||
+    // viem and ethers compare the chain of the wallet with that of the transaction. ethers has the same code
+    // for malformed responses, some of which it reads while it sends.
     name === 'ChainMismatchError' ||
+    (code === 'INVALID_ARGUMENT' && argument === 'tx.chainId') ||
     /rejected|denied|unknown account|revert/i.test(messageOf(error)) ||
     (cause !== undefined && isUnsent(cause))
   )
