@@ -26,6 +26,16 @@ async function shown({ page }: OpenPage): Promise<string> {
   await page.locator('.attested-place[data-indexed=true]').waitFor()
   return page.locator('[data-uid]').innerText()
 }
+/** Looks for the sent transaction until the service returns its record. */
+const lookUntilShown = (browser: OpenPage) =>
+  expect
+    .poll(async () => {
+      await button(browser, 'Look again')
+        .click({ timeout: 1000 })
+        .catch(() => {})
+      return browser.page.locator('.attested-place[data-indexed=true]').count()
+    })
+    .toBe(1)
 /** Returns the complaints without those about a record that is not found yet, and about a busy service. */
 const others = (complaints: readonly string[]) =>
   complaints.filter((complaint) => !/status of (404|503) /.test(complaint))
@@ -341,6 +351,28 @@ withChromium.describe('the attest page', () => {
     expect(await browser.page.locator('.place-sources [role=status]').count()).toBe(0)
   })
 
+  test('keeps its form locked, and then the transaction, if it is left while the wallet is asked', async () => {
+    const release = wallet.holdTransactions()
+    wallet.asked.length = 0
+    const browser = await open(withWallet, { place: '1, 2', memo: 'Left' })
+    const { page } = browser
+    const attest = button(browser, 'Attest place with Stand-in')
+    await attest.click()
+    await expect.poll(() => wallet.asked).toContain('eth_sendTransaction')
+    page.once('dialog', (dialog) => dialog.accept())
+    await follow(page, `${world.url}/log`)
+    await attest.waitFor({ state: 'detached' })
+    await follow(page, addressOf({ place: '1, 2', memo: 'Left' }))
+    await attest.waitFor()
+    expect(await attest.isDisabled()).toBe(true)
+    release()
+    await page.getByRole('region', { name: 'Sent transaction' }).waitFor()
+    expect(await attest.isDisabled()).toBe(true)
+    await lookUntilShown(browser)
+    expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Left' })
+    expect(wallet.asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
+  })
+
   test('sends no second transaction while the first one may be included', async () => {
     wallet.refuses = { eth_getTransactionReceipt: -32000 }
     wallet.asked.length = 0
@@ -356,14 +388,7 @@ withChromium.describe('the attest page', () => {
     await page.reload()
     await sent.waitFor()
     expect(await attest.isDisabled()).toBe(true)
-    await expect
-      .poll(async () => {
-        await button(browser, 'Look again')
-          .click({ timeout: 1000 })
-          .catch(() => {})
-        return page.locator('.attested-place[data-indexed=true]').count()
-      })
-      .toBe(1)
+    await lookUntilShown(browser)
     expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Once' })
     expect(wallet.asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
   })

@@ -17,9 +17,17 @@ export function useAttesting(
   const [attested, setAttested] = useState<RecordKey & { isIndexed: boolean }>()
   const [sent, keepSent] = useSent()
   const leaving = useRef(new AbortController())
+  /** true while the wallet may be asked: its transaction must be kept, and the form locked, until it responds */
+  const isAsking = useRef(false)
+  const hasLeft = useRef(false)
+  const setAsking = (now: boolean) => {
+    isAsking.current = now
+    if (!now && hasLeft.current) leaving.current.abort()
+  }
   useEffect(
     () => () => {
-      leaving.current.abort()
+      hasLeft.current = true
+      if (!isAsking.current) leaving.current.abort()
       waiting.current.abort()
     },
     [],
@@ -58,6 +66,7 @@ export function useAttesting(
       geo.attest(placeOf(entered()), signer, {
         ...{ chain: chain.id, signal },
         onStep: (taken) => {
+          setAsking(taken.step === 'checked')
           if (taken.step === 'checked') step(say.attest.steps.valid(confirm))
           if (taken.step !== 'sent') return
           step(say.attest.steps.sent(taken.transactionHash))
@@ -65,6 +74,7 @@ export function useAttesting(
         },
       }),
     ).catch((error: unknown) => {
+      setAsking(false)
       if (hasFailed(error)) keepSent(undefined)
       throw error
     })

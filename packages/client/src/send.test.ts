@@ -277,18 +277,26 @@ describe('a transaction', () => {
     },
   )
 
-  test('has an unknown state if its signal is aborted while the wallet does not respond', async () => {
-    const [stop, left] = [new AbortController(), new Error('left')]
-    const provider = providerWith({
-      eth_sendTransaction: () => {
-        setTimeout(() => stop.abort(left), 5)
-        return new Promise(() => {})
-      },
-    })
-    const how = { signal: stop.signal }
-    const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
-    await expect(sending).rejects.toMatchObject({ name: 'UncertainError', retryable: false, cause: left })
-  })
+  test.each(['left', 'The user rejected the wait'])(
+    'has an unknown state if its signal is aborted (%s) while the wallet is asked, and is reported once it is sent',
+    async (reason) => {
+      const [stop, left] = [new AbortController(), new Error(reason)]
+      let answer = (_: string) => {}
+      const provider = providerWith({
+        eth_sendTransaction: () => {
+          setTimeout(() => stop.abort(left), 5)
+          return new Promise<string>((resolve) => (answer = resolve))
+        },
+      })
+      const onSent = vi.fn(() => Promise.reject(new Error('no space left')))
+      const how = { signal: stop.signal, onSent }
+      const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+      await expect(sending).rejects.toMatchObject({ name: 'UncertainError', retryable: false, cause: left })
+      expect(onSent).not.toHaveBeenCalled()
+      answer(HASH)
+      await vi.waitFor(() => expect(onSent).toHaveBeenCalledExactlyOnceWith(HASH))
+    },
+  )
 
   test('ends with its signal while it is queued, and does not hold the next one up', async () => {
     const signer = {}

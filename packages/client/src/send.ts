@@ -131,7 +131,8 @@ export interface Refused extends Sending {
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
  * send it, an UncertainError if this is unknown, a LostTransactionError if it is never included in a block,
  * and a LandingError if it fails although its simulation succeeded. `from` is the sender, by default the
- * current account of the wallet: the user may switch the wallet to another account meanwhile.
+ * current account of the wallet: the user may switch the wallet to another account meanwhile. `onSent` is
+ * called even if the wallet sends the transaction after the signal was aborted.
  */
 export async function transact(
   wallet: Wallet,
@@ -158,14 +159,19 @@ export async function transact(
   if (refused) return { refused }
   // The user may have switched the wallet to another chain since the last check.
   await untilAborted(sameChain(reader, chain, 'The transaction is'), signal)
+  const sending = wallet.send(call, chain.id, from)
   let transactionHash
   try {
-    transactionHash = await untilAborted(wallet.send(call, chain.id, from), signal)
+    transactionHash = await untilAborted(sending, signal)
   } catch (error) {
+    const hasLeft = signal?.aborted && error === signal.reason
+    // The wallet may still send: the program must be able to find the transaction.
+    if (hasLeft) sending.then(onSent).catch(() => {})
     // Another transaction may have changed the state between the simulation and the wallet's own estimate.
     const late = await untilAborted(refusal(), signal).catch(() => undefined)
-    if (late) return { refused: late, mayBeSent: !isUnsent(error) }
-    if (!isUnsent(error))
+    const mayBeSent = hasLeft || !isUnsent(error)
+    if (late) return { refused: late, mayBeSent }
+    if (mayBeSent)
       throw new UncertainError(
         `It is unknown if the wallet sent the transaction: ${messageOf(error)}. Check the account ` +
           `${from} on ${chain.slug} before you try again.`,
