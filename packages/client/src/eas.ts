@@ -124,6 +124,10 @@ export function multiAttestCall(argument: unknown[], legacy: boolean): Hex {
 
 /** Topic of `Attested(address recipient, address attester, bytes32 uid, bytes32 schemaUID)`. */
 export const ATTESTED = keccak256(stringToHex('Attested(address,address,bytes32,bytes32)'))
+/** Topic of `Revoked(address recipient, address attester, bytes32 uid, bytes32 schemaUID)`. */
+export const REVOKED = keccak256(stringToHex('Revoked(address,address,bytes32,bytes32)'))
+/** Topic of `RevokedOffchain(address revoker, bytes32 uid, uint64 timestamp)`. */
+export const REVOKED_OFFCHAIN = keccak256(stringToHex('RevokedOffchain(address,bytes32,uint64)'))
 
 /** Errors of EAS, its registry and its proxy, by selector. */
 const ERRORS = Object.fromEntries(

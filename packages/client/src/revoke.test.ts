@@ -2,12 +2,14 @@
 import { encodeAbiParameters, parseAbiParameters } from 'viem'
 import { describe, expect, test } from 'vitest'
 import type { Context } from './context'
-import { selector } from './eas'
+import { ATTESTED, REVOKED, REVOKED_OFFCHAIN, ZERO_HASH, selector } from './eas'
 import { revokeOnchain, revokeSigned } from './revoke'
 import type { Chain } from './types'
 
 const [FIRST, SECOND] = [`0x${'a'.repeat(40)}`, `0x${'b'.repeat(40)}`]
 const HASH = `0x${'2'.repeat(64)}`
+/** Pads an account to 32 bytes, as in a topic of a log. */
+const wordOf = (account: string) => `0x${account.slice(2).padStart(64, '0')}`
 
 test('a revocation has one sender, also if the user switches the account of the wallet meanwhile', async () => {
   const accounts = [FIRST, SECOND]
@@ -25,7 +27,8 @@ test('a revocation has one sender, also if the user switches the account of the 
       }
       if (method === 'eth_sendTransaction') sender = params[0].from
       if (method === 'eth_sendTransaction') return HASH
-      const logs = [{ address: FIRST, topics: [HASH, HASH, `0x${'1'.repeat(64)}`, HASH], data: '0x' }]
+      const topics = [REVOKED_OFFCHAIN, wordOf(FIRST), `0x${'1'.repeat(64)}`, HASH]
+      const logs = [{ address: FIRST, topics, data: '0x' }]
       return { status: '0x1', blockNumber: '0x7', transactionHash: HASH, logs }
     },
   }
@@ -43,9 +46,10 @@ describe('a revocation', () => {
 
   /**
    * EAS with one attestation, and a wallet. `lost` is true if the response to the transaction is lost,
-   * `fails` if the call of a smart account fails in it.
+   * `fails` if the call of a smart account fails in it, `late` if another program has revoked the attestation
+   * before. `others` are logs of other calls in the transaction.
    */
-  function world({ lost = false, fails = false } = {}) {
+  function world({ lost = false, fails = false, late = false, others = [] as object[] } = {}) {
     let [sent, revocationTime] = [0, 0n]
     const request = async ({ method, params }: { method: string; params: any[] }) => {
       if (method === 'eth_requestAccounts') return [FIRST]
@@ -61,13 +65,13 @@ describe('a revocation', () => {
         throw Object.assign(new Error('reverted'), { data: selector('AlreadyRevoked()') })
       if (method === 'eth_sendTransaction') {
         sent++
-        if (!fails) revocationTime = 5n
+        if (!fails || late) revocationTime = 5n
         if (lost) throw new TypeError('fetch failed')
         return HASH
       }
       if (method === 'eth_call') return '0x'
-      const logs = fails ? [] : [{ address: FIRST, topics: [HASH, UID, UID, UID], data: UID }]
-      return { status: '0x1', blockNumber: '0x7', logs }
+      const own = { address: FIRST, topics: [REVOKED, ZERO_HASH, wordOf(FIRST), UID], data: UID }
+      return { status: '0x1', blockNumber: '0x7', logs: fails ? others : [...others, own] }
     }
     return { provider: { request }, sent: () => sent }
   }
@@ -77,11 +81,35 @@ describe('a revocation', () => {
     expect(await revokeOnchain(context, UID, provider)).toMatchObject({ revocationTime: 5, already: true })
   })
 
+  const failed = { name: 'LandingError', transactionHash: HASH }
   test('is reported as failed if only the transaction around it succeeded', async () => {
     const { provider } = world({ fails: true })
-    await expect(revokeOnchain(context, UID, provider)).rejects.toMatchObject({
-      ...{ name: 'LandingError', transactionHash: HASH },
+    await expect(revokeOnchain(context, UID, provider)).rejects.toMatchObject(failed)
+  })
+
+  test('is found if it was faster than the call of a smart account, which then fails', async () => {
+    const { provider } = world({ fails: true, late: true })
+    expect(await revokeOnchain(context, UID, provider)).toMatchObject({ revocationTime: 5, already: true })
+  })
+
+  test('is reported as failed, with its transaction, if the endpoint then fails', async () => {
+    const { provider, sent } = world({ fails: true })
+    const cause = new Error('HTTP request failed')
+    const request: typeof provider.request = (call) =>
+      sent() > 0 && call.method === 'eth_call' ? Promise.reject(cause) : provider.request(call)
+    await expect(revokeOnchain(context, UID, { request })).rejects.toMatchObject({
+      ...{ ...failed, cause: { name: 'ConnectionError', cause } },
     })
+  })
+
+  test.each([
+    ['the attestation', [ATTESTED, ZERO_HASH, wordOf(FIRST), UID], UID],
+    ["another account's Revoked", [REVOKED, ZERO_HASH, wordOf(SECOND), UID], UID],
+    ["another account's RevokedOffchain", [REVOKED_OFFCHAIN, wordOf(SECOND), UID, ZERO_HASH], '0x'],
+    ['the revocation of another attestation', [REVOKED, ZERO_HASH, wordOf(FIRST), UID], HASH],
+  ])('is not confused with %s in the transaction of a smart account', async (_, topics, data) => {
+    const { provider } = world({ fails: true, others: [{ address: FIRST, topics, data }] })
+    await expect(revokeOnchain(context, UID, provider)).rejects.toMatchObject(failed)
   })
 
   test('is sent once if it is requested twice, and reports its transaction', async () => {

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 import { OffchainError, offchainUid, readDocument, type Document } from '../../../src/eas/portable'
 import type { Attested } from './attest'
-import { getAttestation, getRevokeOffchain, keccakDigits, revokeCall, revokeOffchainCall } from './eas'
+import {
+  REVOKED,
+  REVOKED_OFFCHAIN,
+  getAttestation,
+  getRevokeOffchain,
+  keccakDigits,
+  revokeCall,
+  revokeOffchainCall,
+} from './eas'
 import { same } from './says'
 import { GeoError, LandingError, SignerError, invalidInput, messageOf, refuseUnknown } from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
-import { connected, inTurn, noAttestation, readAfter, readLate, refusal, transact } from './send'
-import type { Call } from './reader'
+import { connected, inTurn, noAttestation, readAfter, readLate, reasonFor, refusal, transact } from './send'
+import type { Call, Receipt } from './reader'
 import type { Signer, Wallet } from './signer'
 import type { Chain, OffchainAttestation } from './types'
 import { untilAborted } from './waiting'
@@ -181,18 +189,27 @@ async function sendRevocation(
     }
   }
   const { transactionHash, blockNumber, logs } = outcome.receipt
-  // Revoked has the UID in its data, and RevokedOffchain in a topic.
-  const isRevoked = logs.some(
-    ({ address, topics, data }) =>
-      same(address, chain.eas) && [data, ...topics].some((word) => same(word, uid)),
-  )
   // The transaction of a smart account also succeeds if its call of EAS fails.
-  if (!isRevoked)
-    throw new LandingError(
+  if (!logs.some((log) => isRevocation(log, { uid, chain, from }))) {
+    const error = new LandingError(
       `The attestation was not revoked: the transaction ${transactionHash} succeeded, but not the call of EAS in it.`,
       undefined,
       transactionHash,
     )
+    const before = await reasonFor(error, revokedAt(), signal)
+    if (!before) throw error
+    return { revocationTime: before, already: true }
+  }
   const revocationTime = await readAfter(outcome.receipt, read, signal)
   return { revocationTime, already: false, transactionHash, blockNumber }
+}
+
+/** True if a log is the revocation of an attestation by an account, on-chain or off-chain. */
+function isRevocation(
+  { address, topics: [topic, first = '', second = ''], data }: Receipt['logs'][number],
+  { uid, chain, from }: Pick<Revocation, 'uid' | 'chain' | 'from'>,
+): boolean {
+  const isOf = (by: string, of: string) => same(`0x${by.slice(26)}`, from) && same(of, uid)
+  if (!same(address, chain.eas)) return false
+  return topic === REVOKED ? isOf(second, data) : topic === REVOKED_OFFCHAIN && isOf(first, second)
 }

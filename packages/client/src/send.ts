@@ -259,6 +259,19 @@ export async function refusal(refusal: Refused, what: string): Promise<LandingEr
   )
 }
 
+/** Result of a search for the reason of an error. If the search fails, throws the error with this cause. */
+export function reasonFor<T>(
+  error: LandingError,
+  search: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  return untilAborted(search, signal).catch((cause: unknown) => {
+    signal?.throwIfAborted()
+    error.cause = cause
+    throw error
+  })
+}
+
 /** Maximum lag, in milliseconds, of an RPC node behind the one that reported a block. */
 export const BEHIND_MS = 60_000
 
