@@ -254,11 +254,14 @@ test('an answer that another account lands before the call of a smart account, w
     if (call.method !== 'eth_sendTransaction') return request(call)
     const hash = await world.wallet.request(call)
     world.landed.pop()
+    world.nonce--
     return hash
   }
-  await expect(landAnswer(world.context, second, { request: fails })).rejects.toMatchObject({
-    name: 'LandingError',
-  })
+  const sent = { name: 'LandingError', transactionHash: expect.any(String) as string }
+  await expect(landAnswer(world.context, second, { request: fails })).rejects.toMatchObject(sent)
+  const cause = new ConnectionError('down')
+  const context = { ...world.context, verify: () => Promise.reject(cause) }
+  await expect(landAnswer(context, second, { request: fails })).rejects.toMatchObject({ ...sent, cause })
 })
 
 test('an answer that landed is found although its contract denies the attester since then', async () => {

@@ -4,7 +4,7 @@ import type { Context, Landed, LandOptions } from './context'
 import { contractError, getNonce } from './eas'
 import { isOfRequest, LandingError, refuseUnknown } from './errors'
 import { landedBefore, landedIn, landedOutOfTurn, type Search } from './landed'
-import { connected, inTurn, sentOf, transact, type Refused, type Sending } from './send'
+import { connected, inTurn, reasonFor, sentOf, transact, type Refused, type Sending } from './send'
 import { RevertedError, type ChainReader } from './reader'
 import type { Signer, Wallet } from './signer'
 import { chainIdOf, groupsOf, submissionOf, type Submission } from './submission'
@@ -92,7 +92,7 @@ async function submit(landing: Landing, release: () => void): Promise<Landed[] |
   return landedIn(landing, receipt).catch(async (error: unknown) => {
     if (!(error instanceof LandingError)) throw error
     // The call of a smart account fails in its transaction if another account has landed the answer.
-    const before = await untilAborted(landedBefore(landing, receipt), signal)
+    const before = await reasonFor(error, landedBefore(landing, receipt), signal)
     if (before.length === 0) throw error
     return allLanded(before, submission, receipt)
   })

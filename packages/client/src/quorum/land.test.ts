@@ -125,23 +125,28 @@ describe('an answer of a quorum', () => {
     const calls = request.mock.calls.filter(([{ method }]) => method === 'eth_call')
     expect(calls.map(([{ params }]) => params![0].data)).toEqual([selector('eas()')])
   })
-  test.each([false, true])(
-    'has landed by another account, or not at all, if only the transaction around it succeeded: %s',
-    async (landed) => {
-      const wallet = walletOn('0x', landed)
-      const results: Record<string, unknown> = {
-        eth_sendTransaction: TRANSACTION,
-        eth_getTransactionReceipt: { status: '0x1', blockNumber: '0x7', logs: [] },
-      }
-      const request: typeof wallet.request = async (call) => {
-        const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
-        return isLanding ? '0x' : (results[call.method] ?? wallet.request(call))
-      }
-      const landing = landOn({ request })
-      if (landed) expect(await landing).toMatchObject({ uid: UID, already: true })
-      else await expect(landing).rejects.toMatchObject({ name: 'LandingError', transactionHash: TRANSACTION })
-    },
-  )
+  test.each([
+    ['by another account', true, false],
+    ['not at all', false, false],
+    ['possibly, because the search fails', false, true],
+  ])('has landed %s if only the transaction around it succeeded', async (_, landed, fails) => {
+    const wallet = walletOn('0x', landed)
+    const results: Record<string, unknown> = {
+      eth_sendTransaction: TRANSACTION,
+      eth_getTransactionReceipt: { status: '0x1', blockNumber: '0x7', logs: [] },
+    }
+    const request: typeof wallet.request = async (call) => {
+      if (fails && call.method === 'eth_getLogs') throw new Error('HTTP request failed')
+      const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
+      return isLanding ? '0x' : (results[call.method] ?? wallet.request(call))
+    }
+    const landing = landOn({ request })
+    if (landed) return expect(await landing).toMatchObject({ uid: UID, already: true })
+    await expect(landing).rejects.toMatchObject({
+      ...{ name: 'LandingError', transactionHash: TRANSACTION },
+      ...(fails && { cause: { name: 'ConnectionError' } }),
+    })
+  })
   test("is read from the EAS of its contract, and not from the service's", async () => {
     setClock(answer.deadline + 61)
     // The service may be that of a single operator.

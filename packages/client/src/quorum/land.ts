@@ -5,7 +5,17 @@ import { ATTESTED, encodeCall, field, getAttestation, read, tuple, type OnchainA
 import { AlteredAnswerError, LandingError, refuseUnknown, SignerError } from '../errors'
 import { attestationsIn, isContentOf, landedAs } from '../landed'
 import { same, timeOf } from '../says'
-import { BEHIND_MS, connected, inTurn, readLate, refusal, sentOf, transact, type Refused } from '../send'
+import {
+  BEHIND_MS,
+  connected,
+  inTurn,
+  readLate,
+  reasonFor,
+  refusal,
+  sentOf,
+  transact,
+  type Refused,
+} from '../send'
 import { RevertedError, type ChainReader } from '../reader'
 import type { Signer } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
@@ -94,13 +104,14 @@ export async function landQuorum(
   const [attestation] = await attestationsIn(receipt, reader, chain, quorum, [answer], signal)
   if (attestation) return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
   // The call of a smart account fails in its transaction if another account has landed the answer.
-  const found = await before()
-  if (found) return found
-  throw new LandingError(
+  const error = new LandingError(
     `The transaction ${receipt.transactionHash} succeeded, but does not contain the attestation of the answer: ${quorum} is not a GeoQuorum, or the call of a smart account failed.`,
     undefined,
     receipt.transactionHash,
   )
+  const found = await reasonFor(error, before(), signal)
+  if (!found) throw error
+  return found
 }
 
 /** Reads the EAS contract of a quorum. Throws a SignerError if the contract is not a GeoQuorum. */
