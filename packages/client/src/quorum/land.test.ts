@@ -206,6 +206,39 @@ describe('an answer of a quorum that the contract refuses', () => {
     }
     expect(await landOn({ request })).toMatchObject({ uid: UID, already: true })
   })
+  /**
+   * Searches 9,000 blocks for the attestation, at an RPC endpoint that fails some requests for logs. Returns
+   * their numbers of blocks.
+   */
+  const search = async (failsAt: (request: number, blocks: number) => boolean) => {
+    const wallet = walletOn(refusals.AlreadyUsed, true)
+    const ranges: number[] = []
+    const request: typeof wallet.request = async (call) => {
+      const [first] = call.params ?? []
+      if (call.method === 'eth_getBlockByNumber') {
+        const number = first === 'latest' ? 9_000 : Number(first)
+        return { number, timestamp: TIME - 120 + number / 50 }
+      }
+      if (call.method !== 'eth_getLogs') return wallet.request(call)
+      const [from, to] = [Number(first.fromBlock), Number(first.toBlock)]
+      ranges.push(to - from + 1)
+      if (failsAt(ranges.length, to - from + 1)) throw new Error('HTTP request failed')
+      return from <= 8_500 && 8_500 <= to ? wallet.request(call) : []
+    }
+    expect(await landOn({ request })).toMatchObject({ uid: UID, already: true })
+    return ranges
+  }
+  test.each([10, 2_000])(
+    'is found although every fourth request for logs fails, of at most %i blocks',
+    async (most) => {
+      await search((request, blocks) => blocks > most || request % 4 === 1)
+    },
+  )
+  test('is searched in wide ranges again after an outage', async () => {
+    const ranges = await search((request) => request <= 5)
+    expect(Math.min(...ranges)).toBe(10)
+    expect(ranges.at(-1)).toBeGreaterThan(500)
+  })
   test('is found if a node of the RPC endpoint lags', async () => {
     const wallet = walletOn(refusals.AlreadyUsed, true)
     let looks = 0

@@ -149,8 +149,13 @@ async function isBehind(reader: ChainReader, { timestamp }: QuorumAnswer): Promi
   return timestamp > Date.now() / 1000 - SKEW_SECONDS && (await reader.block('latest')).timestamp < timestamp
 }
 
-/** Numbers of blocks per request for logs, the next one if the RPC endpoint refuses: some allow only 10. */
+/**
+ * Numbers of blocks per request for logs. If the RPC endpoint refuses a request twice, the next one: some
+ * endpoints allow only 10 blocks. After some successes the previous one, because an outage refuses as well.
+ */
 const RANGES = [2_000, 500, 10] as const
+/** Number of successes. At an endpoint that allows only 10 blocks, it costs two refusals each time. */
+const SUCCESSES = 10
 /** Maximum difference in seconds between the timestamp of an answer and the operators' clocks. */
 const SKEW_SECONDS = 60
 
@@ -169,17 +174,20 @@ async function landedBefore(
   const topics = [ATTESTED, wordOf(answer.recipient), wordOf(quorum), answer.schema]
   const head = await reader.block('latest')
   const first = await firstBlockAt(reader, timestamp - SKEW_SECONDS, head.number)
-  let refused = 0
+  let [narrowed, failures, successes] = [0, 0, 0]
   for (let fromBlock = first; fromBlock <= head.number;) {
     signal?.throwIfAborted()
     if (fromBlock !== first && (await reader.block(fromBlock)).timestamp > answer.deadline) return undefined
-    const toBlock = Math.min(fromBlock + RANGES[refused]! - 1, head.number)
+    const toBlock = Math.min(fromBlock + RANGES[narrowed]! - 1, head.number)
     const logs = await reader
       .logs({ address: chain.eas, topics, fromBlock, toBlock })
       .catch((error: unknown) => {
-        if (++refused === RANGES.length) throw error
+        successes = 0
+        if (++failures % 2 === 0 && ++narrowed === RANGES.length) throw error
       })
     if (!logs) continue
+    failures = 0
+    if (++successes % SUCCESSES === 0) narrowed = Math.max(0, narrowed - 1)
     for (const log of logs) {
       const attestation = await getAttestation(reader, chain.eas, log.data)
       if (attestation && holds(attestation, quorumAnswer))
