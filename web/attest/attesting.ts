@@ -16,22 +16,8 @@ export function useAttesting(
   const [steps, setSteps] = useState<readonly string[]>([])
   const [attested, setAttested] = useState<RecordKey & { isIndexed: boolean }>()
   const [sent, keepSent] = useSent()
-  const leaving = useRef(new AbortController())
-  /** true while the wallet may be asked: its transaction must be kept, and the form locked, until it responds */
-  const isAsking = useRef(false)
-  const hasLeft = useRef(false)
-  const setAsking = (now: boolean) => {
-    isAsking.current = now
-    if (!now && hasLeft.current) leaving.current.abort()
-  }
-  useEffect(
-    () => () => {
-      hasLeft.current = true
-      if (!isAsking.current) leaving.current.abort()
-      waiting.current.abort()
-    },
-    [],
-  )
+  const { left, setAsking } = useLeaving()
+  useEffect(() => () => waiting.current.abort(), [])
 
   /** Ends the wait for the record of the place that the page no longer shows. */
   const waiting = useRef(new AbortController())
@@ -60,11 +46,10 @@ export function useAttesting(
     }
   }
   const attest = async (signer: Signer, chain: Chain, confirm: string) => {
-    const { signal } = leaving.current
     step(say.attest.steps.checking)
     const done = await atField(() =>
       geo.attest(placeOf(entered()), signer, {
-        ...{ chain: chain.id, signal },
+        ...{ chain: chain.id, signal: left },
         onStep: (taken) => {
           setAsking(taken.step === 'checked')
           if (taken.step === 'checked') step(say.attest.steps.valid(confirm))
@@ -79,23 +64,23 @@ export function useAttesting(
       throw error
     })
     // A form that was left cannot show the UID. The next one finds it by the transaction.
-    if (signal.aborted) return
+    if (left.aborted) return
     keepSent(undefined)
     setAttested({ chain: chain.slug, uid: done.uid, isIndexed: false })
     step(say.attest.steps.confirmed(done.blockNumber))
-    const { signal: left } = (waiting.current = new AbortController())
-    void done.indexed({ signal: left }).then(
+    const { signal } = (waiting.current = new AbortController())
+    void done.indexed({ signal }).then(
       (found) => {
-        if (left.aborted) return
+        if (signal.aborted) return
         showRecord(found)
         step(say.attest.steps.indexed)
       },
-      (error: Error) => left.aborted || step(reasonOf(error)),
+      (error: Error) => signal.aborted || step(reasonOf(error)),
     )
   }
   /** Returns true if the service has the record of the sent transaction, which is then shown as attested. */
   const lookAgain = async (): Promise<boolean> => {
-    const [hit] = await find(sent!.transactionHash, leaving.current.signal)
+    const [hit] = await find(sent!.transactionHash, left)
     if (!hit?.record) return false
     keepSent(undefined)
     showRecord(hit.record)
@@ -105,4 +90,29 @@ export function useAttesting(
     ...{ steps, attested, forget, check: () => atField(() => placeOf(entered())), attest },
     ...{ sent, lookAgain, forgetSent: () => keepSent(undefined) },
   }
+}
+
+/**
+ * Signal that is aborted when the page is left. While the wallet may be asked to send, this waits for its
+ * response: the transaction must be kept, and the form locked.
+ */
+function useLeaving() {
+  const leaving = useRef(new AbortController())
+  const hasLeft = useRef(false)
+  const isAsking = useRef(false)
+  const update = () => {
+    if (hasLeft.current && !isAsking.current) leaving.current.abort()
+  }
+  useEffect(
+    () => () => {
+      hasLeft.current = true
+      update()
+    },
+    [],
+  )
+  const setAsking = (now: boolean) => {
+    isAsking.current = now
+    update()
+  }
+  return { left: leaving.current.signal, setAsking }
 }
