@@ -36,8 +36,8 @@ const run = promisify(execFile)
 describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missing})` : ''}`, () => {
   let world: TestWorld
   beforeAll(async () => {
-    await forge(['build'])
-    world = await startTestWorld({ CHAINS: SLUGS.join() })
+    const starting = startTestWorld({ CHAINS: SLUGS.join() }).then((started) => (world = started))
+    await Promise.all([forge(['build']), starting])
     // Local chains start in the past, but answers have the present time.
     for (const { provider } of world.chains.values()) {
       await provider.send('anvil_setTime', [Date.now()])
