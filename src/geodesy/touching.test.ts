@@ -191,7 +191,7 @@ test('a ring that is thinner than half a centimetre and crosses itself has one a
     0 -90, 179.89999999999904 -45, -178.56214089213273 -44.9999999999895, 179.90000000291846 -45, 0 -90
   `)
   expect(areaOfRing(ring)).toBeCloseTo(609.04, 1)
-  // What is left of the reverse is turned inside out when its edges are bent: 1,218 m2 without the refusal.
+  // Bending its edges turns what is left of the reverse inside out: 1,218 m2 without the refusal.
   expect(refusalOf(() => areaOfRing(ring.toReversed()))?.message).toEqual(sentence())
 })
 
