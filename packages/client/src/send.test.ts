@@ -280,6 +280,8 @@ describe('a transaction', () => {
   test.each(['left', 'The user rejected the wait'])(
     'has an unknown state if its signal is aborted (%s) while the wallet is asked, and is reported once it is sent',
     async (reason) => {
+      vi.useFakeTimers()
+      onTestFinished(() => void vi.useRealTimers())
       const [stop, left] = [new AbortController(), new Error(reason)]
       let answer = (_: string) => {}
       const provider = providerWith({
@@ -291,12 +293,32 @@ describe('a transaction', () => {
       const onSent = vi.fn(() => Promise.reject(new Error('no space left')))
       const how = { signal: stop.signal, onSent }
       const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+      const ended = vi.fn()
+      void sending.catch(ended)
+      await vi.advanceTimersByTimeAsync(4_990)
+      expect(ended).not.toHaveBeenCalled()
+      await vi.advanceTimersByTimeAsync(20)
       await expect(sending).rejects.toMatchObject({ name: 'UncertainError', retryable: false, cause: left })
       expect(onSent).not.toHaveBeenCalled()
       answer(HASH)
       await vi.waitFor(() => expect(onSent).toHaveBeenCalledExactlyOnceWith(HASH))
     },
   )
+
+  test('is reported before the call ends if its signal is aborted while the wallet sends it', async () => {
+    const [stop, left] = [new AbortController(), new Error('left')]
+    const provider = providerWith({
+      eth_sendTransaction: () => {
+        stop.abort(left)
+        return Promise.resolve(HASH)
+      },
+    })
+    const onSent = vi.fn()
+    const how = { signal: stop.signal, onSent }
+    const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, how)
+    await expect(sending).rejects.toBe(left)
+    expect(onSent).toHaveBeenCalledExactlyOnceWith(HASH)
+  })
 
   test('ends with its signal while it is queued, and does not hold the next one up', async () => {
     const signer = {}

@@ -162,7 +162,7 @@ export async function transact(
   const sending = wallet.send(call, chain.id, from)
   let transactionHash
   try {
-    transactionHash = await untilAborted(sending, signal)
+    transactionHash = await untilSent(sending, signal)
   } catch (error) {
     const hasLeft = signal?.aborted && error === signal.reason
     // The wallet may still send: the program must be able to find the transaction.
@@ -210,6 +210,23 @@ export async function transact(
     undefined,
     transactionHash,
   )
+}
+
+/** Milliseconds that an aborted call waits for the wallet, which without a user is about to send. */
+const SENDING_MS = 5_000
+
+/** Resolves with the hash of the transaction. Rejects with the signal's reason SENDING_MS after an abort. */
+async function untilSent(sending: Promise<Hex>, signal: AbortSignal | undefined): Promise<Hex> {
+  try {
+    return await untilAborted(sending, signal)
+  } catch (error) {
+    if (!signal?.aborted || error !== signal.reason) throw error
+    const end = new AbortController()
+    const late = pause(SENDING_MS, end.signal).then(() => {
+      throw error
+    })
+    return await Promise.race([sending, late]).finally(() => end.abort())
+  }
 }
 
 const isPoor = (error: unknown) => /insufficient funds|exceeds the balance/i.test(messageOf(error))
