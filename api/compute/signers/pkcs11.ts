@@ -53,7 +53,11 @@ class TokenDevice implements Device {
         `(${this.token.module}). Check that the module can reach it, and start again.`
       timer = setTimeout(() => reject(new SettingsError(problem)), limitMs)
     })
-    return Promise.race([this.openOnce(), late]).finally(() => clearTimeout(timer))
+    const opening = this.openOnce().catch((error: unknown) => {
+      process.off('exit', this.endWhileCalling)
+      throw error
+    })
+    return Promise.race([opening, late]).finally(() => clearTimeout(timer))
   }
 
   /** A thread does not end during a call of PKCS#11, and the process does not exit before its threads. */
@@ -67,8 +71,6 @@ class TokenDevice implements Device {
 
   private async open(): Promise<Uint8Array> {
     const worker = new Worker(this.workerFile, { workerData: this.token })
-    // Otherwise, the token's thread would keep the process alive after the server has stopped.
-    worker.unref()
     const opened = await new Promise<Opened>((resolve, reject) => {
       worker.once('message', resolve)
       worker.once('error', reject)
@@ -89,6 +91,9 @@ class TokenDevice implements Device {
     }
     worker.on('error', (error) => ended(error.message))
     worker.on('exit', () => ended('the thread that calls the token ended'))
+    // Otherwise, the token's thread would keep the process alive after the server has stopped. A listener of
+    // messages undoes it, so this comes last.
+    worker.unref()
     this.worker = worker
     return opened.publicKey
   }
