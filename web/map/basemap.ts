@@ -58,7 +58,7 @@ export function basemapStyle(): StyleSpecification {
       },
     },
     layers: [
-      { id: 'water', type: 'background', paint: { 'background-color': water } },
+      { id: 'sea', type: 'background', paint: { 'background-color': water } },
       fill('land', land),
       line('rivers', [0.4, 1.6]),
       fill('lakes', water),
