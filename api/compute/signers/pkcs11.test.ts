@@ -72,25 +72,29 @@ async function tokenSigner(timeoutMs: number, problem = 0, openMs?: number) {
   return { signer, sign, open }
 }
 
-test('the PKCS#11 signer times out on a hanging token, and signs again once the token recovers', async () => {
-  const { signer, sign, open } = await tokenSigner(200)
-  expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
-  const answers = await Promise.allSettled([sign(HANGS), ...Array.from({ length: 20 }, () => sign())])
-  for (const answer of answers)
-    expect(answer.status === 'rejected' && answer.reason).toBeInstanceOf(UnavailableError)
-  expect(signer.notReady()).toEqual(sentence())
-  // While the token is busy with this call, other calls are refused immediately instead of queued.
-  await expect(sign()).rejects.toThrow(UnavailableError)
-  open()
-  await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
-  expect(signer.notReady()).toBeUndefined()
-})
-test('the PKCS#11 signer restarts its thread after the thread has ended', async () => {
+test(
+  'the PKCS#11 signer times out on a hanging token, and signs again once the token recovers',
+  { tags: ['slow'] },
+  async () => {
+    const { signer, sign, open } = await tokenSigner(200)
+    expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
+    const answers = await Promise.allSettled([sign(HANGS), ...Array.from({ length: 20 }, () => sign())])
+    for (const answer of answers)
+      expect(answer.status === 'rejected' && answer.reason).toBeInstanceOf(UnavailableError)
+    expect(signer.notReady()).toEqual(sentence())
+    // While the token is busy with this call, other calls are refused immediately instead of queued.
+    await expect(sign()).rejects.toThrow(UnavailableError)
+    open()
+    await expect.poll(() => sign().catch(() => undefined)).toBe(KEY.sign(DIGEST).serialized)
+    expect(signer.notReady()).toBeUndefined()
+  },
+)
+test('the PKCS#11 signer restarts its thread after the thread has ended', { tags: ['slow'] }, async () => {
   const { sign } = await tokenSigner(600_000)
   await expect(sign(DIES)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)
 })
-test('the PKCS#11 signer signs in a new thread while one that failed exits', async () => {
+test('the PKCS#11 signer signs in a new thread while one that failed exits', { tags: ['slow'] }, async () => {
   const { sign } = await tokenSigner(600_000)
   await expect(sign(FAILS)).rejects.toThrow(UnavailableError)
   expect(await sign()).toBe(KEY.sign(DIGEST).serialized)

@@ -197,23 +197,29 @@ describe('a remote signer', () => {
     expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
     expect([signer.notReady(), told]).toEqual([undefined, [sentence(), undefined]])
   })
-  test('times out with its wait for a slot included, and refuses further signatures', async () => {
-    const { url, calls } = await service(() => undefined)
-    // The counter starts before the trial, which calls the signer once.
-    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 100 })
-    expect(signer.notReady()).toEqual(sentence())
-    const digest = await digestOf(1)
-    const answers = await Promise.allSettled(
-      Array.from({ length: 400 }, (_, i) => signer.sign(digest, typedOf(1), `client ${i % 8}`)),
-    )
-    const reasons = answers.map((each) => (each.status === 'rejected' ? (each.reason as Error).message : ''))
-    const kinds = [...new Set(reasons)]
-    expect(kinds).toEqual([sentence(), sentence()])
-    const counts = kinds.map((kind) => reasons.filter((reason) => reason === kind).length)
-    expect(counts.sort()).toEqual([400 - 32 - 256, 32 + 256])
-    // Signatures that timed out in the queue made no call.
-    expect(calls.length).toBeLessThan(1 + 32 + 256)
-  })
+  test(
+    'times out with its wait for a slot included, and refuses further signatures',
+    { tags: ['slow'] },
+    async () => {
+      const { url, calls } = await service(() => undefined)
+      // The counter starts before the trial, which calls the signer once.
+      const signer = await remoteSigner(url, ADDRESS, { timeoutMs: 100 })
+      expect(signer.notReady()).toEqual(sentence())
+      const digest = await digestOf(1)
+      const answers = await Promise.allSettled(
+        Array.from({ length: 400 }, (_, i) => signer.sign(digest, typedOf(1), `client ${i % 8}`)),
+      )
+      const reasons = answers.map((each) =>
+        each.status === 'rejected' ? (each.reason as Error).message : '',
+      )
+      const kinds = [...new Set(reasons)]
+      expect(kinds).toEqual([sentence(), sentence()])
+      const counts = kinds.map((kind) => reasons.filter((reason) => reason === kind).length)
+      expect(counts.sort()).toEqual([400 - 32 - 256, 32 + 256])
+      // Signatures that timed out in the queue made no call.
+      expect(calls.length).toBeLessThan(1 + 32 + 256)
+    },
+  )
 })
 
 testSentences()

@@ -46,7 +46,7 @@ async function interrupted(end: (stop: AbortController, stdin: PassThrough) => v
   return { error, pending }
 }
 
-test('geo mcp reports a transaction that is pending when it is stopped', async () => {
+test('geo mcp reports a transaction that is pending when it is stopped', { tags: ['slow'] }, async () => {
   const reason = new Error('Ended by Ctrl-C.')
   expect(await interrupted((stop) => stop.abort(reason))).toEqual({ error: reason, pending: HASH })
   const left = await interrupted((_, stdin) => stdin.end())

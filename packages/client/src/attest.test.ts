@@ -138,35 +138,39 @@ const ATTEST = parseAbi([
   'function attest((bytes32 schema, (address recipient, uint64 expirationTime, bool revocable, bytes32 refUID, bytes data, uint256 value) data) request) returns (bytes32)',
 ])
 
-test('two places that a bundler of a smart account joins in one transaction have their own attestations', async () => {
-  /** Attestations of the transaction, in its order. */
-  const made: { uid: `0x${string}`; content: any }[] = []
-  const provider = {
-    request: async ({ method, params }: { method: string; params: any[] }) => {
-      if (method === 'eth_requestAccounts') return [USER]
-      if (method === 'eth_chainId') return '0x1'
-      if (method === 'eth_sendTransaction') {
-        const { args } = decodeFunctionData({ abi: ATTEST, data: params[0].data })
-        made.push({ uid: toHex(made.length + 1, { size: 32 }), content: args[0].data })
-        return HASH
-      }
-      if (method === 'eth_getTransactionReceipt')
-        return made.length < 2
-          ? null
-          : { status: '0x1', blockNumber: '0x7', logs: made.map(({ uid }) => ({ ...logs[0], data: uid })) }
-      if (method !== 'eth_call') return null
-      const { to, data } = params[0]
-      if (to === REGISTRY) return registered(schema.uid, schema.fields)
-      const found = made.find(({ uid }) => data === `${selector('getAttestation(bytes32)')}${uid.slice(2)}`)
-      return found ? attestationOf(found.uid, found.content) : '0x'
-    },
-  }
-  const of = (recipient: string) => ({ location: [1, 2], time: 5, recipient }) as const
-  const asked = [of(EAS!), of(REGISTRY!)]
-  const attested = await Promise.all(
-    asked.map((each) => attestPlaces(CONTEXT, each, provider, { unchecked: true })),
-  )
-  expect(attested.map((each: any) => each.attestation.recipient.toLowerCase())).toEqual(
-    asked.map(({ recipient }) => recipient),
-  )
-})
+test(
+  'two places that a bundler of a smart account joins in one transaction have their own attestations',
+  { tags: ['slow'] },
+  async () => {
+    /** Attestations of the transaction, in its order. */
+    const made: { uid: `0x${string}`; content: any }[] = []
+    const provider = {
+      request: async ({ method, params }: { method: string; params: any[] }) => {
+        if (method === 'eth_requestAccounts') return [USER]
+        if (method === 'eth_chainId') return '0x1'
+        if (method === 'eth_sendTransaction') {
+          const { args } = decodeFunctionData({ abi: ATTEST, data: params[0].data })
+          made.push({ uid: toHex(made.length + 1, { size: 32 }), content: args[0].data })
+          return HASH
+        }
+        if (method === 'eth_getTransactionReceipt')
+          return made.length < 2
+            ? null
+            : { status: '0x1', blockNumber: '0x7', logs: made.map(({ uid }) => ({ ...logs[0], data: uid })) }
+        if (method !== 'eth_call') return null
+        const { to, data } = params[0]
+        if (to === REGISTRY) return registered(schema.uid, schema.fields)
+        const found = made.find(({ uid }) => data === `${selector('getAttestation(bytes32)')}${uid.slice(2)}`)
+        return found ? attestationOf(found.uid, found.content) : '0x'
+      },
+    }
+    const of = (recipient: string) => ({ location: [1, 2], time: 5, recipient }) as const
+    const asked = [of(EAS!), of(REGISTRY!)]
+    const attested = await Promise.all(
+      asked.map((each) => attestPlaces(CONTEXT, each, provider, { unchecked: true })),
+    )
+    expect(attested.map((each: any) => each.attestation.recipient.toLowerCase())).toEqual(
+      asked.map(({ recipient }) => recipient),
+    )
+  },
+)
