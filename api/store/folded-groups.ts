@@ -28,9 +28,8 @@ export async function foldedGroups(
   const { total } = complete
   const cell = by.findIndex(({ dimension }) => dimension.cell)
   const { dimension, argument } = by[cell]!
-  const keysOf = (key: string, other: Group['keys'][number]) => (cell === 0 ? [key, other] : [other, key])
   let merged = 0
-  for (const { other, positions, measures: packed } of places) {
+  for (const { other = null, positions, measures: packed } of places) {
     const ofCells = new Map<string, Group>()
     const degrees = JSON.parse(`[${positions.replaceAll(' ', ',')}]`) as number[]
     for (const [i, row] of packed.split(',').entries()) {
@@ -39,10 +38,7 @@ export async function foldedGroups(
       const more = sums.length > 0 ? measuresOf(row.split(' ')) : { records: Number(row), ...NO_SUMS }
       const known = ofCells.get(key)
       if (known) add(known, more)
-      else {
-        const keys = by.length === 1 ? [key] : keysOf(key, other!)
-        ofCells.set(key, { keys, records: more.records, sums: more.sums, without: more.without })
-      }
+      else ofCells.set(key, { keys: by.map((_, k) => (k === cell ? key : other)), ...more })
     }
     for (const group of ofCells.values()) {
       add(total, group)
