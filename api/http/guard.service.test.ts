@@ -274,7 +274,7 @@ test('a stop ends with the response under way, and closes its connection', { tim
   const stopped = slow.close()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   response.resume()
-  expect([response.statusCode, response.headers.connection]).toEqual([500, 'keep-alive'])
+  expect([response.statusCode, response.headers.connection]).toEqual([500, 'close'])
   await stopped
   agent.destroy()
 })

@@ -154,6 +154,11 @@ function closeConnectionsAtStop(app: FastifyInstance): void {
     for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
     done()
   })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // Without the header, the client may send its next request while the connection is being closed.
+    if (isStopping && exchanges.get(request.raw.socket)?.reply === reply) reply.header('connection', 'close')
+    done(null, payload)
+  })
   app.addHook('onResponse', (_request, _reply, done) => {
     // The connection is idle once this response has ended, unless another request has arrived on it.
     if (isStopping) setImmediate(() => app.server.closeIdleConnections())
