@@ -93,9 +93,13 @@ function isLikeSecret({ type }: Setting, text: string): boolean {
 }
 
 function secretIn(file: string): string {
+  let secret: string
   try {
-    return readFileSync(file, 'utf8').trim()
+    secret = readFileSync(file, 'utf8').trim()
   } catch (error) {
     throw new Error(`cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
+  // A token would count an empty PIN as an incorrect one.
+  if (secret === '') throw new Error('is empty')
+  return secret
 }
