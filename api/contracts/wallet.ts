@@ -8,7 +8,7 @@ import {
   parseChecksumAddress,
   recoverSigner,
 } from '../../src/eas'
-import { HOUR_MS, inSeconds, showCount, type RequestCounter, type Tier } from '../http/limits'
+import { expectWithin, HOUR_MS, showCount, type RequestCounter, type Tier } from '../http/limits'
 import { ComputeError, verificationFailed } from '../http/problems'
 import type { Nonces } from '../http/nonces'
 import { workOf, type Work } from '../http/work'
@@ -196,12 +196,10 @@ export class WalletTier {
     if (perHour === 0) return
     const count = await counter.count(`rate:wallet:${wallet}`, HOUR_MS)
     showCount(reply, perHour, count)
-    if (count.current > perHour)
-      throw new ComputeError(
-        'rate-limited',
-        `More than ${perHour} requests in an hour from this wallet. Retry in ${inSeconds(count.ttl)}.`,
-        Math.ceil(count.ttl / 1000),
-      )
+    expectWithin(count, perHour, reply, (limit, after) => {
+      const detail = `More than ${limit} requests in an hour from this wallet. Retry in ${after}.`
+      return new ComputeError('rate-limited', detail)
+    })
   }
 
   /** Returns why a signature that is not by the wallet's key is not by its contract either. */

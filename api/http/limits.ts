@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import rateLimit, { normalizeIP, type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
 import { Cache } from './cache'
 import type { Count, SharedCount, SharedMarks } from './redis'
 import { Turns } from './turns'
@@ -75,6 +75,9 @@ export interface Tier {
   readonly perHour: number
 }
 
+/** Creates the error beyond a limit. @param retryAfter Retry-After with its unit, such as `12 seconds` */
+type TooMany = (perHour: number, retryAfter: string) => Error
+
 /**
  * Limits this scope, its unknown routes included, to `perHour` requests per client, and begins the work of
  * each request (work.ts). With `byTime`, work that takes long counts as several requests. Its estimate is
@@ -88,64 +91,32 @@ export async function limitRequests(
     counter: RequestCounter
     /** False if every request counts once. Default: true. */
     byTime?: boolean
-    /** @param retryAfter value of Retry-After with its unit, such as `12 seconds` */
-    tooMany: (perHour: number, retryAfter: string) => Error
+    tooMany: TooMany
     otherTier?: (request: FastifyRequest) => Tier | undefined
   },
 ): Promise<void> {
   const { scope, perHour, counter, byTime = true, tooMany, otherTier } = options
   app.addHook('preValidation', admit)
-  if (perHour === 0 && !otherTier) {
-    app.addHook('onRequest', (request, reply, done) => {
-      beginWork(request, reply, clientOf(request))
-      done()
-    })
-    return
-  }
   const tierOf = (request: FastifyRequest): Tier => otherTier?.(request) ?? { scope, perHour }
-  class CounterStore implements FastifyRateLimitStore {
-    incr(client: string, done: (error: Error | null, result?: Count) => void): void {
-      counter.count(keyOf(client), HOUR_MS).then((count) => done(null, count), done)
-    }
-    child(): CounterStore {
-      return this
-    }
-  }
-  await app.register(rateLimit, {
-    global: false,
-    max: (request) => tierOf(request).perHour,
-    allowList: (request) => tierOf(request).perHour === 0,
-    keyGenerator: (request) => `${tierOf(request).scope}:${clientOf(request)}`,
-    timeWindow: HOUR_MS,
-    store: CounterStore,
-    enableDraftSpec: true,
-    errorResponseBuilder: (_request, { max, ttl }) => tooMany(max, inSeconds(ttl)),
-  })
-  app.addHook('onRequest', app.rateLimit())
   const bills = new WeakMap<FastifyRequest, Bill>()
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', async (request, reply) => {
     const client = clientOf(request)
     const tier = tierOf(request)
-    if (tier.perHour === 0 || !byTime) beginWork(request, reply, client)
-    else {
-      const key = keyOf(`${tier.scope}:${client}`)
-      const bill = new Bill(counter, key, tier.perHour, reply, tooMany)
-      bills.set(request, bill)
-      beginWork(request, reply, client, bill)
-      reply.raw.once('close', () => void bill.settle())
-    }
-    done()
+    if (tier.perHour === 0) return beginWork(request, reply, client)
+    const key = `rate:${tier.scope}:${client}`
+    const count = await counter.count(key, HOUR_MS)
+    showCount(reply, tier.perHour, count)
+    expectWithin(count, tier.perHour, reply, tooMany)
+    if (!byTime) return beginWork(request, reply, client)
+    const bill = new Bill(counter, key, tier.perHour, reply, tooMany)
+    bills.set(request, bill)
+    beginWork(request, reply, client, bill)
+    reply.raw.once('close', () => void bill.settle())
   })
   app.addHook('onSend', async (request, reply) => {
     // Retry-After stays that of this response. If the hour's limit is reached, the next request is refused.
     const count = await bills.get(request)?.settle()
     if (count) showCount(reply, tierOf(request).perHour, count)
-  })
-  app.addHook('onSend', async (_request, reply) => {
-    for (const name of ['limit', 'remaining', 'reset']) {
-      const value = reply.getHeader(`ratelimit-${name}`)
-      if (value !== undefined) reply.header(`x-ratelimit-${name}`, value)
-    }
   })
 }
 
@@ -182,8 +153,6 @@ async function admit(request: FastifyRequest): Promise<void> {
   })
 }
 
-const keyOf = (client: string) => `rate:${client}`
-
 /** Returns the number of further requests that a request counts as, after this many milliseconds of work. */
 function unitsOf(ms: number): number {
   return Math.max(0, Math.ceil(ms / UNIT_MS) - 1)
@@ -203,7 +172,7 @@ class Bill implements Budget {
     private readonly key: string,
     private readonly perHour: number,
     private readonly reply: FastifyReply,
-    private readonly tooMany: (perHour: number, retryAfter: string) => Error,
+    private readonly tooMany: TooMany,
   ) {}
 
   readonly foresee = (ms: number): Promise<void> => {
@@ -215,11 +184,12 @@ class Bill implements Budget {
   private async reserve(units: number): Promise<void> {
     const release = () => void this.counter.reserve(this.key, -units)
     await this.counter.reserve(this.key, units)
-    const { current, ttl } = await this.counter.count(this.key, HOUR_MS, 0)
-    if (current > this.perHour) {
+    const count = await this.counter.count(this.key, HOUR_MS, 0)
+    try {
+      expectWithin(count, this.perHour, this.reply, this.tooMany)
+    } catch (error) {
       release()
-      this.reply.header('retry-after', Math.ceil(ttl / 1000))
-      throw this.tooMany(this.perHour, inSeconds(ttl))
+      throw error
     }
     if (this.hasStarted) release()
     else this.release = release
@@ -250,15 +220,27 @@ class Bill implements Budget {
   }
 }
 
+/** Sets the headers of a count (draft-ietf-httpapi-ratelimit-headers-03), also with the prefix X-. */
 export function showCount(reply: FastifyReply, perHour: number, { current, ttl }: Count): void {
-  reply
-    .header('ratelimit-limit', perHour)
-    .header('ratelimit-remaining', Math.max(0, perHour - current))
-    .header('ratelimit-reset', Math.ceil(ttl / 1000))
+  const shown = { limit: perHour, remaining: Math.max(0, perHour - current), reset: Math.ceil(ttl / 1000) }
+  for (const [name, value] of Object.entries(shown))
+    reply.header(`ratelimit-${name}`, value).header(`x-ratelimit-${name}`, value)
+}
+
+/** Throws the error of `tooMany`, and sets Retry-After, if a count is beyond its limit. */
+export function expectWithin(
+  { current, ttl }: Count,
+  perHour: number,
+  reply: FastifyReply,
+  tooMany: TooMany,
+): void {
+  if (current <= perHour) return
+  reply.header('retry-after', Math.ceil(ttl / 1000))
+  throw tooMany(perHour, inSeconds(ttl))
 }
 
 /** Formats milliseconds as the whole seconds of Retry-After, with their unit. */
-export function inSeconds(ms: number): string {
+function inSeconds(ms: number): string {
   const seconds = Math.ceil(ms / 1000)
   return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
 }
@@ -272,10 +254,19 @@ export function clientOf(request: FastifyRequest): string {
   const bare = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(ip)
   const address = bare?.[1] ?? bare?.[2] ?? ip
   // A value that is not an address comes from a header that the proxy did not check: the proxy is the client.
-  if (!isIP(address)) return normalizeIP(request.socket.remoteAddress ?? '', 64)
-  const client = normalizeIP(address, 64)
+  if (!isIP(address)) return networkOf(request.socket.remoteAddress ?? '')
+  const client = networkOf(address)
   clients.set(ip, client)
   return client
+}
+
+/** Returns an IPv4 address, also one that IPv6 contains, or the first address of an IPv6 address's /64. */
+function networkOf(address: string): string {
+  if (!isIP(address)) return address
+  const parsed = ipaddr.process(address)
+  const network =
+    parsed instanceof ipaddr.IPv6 ? new ipaddr.IPv6([...parsed.parts.slice(0, 4), 0, 0, 0, 0]) : parsed
+  return network.toString()
 }
 
 /** Cache of `clientOf` by address, because formatting one takes 3 microseconds. */

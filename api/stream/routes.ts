@@ -103,11 +103,8 @@ export function streamRoutes({ live }: { live: LiveRecords }) {
 function open(request: FastifyRequest, reply: FastifyReply): FastifyReply['raw'] {
   reply.hijack()
   request.raw.socket.setTimeout(0)
-  const headers = reply.getHeaders()
-  for (const [name, value] of Object.entries(headers))
-    if (name.startsWith('ratelimit-')) headers[`x-${name}`] = value
   reply.raw.writeHead(200, {
-    ...headers,
+    ...reply.getHeaders(),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
     // Without this header, nginx delays events until it has buffered several kilobytes.
