@@ -281,7 +281,7 @@ export class Deliverer {
   private giveUp(held: Held, { message }: Item): void {
     const { failures, error } = held.state.trouble!
     this.died++
-    this.keeper.bury({
+    this.keeper.note(held, {
       subscription: held.row.id,
       message: message.id,
       body: message.body,

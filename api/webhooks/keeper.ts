@@ -1,3 +1,4 @@
+import { isOver } from './delivery'
 import { progressOf, type Held } from './held'
 import type { DeadLetter, WebhookStore } from './store'
 
@@ -6,8 +7,8 @@ const KEEP_AFTER_MS = 20
 
 /** Writes the progress of deliveries, and dead letters. If a write fails, it is repeated later. */
 export class Keeper {
-  private readonly noted = new Set<Held>()
-  private dead: DeadLetter[] = []
+  /** Subscriptions to write, each with its new dead letters. */
+  private readonly noted = new Map<Held, DeadLetter[]>()
   private keeping: Promise<void> = Promise.resolve()
   private timer: NodeJS.Timeout | undefined
 
@@ -24,17 +25,13 @@ export class Keeper {
     return this.noted.size === 0
   }
 
-  /** Schedules the state of a subscription for the next write. */
-  note(held: Held): void {
-    this.noted.add(held)
+  /** Schedules the state of a subscription, and new dead letters, for the next write. */
+  note(held: Held, ...dead: DeadLetter[]): void {
+    this.noted.set(held, [...(this.noted.get(held) ?? []), ...dead])
   }
 
   forget(held: Held): void {
     this.noted.delete(held)
-  }
-
-  bury(letter: DeadLetter): void {
-    this.dead.push(letter)
   }
 
   soon(): void {
@@ -52,21 +49,24 @@ export class Keeper {
   }
 
   private async write(): Promise<void> {
-    const [given, dead] = [[...this.noted], this.dead]
-    if (given.length === 0) return
+    const noted = [...this.noted]
+    if (noted.length === 0) return
     this.noted.clear()
-    this.dead = []
     const now = this.elapsed()
-    const progress = given.map((held) => progressOf(held, now))
+    const progress = noted.map(([held]) => progressOf(held, now))
     let kept: Set<string>
     try {
-      kept = await this.webhooks.keep(this.holder(), progress, dead)
+      kept = await this.webhooks.keep(
+        this.holder(),
+        progress,
+        noted.flatMap(([, dead]) => dead),
+      )
     } catch (error) {
-      for (const held of given) this.noted.add(held)
-      this.dead.unshift(...dead)
+      for (const [held, dead] of noted)
+        if (!isOver(held.state)) this.noted.set(held, [...dead, ...(this.noted.get(held) ?? [])])
       throw error
     }
-    for (const [i, held] of given.entries()) {
+    for (const [i, [held]] of noted.entries()) {
       const { id, disabled } = progress[i]!
       if (disabled !== null || !kept.has(id)) this.onRefused(held)
     }
