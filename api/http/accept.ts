@@ -1,35 +1,32 @@
-/** Parser of the header Accept (RFC 9110, 12.5.1). */
+/** Parsers of the header Accept (RFC 9110, 12.5.1). */
 
 /**
- * Parses the ranges of the header, in its order and in lower case. A malformed q counts as 1. Closeness is 2
- * for one type, 1 for all types of a group, 0 for all types.
+ * Parses the elements of a header with weights, in its order and in lower case. A malformed q counts as 1.
  */
-function mediaRanges(accept = '') {
-  const texts = accept.slice(0, 2_000).toLowerCase().split(',')
+export function weighted(header = '') {
+  const texts = header.slice(0, 2_000).toLowerCase().split(',')
   return texts.map((text, i) => {
     const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
-    const [q = 1] = parameters.flatMap((each) => /^q\s*=\s*([01](?:\.\d{0,3})?)$/.exec(each)?.[1] ?? [])
-    const closeness = range === '*/*' ? 0 : range.endsWith('/*') ? 1 : 2
-    return { range, q: Math.min(1, Number(q)), closeness, i }
+    const [q = 1] = parameters.flatMap((each) => /^q\s*=\s*(?=\.?\d)(\d*\.?\d*)$/.exec(each)?.[1] ?? [])
+    return { range, q: Math.min(1, Number(q)), i }
   })
 }
 
 /** Returns the media type of the highest q, then the most specific, then the earliest range. */
 function preferredType(accept: string | undefined, offered: readonly string[]): string | undefined {
-  const ranges = mediaRanges(accept)
+  const ranges = weighted(accept)
   const acceptable = offered.flatMap((type) => {
-    const kind = `${type.split('/')[0]}/*`
-    // The q of a type is that of the most specific range that it matches.
-    const [closest] = ranges
-      .filter(({ range }) => range === '*/*' || range === type || range === kind)
-      .sort((a, b) => b.closeness - a.closeness)
-    return closest && closest.q > 0 ? [{ type, ...closest }] : []
+    // From the least to the most specific range, whose q is that of the type.
+    const matching = ['*/*', `${type.split('/')[0]}/*`, type]
+    const closeness = matching.findLastIndex((each) => ranges.some(({ range }) => range === each))
+    const closest = ranges.find(({ range }) => range === matching[closeness])
+    return closest && closest.q > 0 ? [{ type, closeness, ...closest }] : []
   })
   return acceptable.sort((a, b) => b.q - a.q || b.closeness - a.closeness || a.i - b.i)[0]?.type
 }
 
 export function namesType(accept: string | undefined, type: string): boolean {
-  return mediaRanges(accept).some(({ range, q }) => range === type && q > 0)
+  return weighted(accept).some(({ range, q }) => range === type && q > 0)
 }
 
 const FOR_PROGRAMS = /^(application\/(.*json|\*)|text\/(csv|\*))$/
@@ -42,7 +39,7 @@ const JAVA = /^text\/html, image\/gif, image\/jpeg, (\*; q=0?\.2, )?\*\/\*; q=0?
  */
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined || JAVA.test(accept)) return false
-  const ranges = mediaRanges(accept)
+  const ranges = weighted(accept)
   const best = (types: RegExp) =>
     Math.max(-1, ...ranges.filter(({ range }) => types.test(range)).map(({ q }) => q))
   const html = best(/^text\/html$/)

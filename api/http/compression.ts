@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { weighted } from './accept'
 
 /** Media types that are compressed. Event streams are excluded, because each event must be sent at once. */
 const TEXTS =
@@ -63,15 +64,7 @@ function addVary(reply: FastifyReply): void {
 
 /** True if Accept-Encoding accepts a coding, by name or `*` (RFC 9110, 12.5.3), with a weight above 0. */
 export function acceptsCoding(header: string | string[] | undefined, coding: Coding): boolean {
-  let other: boolean | undefined
-  for (const part of String(header ?? '')
-    .slice(0, 1_000)
-    .toLowerCase()
-    .split(',')) {
-    const [name = '', ...parameters] = part.split(';').map((each) => each.trim())
-    const isAccepted = !parameters.some((each) => /^q\s*=\s*0(?:\.0*)?$/.test(each))
-    if (name === coding || name === `x-${coding}`) return isAccepted
-    if (name === '*') other = isAccepted
-  }
-  return other ?? false
+  const given = weighted(String(header ?? ''))
+  const named = given.find(({ range }) => range === coding || range === `x-${coding}`)
+  return (named ?? given.findLast(({ range }) => range === '*') ?? { q: 0 }).q > 0
 }

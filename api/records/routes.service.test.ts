@@ -456,6 +456,8 @@ describe('the formats of records', () => {
     ['application/json;q=0', 'json'],
     ['text/csv;q=0, */*;q=0.1', 'json'],
     ['application/*;q=0.2, text/*;q=0.3', 'csv'],
+    ['text/csv;q=.2, application/geo+json;q=0.3', 'geojson'],
+    ['text/csv;q=0.3333, application/geo+json;q=0.5', 'geojson'],
     ['text/csv;q=2', 'csv'],
     [',;,=;q', 'json'],
     ['a'.repeat(100_000), 'json'],
