@@ -1,4 +1,7 @@
 import { EventEmitter, once } from 'node:events'
+import { Agent, request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { compressTexts } from './compression'
@@ -64,4 +67,24 @@ describe('a request whose time ends', () => {
     ])
     expect(JSON.parse(body)).toMatchObject({ status: 'error', message: 'Temporarily unavailable' })
   })
+})
+
+test('a stop closes the connection of a response that began before it', async () => {
+  const body = new Readable({ read() {} })
+  const app = Fastify({ forceCloseConnections: 'idle' })
+  guardRequests(app, ANSWER_MS)
+  app.get('/', () => body)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const agent = new Agent({ keepAlive: true })
+  const sent = request({ port, agent }).end()
+  body.push('first')
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.resume()
+  const stopped = app.close()
+  while (app.server.listening) await new Promise((resolve) => setImmediate(resolve))
+  body.push(null)
+  await stopped
+  expect(response.headers.connection).toBe('keep-alive')
+  agent.destroy()
 })
