@@ -225,14 +225,15 @@ export async function computeUnsigned(
   request: OperationRequest,
   {
     budgetMs,
-    at,
+    // An input that was valid after this time may expire while it is measured.
+    at: timestamp = Math.floor(parts.clock() / 1000),
     resolved = {},
     checkedAt = performance.now(),
   }: {
     /** Time limit of the measurement. */
     budgetMs?: number
-    /** Unix seconds of the computation in the payload. Default: the time of the clock afterwards. */
-    at?: number | undefined
+    /** Unix seconds of the computation in the payload. The given inputs were valid at or after this time. */
+    at?: number
     /** Inputs that are resolved already, by field. */
     resolved?: Readonly<Record<string, ResolvedInput>>
     /** Value of performance.now() before the first of these inputs was resolved. */
@@ -261,7 +262,6 @@ export async function computeUnsigned(
     () => parts.measurer.measure({ operation: name, inputs, numbers }, work, budgetMs),
     inputs,
   )
-  const timestamp = at ?? Math.floor(parts.clock() / 1000)
   const { data, claims } = described(name, operation, numbers, measurement, timestamp)
   const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
   const sources = inputs.map(({ source }) => source)

@@ -39,7 +39,9 @@ export const NONCE = withRules(
   }),
   WHOLE_NUMBER,
 )
-export const TIMESTAMP = Type.Integer({ description: 'Time of the computation in Unix seconds.' })
+export const TIMESTAMP = Type.Integer({
+  description: 'Time of the computation in Unix seconds, at which no input had expired.',
+})
 export const RESULT = Type.Unsafe<number | boolean>({
   oneOf: [{ type: 'number' }, { type: 'boolean' }],
   description: 'The computed value.',
