@@ -12,7 +12,8 @@ export function serve(witness: Witness, onError: (error: unknown) => void): Serv
   const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
     answer(witness, request)
       .catch((error: unknown): Reply => {
-        onError(error)
+        // A client that ends its request early is not an error of the witness.
+        if (!request.errored) onError(error)
         return { status: 500, body: 'The witness could not store the checkpoint. Nothing was cosigned.\n' }
       })
       .then(({ status, type = TEXT, body }) => {

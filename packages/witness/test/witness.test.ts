@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { uptime } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -18,6 +21,8 @@ import { removeFolder, temporaryFolder } from '../../../test/database'
 import { hunt } from '../../../test/seed'
 import { MemoryLog, seededKey } from '../../../test/tlog'
 import { run } from '../src/run'
+import { serve as serveWitness } from '../src/server'
+import type { Witness } from '../src/witness'
 
 const NAME = 'witness.example.org/w1'
 const TIME = 1_800_000_000
@@ -386,6 +391,21 @@ describe('geo-witness', () => {
     expect((await fork.submit(witness, 3)).status).toBe(409)
     await fork.append(entry(5)).sign()
     expect((await fork.submit(witness, 3)).status).toBe(422)
+  })
+
+  test('reports no error if a client ends its request early', async () => {
+    const errors: unknown[] = []
+    const server = serveWitness({} as Witness, (error) => errors.push(error)).listen(0, '127.0.0.1')
+    ends.push(async () => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const sent = request({ port, path: '/add-checkpoint', method: 'POST', headers: { 'content-length': 9 } })
+    sent.on('error', () => {}).write('old')
+    const [received] = (await once(server, 'request')) as [IncomingMessage]
+    sent.destroy()
+    await new Promise((resolve) => received.once('close', resolve))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(errors).toEqual([])
   })
 
   test('does not cosign a checkpoint that it cannot store', async () => {
