@@ -205,37 +205,6 @@ describe('the body reader in a worker', () => {
     expect(spent).toBeGreaterThan(0)
     expect(geometry.input.reading).toEqual(readGeometry(ring(5_000, 1), 'geometry'))
   })
-  test.each([
-    [
-      'one of two geometries is invalid',
-      '{"from":{"type":"Point","coordinates":[1.50,2]},"to":{"type":"Point","coordinates":[[1,2]]}}',
-    ],
-    [
-      'coordinates outside of geometries',
-      '{"from":{"type":"Point","coordinates":[1.50,2]},"coordinates":[1.50,2],"rest":{"coordinates":[[1,2]]}}',
-    ],
-    [
-      'a duplicate key: the last one counts',
-      '{"from":{"type":"Point","coordinates":[1,2],"coordinates":[3,4]}}',
-    ],
-    [
-      'texts with escapes',
-      '{"from":{"type":"Feature","properties":{"a":"\\"coordinates\\":[1]"},"geometry":{"type":"Point","coordinates":[1,2.0]}}}',
-    ],
-    [
-      'members that are not hashed',
-      '{"from":{"type":"Feature","properties":{"coordinates":[1,2]},"geometry":{"type":"Point","coordinates":[1,2.0],"bbox":[1,2,1,2]}}}',
-    ],
-    [
-      'a batch',
-      '{"operations":[{"operation":"area","geometry":{"type":"MultiPoint","coordinates":[[1,2],[3,-0.0]]}},{"geometry":{"type":"Point","coordinates":[5,6.10]}}]}',
-    ],
-    ['no geometry', '{"from":"0x12","x":{"coordinates":[1,2]}}'],
-  ])('returns the same result on the fast path for plain coordinates: %s', async (_, text) => {
-    // The fast path leaves every body with an escape to the usual parser.
-    const usual = text.replace('{', '{"\\u0078":0,')
-    expect({ x: 0, ...(await read(text)) }).toEqual(await read(usual))
-  })
   test('throws for an invalid geometry when it is used, and for invalid JSON immediately', async () => {
     const { from, to } = await read({
       from: { type: 'Point', coordinates: [200, 0] },

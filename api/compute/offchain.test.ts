@@ -90,22 +90,16 @@ describe('the test vectors of the resolver', () => {
   )('resolve inline as expected: $id', async (vector) => {
     expect(await outcome(resolve(vector, { attestation: vector.document }))).toEqual(expectation(vector))
   })
-  test.each(vectors)('resolve by URI as expected: $id', async (vector) => {
-    expect(await outcome(resolveText(vector, vector.raw ?? JSON.stringify(vector.document)))).toEqual(
-      expectation(vector),
-    )
+  test('resolve by URI as expected, and a second time despite the caches', async () => {
+    let text = ''
+    const resolver = resolverWith({ fetch: async () => text })
+    for (let round = 0; round < 2; round++)
+      for (const vector of vectors) {
+        text = vector.raw ?? JSON.stringify(vector.document)
+        const resolving = resolver.resolve({ uid: vector.requestedUid, uri: URI }, 'from', readerOf(vector))
+        expect([vector.id, await outcome(resolving)]).toEqual([vector.id, expectation(vector)])
+      }
   })
-})
-
-test('a resolver returns the same results for all vectors a second time, despite its caches', async () => {
-  let text = ''
-  const resolver = resolverWith({ fetch: async () => text })
-  for (let round = 0; round < 2; round++)
-    for (const vector of vectors) {
-      text = vector.raw ?? JSON.stringify(vector.document)
-      const resolving = resolver.resolve({ uid: vector.requestedUid, uri: URI }, 'from', readerOf(vector))
-      expect([vector.id, await outcome(resolving)]).toEqual([vector.id, expectation(vector)])
-    }
 })
 
 const base = vectors.find(({ id }) => id === 'public-valid-base')!

@@ -29,7 +29,6 @@ import {
   signersOf,
   tilePath,
   toHex,
-  verifyConsistency,
   type Entry,
   type Policy,
   type SignerKey,
@@ -983,31 +982,6 @@ describe('the routes of the log', () => {
     expect(response.statusCode).toBe(500)
     expect(response.json().message).toBe(RECORDS_ERRORS['internal-error'].message)
   })
-
-  test('serve consistent checkpoints while the tree grows', async () => {
-    const { log } = processOf()
-    const server = await serverOf(log)
-    await log.append(entryOf(0))
-    await publishedWith(1)
-    let last = (await readTree(server)).checkpoint
-    for (let n = 1; n < 20; n++) {
-      await log.append(entryOf(n))
-      await publishedWith(n + 1)
-      const { checkpoint, leaves } = await readTree(server)
-      const proof = consistency(last.size, leaves)
-      expect(verifyConsistency(last, checkpoint, proof)).toBe(true)
-      last = checkpoint
-    }
-  })
 })
-
-/** PROOF(m, D[n]) of RFC 6962, 2.1.2. */
-function consistency(m: number, hashes: readonly Uint8Array[], isWhole = true): Uint8Array[] {
-  if (m === hashes.length) return isWhole ? [] : [MTH(hashes)]
-  const k = split(hashes.length)
-  return m <= k
-    ? [...consistency(m, hashes.slice(0, k), isWhole), MTH(hashes.slice(k))]
-    : [...consistency(m - k, hashes.slice(k), false), MTH(hashes.slice(0, k))]
-}
 
 testSentences()

@@ -24,7 +24,6 @@ import {
   parseNote,
   parsePolicy,
   parseProof,
-  parseSignatures,
   parseSignerKey,
   parseTilePath,
   parseVerifierKey,
@@ -507,12 +506,5 @@ describe('a policy of witnesses', async () => {
       expect([text, fieldOf(() => parsePolicy(text))]).toEqual([text, `policy, line ${number}`])
     expect(fieldOf(() => parsePolicy(witness))).toBe('policy')
     expect(fieldOf(() => parsePolicy(`${witness}\r\nquorum X1`))).toBe('policy')
-  })
-
-  test("rejects signature lines without a newline in a witness's response", async () => {
-    const checkpoint = await signed([keys[0]!])
-    const line = formatSignature(checkpoint.note.signatures[1]!)
-    expect(parseSignatures(line)).toEqual([checkpoint.note.signatures[1]])
-    expect(fieldOf(() => parseSignatures(line.trimEnd()))).toBe('signatures')
   })
 })
