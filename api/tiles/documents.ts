@@ -40,6 +40,12 @@ export const LAYERS: readonly {
           'True if points represent lines or areas that are too small to be visible at this zoom, or a ' +
           'point represents a shape that is too large for a tile, or that is in a tile with many records.',
       },
+      open: {
+        type: 'boolean',
+        description:
+          'True for an area that continues beyond the end of the map: its borders are lines of their own, ' +
+          'because the end of the map is not one.',
+      },
     },
   },
   {

@@ -48,10 +48,14 @@ export function drawnTile(tile: Tile, records: readonly TileRecord[]): Buffer {
 }
 
 /** Small parts are shown only if the tile would otherwise omit the record. */
-function featuresOf({ points, lines, rings, small }: Drawing, properties: Properties): Feature[] {
-  const features = [points.length ? [points] : [], lines, rings].flatMap((paths, i): Feature[] =>
-    paths.length ? [{ type: (i + 1) as 1 | 2 | 3, paths, properties }] : [],
-  )
+function featuresOf({ points, lines, rings, open, small }: Drawing, properties: Properties): Feature[] {
+  const parts: readonly Feature[] = [
+    { type: 1, paths: points.length ? [points] : [], properties },
+    { type: 2, paths: lines, properties },
+    { type: 3, paths: rings, properties },
+    { type: 3, paths: open, properties: { ...properties, open: true } },
+  ]
+  const features = parts.filter(({ paths }) => paths.length > 0)
   if (features.length || small.size === 0) return features
   const path = [...small].flatMap((at) => [at % EXTENT, Math.floor(at / EXTENT)])
   return [{ type: 1, paths: [path], properties: { ...properties, reduced: true } }]

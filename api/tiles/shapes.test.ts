@@ -51,11 +51,13 @@ const isInside = (rings: readonly Path[], px: number, py: number) =>
     .length %
     2 ===
   1
+const areasOf = ({ rings, open }: Drawing): Path[] => [...rings, ...open]
 /** True if a position is clearly inside or outside, not near drawn borders, whose error is up to one unit. */
-const isClear = ({ rings, lines }: Drawing, px: number, py: number) =>
-  [...rings.flatMap((ring) => segments(ring, true)), ...lines.flatMap((line) => segments(line, false))].every(
-    (segment) => distance(px, py, segment) > 2.5,
-  )
+const isClear = (drawing: Drawing, px: number, py: number) =>
+  [
+    ...areasOf(drawing).flatMap((ring) => segments(ring, true)),
+    ...drawing.lines.flatMap((line) => segments(line, false)),
+  ].every((segment) => distance(px, py, segment) > 2.5)
 
 /** Returns a star-shaped ring around a position, built from geodesics that start there. */
 function ringRound(random: () => number, lng: number, lat: number, meters: number): number[][] {
@@ -103,7 +105,7 @@ hunt(
       )
       const tile = { z, x: Math.floor((worldX(lng) % 1) * 2 ** z), y: row }
       const drawing = drawn(geometry, tile)
-      if (drawing.rings.length) drawnTiles++
+      if (areasOf(drawing).length) drawnTiles++
       for (let n = 0; n < 60; n++) {
         const [px, py] = [random() * EXTENT, random() * EXTENT]
         if (!isClear(drawing, px, py)) continue
@@ -113,7 +115,7 @@ hunt(
         if (expected) inside++
         else outside++
         expect(
-          isInside(drawing.rings, px, py),
+          isInside(areasOf(drawing), px, py),
           `case ${i}: ${JSON.stringify({ geometry, tile, place })}`,
         ).toBe(expected)
       }
@@ -182,22 +184,47 @@ test.each([
         const place = { type: 'Point', coordinates: degreesOf(tile, px, py) }
         const expected = contains(prepared, prepareGeometry(readGeometry(place, 'point')))
         found.add(expected)
-        expect(isInside(drawing.rings, px, py), JSON.stringify({ ring, place })).toBe(expected)
+        expect(isInside(areasOf(drawing), px, py), JSON.stringify({ ring, place })).toBe(expected)
       }
   }
   expect(found.size).toBe(2)
 })
 
-test('a tile draws only the ring itself as the border of a ring around a pole', () => {
-  const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, 70])
-  const { rings } = drawn(polygon([...ring, ring[0]!]), { z: 0, x: 0, y: 0 })
-  // Range between the edges of the buffered tile.
-  const [low, high] = [-64, EXTENT + 64]
-  for (const [ax, ay, bx, by] of rings.flatMap((path) => segments(path, true)))
-    if (ax === bx) expect([low, high]).toContain(ax)
-    else if (ay === by && ay < 100) expect(ay).toBe(low)
-  expect(isInside(rings, 5, 5) && isInside(rings, EXTENT - 5, 5)).toBe(true)
-  expect(isInside(rings, 2_048, 2_048)).toBe(false)
+test.each([
+  [0, 70],
+  [3, 82],
+])('a tile at zoom %d draws only the ring itself as the border of a ring around a pole', (z, north) => {
+  for (const latitude of [north, -north]) {
+    const ring = [...Array(36).keys()].map((i) => [i * 10 - 180, latitude])
+    const tile = { z, x: 0, y: latitude > 0 ? 0 : 2 ** z - 1 }
+    const { rings, open, lines } = drawn(polygon([...ring, ring[0]!]), tile)
+    expect(rings).toEqual([])
+    const [, border] = positionIn(tile, 0, latitude)
+    for (const [, ay, , by] of lines.flatMap((path) => segments(path, false)))
+      expect(Math.max(Math.abs(ay - border), Math.abs(by - border))).toBeLessThan(EXTENT / 60)
+    const [end, start] = latitude > 0 ? [5, EXTENT - 5] : [EXTENT - 5, 5]
+    expect(isInside(open, 5, end) && isInside(open, EXTENT - 5, end)).toBe(true)
+    expect(isInside(open, 2_048, start)).toBe(false)
+  }
+})
+
+test('a tile draws the borders of an area beyond the end of the map as lines, and only these', () => {
+  const far = polygon(positions('10 80, 40 80, 40 88, 10 88, 10 80'))
+  const near = polygon(positions('10 80, 40 80, 40 84, 10 84, 10 80'))
+  const tile = { z: 2, x: 2, y: 0 }
+  const [cut, whole] = [far, near].map((geometry) => drawn(geometry, tile))
+  expect([whole!.rings.length, whole!.open.length, whole!.lines.length]).toEqual([1, 0, 0])
+  expect([cut!.rings.length, cut!.open.length]).toEqual([0, 1])
+  const drawnAlong = (paths: readonly Path[], isRing: boolean) =>
+    paths.flatMap((path) => segments(path, isRing)).filter(([, ay, , by]) => ay === by && ay < 0).length
+  expect([drawnAlong(cut!.open, true), drawnAlong(cut!.lines, false)]).toEqual([1, 0])
+  expect(
+    featuresIn({ type: 'MultiPolygon', coordinates: [far, near].map((each) => each.coordinates) }, tile),
+  ).toEqual(
+    [undefined, undefined, true].map((open) =>
+      expect.objectContaining({ uid: '0x1', ...(open && { open }) }),
+    ),
+  )
 })
 
 const tileAt = ([lng, lat]: number[], z: number): Tile => ({
@@ -297,7 +324,7 @@ test.each(Object.keys(FAMILIES))(
         expect(drawing === undefined).toBe(budget.work < 0)
         if (!drawing) continue
         drawings++
-        const positions = [drawing.points, ...drawing.lines, ...drawing.rings].reduce(
+        const positions = [drawing.points, ...drawing.lines, ...areasOf(drawing)].reduce(
           (sum, path) => sum + path.length / 2,
           0,
         )

@@ -16,7 +16,8 @@ import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
 /**
  * Draws shapes into tiles. Edges are geodesics: if one is farther than half a tile unit from the straight
  * line between its ends, positions on it are added. Then lines and rings are clipped to the tile's buffer. A
- * ring around a pole covers the map up to its edge on the pole's side.
+ * ring around a pole covers the map up to its end on the pole's side. A globe shows what is drawn there, so
+ * that the end of the map is not drawn as a border.
  */
 
 /** x, y, x, y, ... in the tile's coordinates, whole numbers. */
@@ -26,6 +27,8 @@ export interface Drawing {
   points: Path
   lines: Path[]
   rings: Path[]
+  /** Rings of polygons that continue beyond the end of the map. Their borders are among the lines. */
+  open: Path[]
   /** Positions (y * EXTENT + x) of lines and areas without an extent on the tile's grid. */
   small: Set<number>
 }
@@ -58,7 +61,7 @@ const SHORT = 0.1
 export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | undefined {
   const reading = readGeometry(geojson, 'geometry')
   const dense = withGeodesics(reading, tile, budget)
-  const drawing: Drawing = { points: [], lines: [], rings: [], small: new Set() }
+  const drawing: Drawing = { points: [], lines: [], rings: [], open: [], small: new Set() }
   const frame = frameOf(tile, budget)
   const { chains } = dense
   for (let i = 0; i < chains.length; i++) {
@@ -70,21 +73,14 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
         drawing.points.push(...pointIn(tile, worldX(dense.lon[at]!), worldY(dense.lat[at]!)))
     } else if (chain.kind === Kind.Line) {
       for (const piece of cutLine(dense, chain))
-        for (const path of frame(piece, [-1, 0, 1]))
-          if (isSpent(path.length / 2, budget))
-            for (const cut of clippedLines(path)) {
-              const line = snapped(cut, false)
-              if (line.length >= 4) drawing.lines.push(line)
-              else pushSmall(cut, drawing)
-            }
+        for (const path of frame(piece, [-1, 0, 1])) pushLines(path, drawing, budget)
     } else {
       let end = i + 1
       while (end < chains.length && chains[end]!.polygon === chain.polygon) end++
       drawPolygon(
         chains.slice(i, end).map((ring) => unwrapped(dense, ring)),
         frame,
-        drawing,
-        budget,
+        (polygon) => pushPolygon(polygon, endsAt(tile), drawing, budget),
       )
       i = end - 1
     }
@@ -140,20 +136,19 @@ function frameOf({ z, x, y }: Tile, budget: Budget): Frame {
 function drawPolygon(
   rings: ReturnType<typeof unwrapped>[],
   frame: Frame,
-  drawing: Drawing,
-  budget: Budget,
+  push: (polygon: Path[]) => void,
 ): void {
   const [shell, ...holes] = rings as [(typeof rings)[number], ...typeof rings]
   // A ring that goes around more than once has no certain inside. Its band of latitudes is drawn instead.
   if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) {
     const { south, north } = shell
     const band = [-540, south, 540, south, 540, north, -540, north, -540, south]
-    for (const path of frame(band, [0])) pushPolygon([path], drawing, budget)
+    for (const path of frame(band, [0])) push([path])
     return
   }
   if (holdsPole(shell)) {
     const [outer, ...inner] = aroundPole(rings).map((line) => frame(line, [0])[0] ?? [])
-    pushPolygon([outer!, ...inner], drawing, budget)
+    push([outer!, ...inner])
     return
   }
   const inner = holes.filter(({ turn }) => turn === 0).map((hole) => holeOf(shell, hole))
@@ -163,28 +158,47 @@ function drawPolygon(
   ]
   for (let turn = first; turn <= last; turn++) {
     const [outer] = frame(shifted(shell.line, 360 * turn), [0])
-    if (outer)
-      pushPolygon([outer, ...inner.flatMap((line) => frame(shifted(line, 360 * turn), [0]))], drawing, budget)
+    if (outer) push([outer, ...inner.flatMap((line) => frame(shifted(line, 360 * turn), [0]))])
   }
 }
 
+/** Range of y in which the buffered tile does not reach the end of the map. */
+function endsAt({ z, y }: Tile): [north: number, south: number] {
+  return [y === 0 ? LOW : -Infinity, y === 2 ** z - 1 ? HIGH : Infinity]
+}
+
 /** Clips the rings. A polygon without an area on the tile's grid becomes a line. */
-function pushPolygon([shell, ...holes]: Path[], drawing: Drawing, budget: Budget): void {
-  if (!isSpent(shell!.length / 2, budget)) return
-  const cut = clippedRing(shell!)
-  const outer = snapped(cut, true)
-  if (outer.length < 4) return pushSmall(cut, drawing)
-  const area = areaOf(outer)
-  if (area === 0) {
-    drawing.lines.push(outer)
-    return
+function pushPolygon(
+  rings: readonly Path[],
+  [north, south]: [number, number],
+  drawing: Drawing,
+  budget: Budget,
+): void {
+  const isOpen = rings[0]!.some((value, i) => i % 2 === 1 && (value < north || value > south))
+  for (const [i, ring] of rings.entries()) {
+    if (!isSpent(ring.length / 2, budget)) return
+    const cut = clippedRing(ring)
+    const path = snapped(cut, true)
+    const area = path.length < 4 ? 0 : areaOf(path)
+    if (area !== 0) {
+      // A shell runs clockwise, a hole the other way.
+      ;(isOpen ? drawing.open : drawing.rings).push(area > 0 === (i === 0) ? path : reversed(path))
+      if (isOpen) pushLines(ring, drawing, budget)
+    } else if (i === 0) {
+      if (path.length < 4) pushSmall(cut, drawing)
+      else drawing.lines.push(path)
+      return
+    }
   }
-  drawing.rings.push(area > 0 ? outer : reversed(outer))
-  for (const hole of holes) {
-    if (!isSpent(hole.length / 2, budget)) return
-    const inner = snapped(clippedRing(hole), true)
-    const area = areaOf(inner)
-    if (area !== 0) drawing.rings.push(area < 0 ? inner : reversed(inner))
+}
+
+/** Clips a line. */
+function pushLines(path: Path, drawing: Drawing, budget: Budget): void {
+  if (!isSpent(path.length / 2, budget)) return
+  for (const cut of clippedLines(path)) {
+    const line = snapped(cut, false)
+    if (line.length >= 4) drawing.lines.push(line)
+    else pushSmall(cut, drawing)
   }
 }
 

@@ -139,8 +139,8 @@ function heatLayer(look: RecordsLook): RecordLayer {
 
 export function recordLayers(look: RecordsLook): RecordLayer[] {
   const isShown = ['!', ['in', groupOf(look), ['literal', look.hidden]]]
-  const filter = (type: string) =>
-    ['all', ['==', ['geometry-type'], type], isShown] as unknown as FilterSpecification
+  const filter = (type: string, ...more: ExpressionSpecification[]) =>
+    ['all', ['==', ['geometry-type'], type], isShown, ...more] as unknown as FilterSpecification
   const counted = ['>', countOf(look), 0] as unknown as FilterSpecification
   const colour = colourOf(look)
   const records = { source: SOURCE, 'source-layer': 'records' }
@@ -158,7 +158,14 @@ export function recordLayers(look: RecordsLook): RecordLayer[] {
       filter: filter('Polygon'),
       paint: { 'fill-color': colour, 'fill-opacity': ['*', opacity(0.28, 0.08), FILLED] },
     },
-    { id: 'records-area-edges', type: 'line', ...records, filter: filter('Polygon'), paint: line },
+    {
+      id: 'records-area-edges',
+      type: 'line',
+      ...records,
+      // The borders of an area that continues beyond the end of the map are lines.
+      filter: filter('Polygon', ['!', ['has', 'open']]),
+      paint: line,
+    },
     { id: 'records-lines', type: 'line', ...records, filter: filter('LineString'), paint: line },
     {
       id: 'records-points',
