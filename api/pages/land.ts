@@ -15,19 +15,22 @@ const DETAILS = [
 ]
 const read = new Cache<{ ring: Position[]; box: Box }[]>('land')
 
-/** Returns the rings of land within a box, clipped to it. The box may extend east of 180 or west of -180. */
+/**
+ * Returns the rings of land within a box, clipped to it. The box may extend east of 180 or west of -180.
+ * @param turnsOf degrees by which a box is shifted into the picture
+ */
 export function landIn(
   [west, south, east, north]: Box,
   unrolled: (ring: Position[]) => Position[],
+  turnsOf: (box: Box) => number[],
 ): Position[][] {
   const { file } = DETAILS.find(({ below }) => east - west < below)!
   return read
     .of(file, () => ringsOf(file, unrolled))
     .flatMap(({ ring, box }) =>
-      [-720, -360, 0, 360, 720].flatMap((turn) => {
-        const view: Box = [west - turn, south, east - turn, north]
-        if (box[0] > view[2] || box[2] < view[0] || box[1] > view[3] || box[3] < view[1]) return []
-        const clipped = clipPolygon(ring, view)
+      turnsOf(box).flatMap((turn) => {
+        if (box[1] > north || box[3] < south) return []
+        const clipped = clipPolygon(ring, [west - turn, south, east - turn, north])
         return clipped.length < 3 ? [] : [clipped.map(([lng, lat]): Position => [lng + turn, lat])]
       }),
     )

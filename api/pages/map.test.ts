@@ -52,8 +52,9 @@ test('the map picture draws a geometry across the antimeridian in one piece or a
     polygon([-175, -20], [175, -20], [175, -10], [-175, -10]),
   ]
   const near = draw(...crossing, { type: 'Point', coordinates: [-179, 0] }).svg
-  expect(marks(near)).toHaveLength(3)
-  for (const each of marks(near).slice(0, 2).map(xsOf))
+  // An area, the two pieces of a line that meet at the antimeridian, and a point.
+  expect(marks(near)).toHaveLength(4)
+  for (const each of marks(near).slice(0, 3).map(xsOf))
     expect(Math.min(...each) > 100 && Math.max(...each) < 860).toBe(true)
   expect(near).toMatch(/>1\d\d°E<[^]*>180°E?<[^]*>1\d\d°W</)
   // With points all around the world, the picture is the world.
@@ -103,6 +104,49 @@ test('the map picture fills the pole in a ring around it', () => {
   expect(Math.min(...ysOf(marks(north)[0]!))).toBe(0)
   const south = draw(polygon([0, -70], [-90, -75], [180, -70], [90, -72])).svg
   expect(Math.max(...ysOf(marks(south)[0]!))).toBe(heightOf(south))
+})
+
+describe('the map picture of an area at a pole', () => {
+  /** True if an area on a picture of the world covers a position, by the even-odd rule. */
+  const isInside = (svg: string, lng: number, lat: number) => {
+    const [x, y] = [((lng + 180) / 360) * 960, ((90 - lat) / 180) * heightOf(svg)]
+    const edges = marks(svg)
+      .flatMap((mark) => mark.split('M').slice(1))
+      .flatMap((path) => {
+        const ring = path
+          .split('Z')[0]!
+          .split('L')
+          .map((each) => each.split(' ').map(Number))
+        return ring.map((at, i) => [...ring.at(i - 1)!, ...at] as [number, number, number, number])
+      })
+    return (
+      edges.filter(([ax, ay, bx, by]) => ay > y !== by > y && x < ax + ((y - ay) / (by - ay)) * (bx - ax))
+        .length %
+        2 ===
+      1
+    )
+  }
+  const coast = Array.from({ length: 40 }, (_, i) => [-69 + i / 40, -30 - (i % 2)])
+  const arctic = polygon(...positions('0 80, 60 80, 120 80, 180 80, -120 80, -70 80'), ...coast, [-68, 80])
+  test.each<[string, Geometry, [number, number][], [number, number][]]>([
+    ['covers it, wherever its vertices are', arctic, [[0, 89], [100, 85]], [[0, -89], [100, -60]]], // oxfmt-ignore
+    [
+      'reaches it along the meridians of its edges',
+      polygon(...positions('0 60, 90 60, 45 90')),
+      [[1, 88], [89, 88]], // oxfmt-ignore
+      [[91, 88], [-1, 88]], // oxfmt-ignore
+    ],
+  ])('%s', (_, geometry, inside, outside) => {
+    const { svg } = drawMap([{ title: 'x', href: 'https://x.example/', geometry }], [-180, -90, 180, 90])
+    expect(inside.map(([lng, lat]) => isInside(svg, lng, lat))).toEqual([true, true])
+    expect(outside.map(([lng, lat]) => isInside(svg, lng, lat))).toEqual([false, false])
+  })
+  test('has no border along a meridian', () => {
+    const [area] = marks(draw(polygon(...positions('10 70, 100 75, -170 70, -80 72'))).svg)
+    const xs = xsOf(area!)
+    for (const [i, x] of xs.entries()) if (x === xs.at(i - 1)) expect(x < 0 || x > 960).toBe(true)
+    expect(marks(draw(polygon(...positions('10 70, 100 75, -170 70, -80 72'))).svg)).toHaveLength(1)
+  })
 })
 
 describe('the map picture shows the requested box', () => {

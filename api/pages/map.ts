@@ -1,3 +1,12 @@
+import {
+  aroundPole,
+  cutLine,
+  holdsPole,
+  holeOf,
+  unwrapped,
+  type Line,
+  type Positions,
+} from '../../src/location'
 import { html, trusted } from '../http/html'
 import { landIn } from './land'
 import type { Bbox } from '../store'
@@ -115,13 +124,13 @@ function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
     case 'MultiPoint':
       return sampled(c as Position[]).map((position) => ({ kind: 'point', lines: [[position]] }))
     case 'LineString':
-      return [{ kind: 'line', lines: [unwound(c)] }]
+      return linesOf(c)
     case 'MultiLineString':
-      return (c as Position[][]).map((line) => ({ kind: 'line', lines: [unwound(line)] }))
+      return (c as Position[][]).flatMap(linesOf)
     case 'Polygon':
-      return [{ kind: 'area', lines: unwoundRings(c) }]
+      return [{ kind: 'area', lines: ringsOf(c) }]
     case 'MultiPolygon':
-      return (c as Position[][][]).map((rings) => ({ kind: 'area', lines: unwoundRings(rings) }))
+      return (c as Position[][][]).map((rings) => ({ kind: 'area', lines: ringsOf(rings) }))
     default:
       return (geometries ?? []).flatMap(shapesOf)
   }
@@ -133,31 +142,31 @@ function sampled(positions: readonly Position[]): readonly Position[] {
   return step === 1 ? positions : positions.filter((_, i) => i % step === 0)
 }
 
-/** Unrolls a line: each edge takes the shorter way, so longitudes may continue beyond 180. */
-function unwound(line: readonly Position[]): Position[] {
-  let before: number | undefined
-  return line.map(([lng, lat]) => {
-    before = before === undefined ? lng : lng + 360 * Math.round((before - lng) / 360)
-    return [before, lat]
-  })
+const planeOf = (line: readonly Position[]): Positions => ({
+  lon: line.map(([lng]) => lng),
+  lat: line.map(([, lat]) => lat),
+})
+const pairsOf = (line: Line): Position[] =>
+  Array.from({ length: line.length / 2 }, (_, i) => [line[2 * i]!, line[2 * i + 1]!])
+
+/** Pieces of a line, cut at the antimeridian and at poles. */
+function linesOf(line: readonly Position[]): Shape[] {
+  return cutLine(planeOf(line), { start: 0, end: line.length }).map((piece) => ({
+    kind: 'line',
+    lines: [pairsOf(piece)],
+  }))
 }
 
-/** Unrolls the rings of a polygon. Holes are drawn on the same copy of the world as the exterior ring. */
-function unwoundRings(rings: readonly Position[][]): Position[][] {
-  const unrolled = rings.map((ring) => roundPole(unwound(ring)))
-  const middles = unrolled.map(boxOf).map(({ west, east }) => (west + east) / 2)
-  return unrolled.map((ring, i) => {
-    const shift = 360 * Math.round((middles[0]! - middles[i]!) / 360)
-    return shift === 0 ? ring : ring.map(([lng, lat]) => [lng + shift, lat])
-  })
-}
-
-/** Closes a ring around a pole along the pole. */
-function roundPole(ring: Position[]): Position[] {
-  const [first, last] = [ring[0]!, ring.at(-1)!]
-  if (Math.abs(first[0] - last[0]) < 180) return ring
-  const pole = ring.reduce((sum, [, lat]) => sum + lat, 0) < 0 ? -90 : 90
-  return [...ring, [last[0], pole], [first[0], pole]]
+/**
+ * Rings of a polygon, continued beyond 180 and -180. Around a pole they run around the world several times, and
+ * are closed over the pole beyond the picture.
+ */
+function ringsOf(rings: readonly Position[][]): Position[][] {
+  const plane = rings.map((ring) => unwrapped(planeOf(ring), { start: 0, end: ring.length }))
+  const [shell, ...holes] = plane as [(typeof plane)[number], ...typeof plane]
+  if (holdsPole(shell)) return aroundPole(plane).map(pairsOf)
+  const inner = holes.filter(({ turn }) => turn === 0).map((hole) => holeOf(shell, hole))
+  return [shell.line, ...inner].map(pairsOf)
 }
 
 /** Extent of a requested box; its east exceeds 180 if it crosses the antimeridian. */
@@ -216,9 +225,10 @@ function viewOf({ west, south, east, north }: Extent, share: number): View {
 
 /**
  * Returns the multiples of 360 degrees that shift an extent into the picture. An extent across the picture's
- * edge is drawn at both edges, and one that only touches them is drawn once.
+ * edge is drawn at both edges, one that only touches them is drawn once, and so is one around a pole.
  */
 function turnsOf(extent: Extent, { west, width }: View): number[] {
+  if (extent.east - extent.west > 720) return [west + width > 360 ? 360 : 0]
   const touching = [0, -720, -360, 360, 720].filter(
     (turn) => extent.east + turn >= west && extent.west + turn <= west + width,
   )
@@ -250,7 +260,11 @@ function pixels({ west, south, height }: View, scale: number, turn = 0) {
 
 function land(view: View, scale: number): string {
   const { west, south, width, height } = view
-  const rings = landIn([west, south, west + width, south + height], (ring) => roundPole(unwound(ring)))
+  const rings = landIn(
+    [west, south, west + width, south + height],
+    (ring) => ringsOf([ring])[0]!,
+    ([west, south, east, north]) => turnsOf({ west, south, east, north }, view),
+  )
   const at = pixels(view, scale)
   return `<path class="land" d="${rings.map((ring) => pathOf(ring.map(at), true, LAND_DETAIL)).join('')}"/>\n`
 }

@@ -30,6 +30,7 @@ export {
   WIDEST_DEGREES,
   WIDEST_MAP,
   type Line,
+  type Positions,
 } from './plane'
 export {
   FIELD_TYPES,
