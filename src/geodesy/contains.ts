@@ -266,7 +266,7 @@ function locate(prepared: Prepared, vertices: Vertices, v: number): 'inside' | '
   let [bounded, open, atEnd] = [false, false, false]
   for (const f of nearElementsOf(vertices, v, shape)) {
     const { kind } = shape.chains[shape.chainOf[f]!]!
-    if (kind === Kind.Points) return 'inside'
+    if (kind === Kind.Points || shape.from[f] === shape.to[f]) return 'inside'
     if (kind === Kind.Ring) bounded ||= !seams?.[f]
     else {
       open = true

@@ -314,6 +314,12 @@ describe('contains follows the OGC rules', () => {
       point(1, 0),
     ],
     [
+      'the end of a line in a line without length, which is a point',
+      true,
+      geometry('MultiLineString', [positions('0 0, 1 0'), positions('1 0, 1 0')]),
+      point(1, 0),
+    ],
+    [
       'the point at which lines of a MultiLineString meet',
       true,
       geometry('MultiLineString', [positions('0 0, 1 0'), positions('1 0, 2 0')]),
