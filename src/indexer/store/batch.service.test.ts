@@ -284,6 +284,26 @@ hunt(
   },
 )
 
+test('a reorg keeps the rows of final blocks whose attestations a hot block announced again', async () => {
+  const world = await fresh()
+  const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+  const followed = new Followed(() => store, new Blocks(seededRandom(1)))
+  await followed.history(6)
+  const attested = followed.branch
+    .flatMap(({ events }) => events)
+    .filter(({ kind }) => kind === EventKind.ATTESTED)
+  expect(attested.length).toBeGreaterThan(2)
+  // Several blocks of a chain may have one time, on which a UID depends.
+  followed.returned = ({ events, height, hash }) => [
+    ...events,
+    ...attested.map((event, i) => ({ ...event, blockNumber: height, blockHash: hash, logIndex: 90 + i })),
+  ]
+  await followed.hot(6, 1)
+  followed.returned = ({ events }) => events
+  await followed.hot(6, 2)
+  await followed.expectStored(world)
+})
+
 test('the block store rejects an update that does not fit the stored blocks, without a write', async () => {
   const world = await fresh()
   const blocks = new Blocks(seededRandom(1))

@@ -198,9 +198,10 @@ export async function rollBack(query: Query, chain: Chain, height: number): Prom
     )
   for (const table of PROJECTED_TABLES)
     await query(
-      `DELETE FROM ${table} WHERE id IN (SELECT chain || '-' || uid FROM attestation_event
+      // A block may announce an attestation of an earlier block again, whose row stays.
+      `DELETE FROM ${table} WHERE block_number > $4 AND id IN (SELECT chain || '-' || uid FROM attestation_event
          WHERE chain = $1 AND id BETWEEN $2 AND $3 AND kind = 'ATTESTED')`,
-      above,
+      [...above, height],
     )
   await query('DELETE FROM attestation_event WHERE chain = $1 AND id BETWEEN $2 AND $3', above)
   await query('DELETE FROM hot_block WHERE chain = $1 AND height > $2', [chain.slug, height])
