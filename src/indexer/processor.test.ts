@@ -15,21 +15,22 @@ import { decodeEvents, gatewayLog, runProcessor } from './processor'
 const CHAIN = CHAINS[0]!
 const UID = `0x${'1'.repeat(64)}`
 
-function blockWith(data: string): ChainBlock {
-  const topics = [eas.events.Attested.topic, UID, UID, LOCATION_SCHEMA.uid]
+const TOPICS = [eas.events.Attested.topic, UID, UID, LOCATION_SCHEMA.uid]
+function blockWith(data: string, topics: readonly string[] = TOPICS): ChainBlock {
   return {
     header: { height: 1, hash: UID, parentHash: UID, timestamp: 0 },
-    logs: [{ address: CHAIN.eas, topics, data, logIndex: 0, transactionHash: UID }],
+    logs: [{ address: CHAIN.eas, topics: [...topics], data, logIndex: 0, transactionHash: UID }],
   }
 }
 
-test.each(['0x', UID.slice(0, -1), `${UID}00`])(
-  'the processor rejects the data %s, so that it reads the log again',
-  (data) => {
-    expect(decodeEvents(CHAIN, blockWith(UID))).toMatchObject([{ uid: UID }])
-    expect(() => decodeEvents(CHAIN, blockWith(data))).toThrow(ContradictionError)
-  },
-)
+test.each([
+  ...['0x', UID.slice(0, -1), `${UID}00`, `${UID.slice(0, -1)}x`].map((data) => [data, TOPICS] as const),
+  [UID, TOPICS.slice(0, 3)] as const,
+  [UID, [...TOPICS, UID]] as const,
+])('the processor rejects the data %s and topics %j, so that it reads the log again', (data, topics) => {
+  expect(decodeEvents(CHAIN, blockWith(UID))).toMatchObject([{ uid: UID }])
+  expect(() => decodeEvents(CHAIN, blockWith(data, topics))).toThrow(ContradictionError)
+})
 
 test('the log of a gateway contains no key of its URL', () => {
   const records: LogRecord[] = []
@@ -153,7 +154,7 @@ const invented = (uid: string) => uid.slice(0, -INVENTED.length) + INVENTED
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 const bodyOf = (uid: string, time: bigint) => ({
   ...{ uid, schema: LOCATION_SCHEMA.uid, refUID: UID, time, expirationTime: 0n, revocable: true },
-  ...{ recipient: ZERO_ADDRESS, attester: ZERO_ADDRESS, data: Buffer.alloc(0) },
+  ...{ recipient: ZERO_ADDRESS, attester: `0x${ATTESTED[2]!.slice(-40)}`, data: Buffer.alloc(0) },
 })
 const ALL: [number, number] = [0, Infinity]
 

@@ -4,6 +4,7 @@ import { Runner, type DataSource, type RunnerConfig } from '@subsquid/util-inter
 import * as eas from '../abi/EAS'
 import type { Chain } from '../chains'
 import { ChainSource, ContradictionError, type ChainBlock, type SourceOptions } from '../chain'
+import { parseUid } from '../eas'
 import { withoutUrls } from '../log'
 import { EventKind } from '../model/generated/_eventKind'
 import { FalseBodyError, MissingBodyError, type BodyReader } from './bodies'
@@ -34,13 +35,14 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
     if (!kind) continue
     // Attested and Revoked have the same parameters, one word each: recipient, attester, UID, schema.
     const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
+    const uid = parseUid(entry.data)
+    if (entry.topics.length !== 4 || uid === undefined)
+      throw new ContradictionError(
+        `a log of block ${header.height} is not an event of EAS: its data is ${entry.data.slice(0, 80)}`,
+      )
     if (!isWatched(chain.slug, schemaUid, addressIn(attester))) continue
-    if (entry.data.length !== WORD_LENGTH)
-      throw new ContradictionError(`a log of block ${header.height} has no UID: ${entry.data.slice(0, 80)}`)
     events.set(entry.logIndex, {
-      kind,
-      uid: entry.data.toLowerCase(),
-      schemaUid: schemaUid.toLowerCase(),
+      ...{ kind, uid, schemaUid },
       attester: addressIn(attester),
       recipient: addressIn(recipient),
       blockNumber: header.height,
@@ -53,11 +55,8 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
   return [...events.values()].sort((a, b) => a.logIndex - b.logIndex)
 }
 
-/** Number of characters of 0x and a word in hex. */
-const WORD_LENGTH = 66
-
 function addressIn(topic: string): string {
-  return `0x${topic.slice(-40).toLowerCase()}`
+  return `0x${topic.slice(-40)}`
 }
 
 /** Maps the UIDs that these events attest to the Unix seconds of their blocks. */

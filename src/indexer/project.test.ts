@@ -5,7 +5,19 @@ import { attestedPlace } from '../../test/hostile'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../location'
 import { LOCATION_TYPES, SRS_SPELLINGS, type LocationType } from '../location/names'
 import { EventKind } from '../model/generated/_eventKind'
-import { project, READING } from './project'
+import { FalseBodyError } from './bodies'
+import { project, READING, requireBodies } from './project'
+
+test.each(['schemaUid', 'attester'] as const)(
+  'a body with another %s than its log shows that the log is false, so that another endpoint is queried',
+  (field) => {
+    const { event, body } = attestedPlace(1, '1,2', 'coordinate-decimal+lon-lat', '')
+    const bodies = new Map([[event.uid, body]])
+    expect(() => requireBodies([event], bodies)).not.toThrow()
+    const other = { ...event, [field]: `0x${'9'.repeat(event[field].length - 2)}` }
+    expect(() => requireBodies([other], bodies)).toThrow(FalseBodyError)
+  },
+)
 
 /** Projects one attestation and returns the columns that depend on its payload. */
 function projected(schema: string, values: Parameters<typeof encode>[0]) {

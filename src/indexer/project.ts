@@ -1,4 +1,4 @@
-import type { AttestationBody } from './bodies'
+import { FalseBodyError, type AttestationBody } from './bodies'
 import { PayloadError } from '../eas'
 import { orNull, prepareGeometry, readGeometry } from '../geodesy'
 import { isAnswerAttester, readAnswer, type AnswerFields, type Claims } from '../answer'
@@ -131,18 +131,22 @@ export function isWatched(chain: string, schemaUid: string, attester: string): b
   return isLocationSchema(schemaUid, chain) || isAnswerAttester(chain, attester)
 }
 
-/** Throws unless every attestation announced by these events has a body, of the schema that its log names. */
+/**
+ * Throws unless every attestation announced by these events has a body. Throws a FalseBodyError unless it has
+ * the schema and the attester that its log names, which decide how it is read.
+ */
 export function requireBodies(
   events: readonly ChainEvent[],
   bodies: ReadonlyMap<string, AttestationBody>,
 ): void {
-  for (const { kind, uid, schemaUid } of events) {
+  for (const { kind, uid, schemaUid, attester } of events) {
     if (kind === EventKind.REVOKED) continue
     const body = bodies.get(uid)
     if (!body) throw new Error(`the content of attestation ${uid} was not read`)
-    if (body.schema !== schemaUid)
-      throw new Error(
-        `the log of attestation ${uid} has the schema ${schemaUid}, but the attestation has ${body.schema}`,
+    if (body.schema !== schemaUid || body.attester !== attester)
+      throw new FalseBodyError(
+        `the log of attestation ${uid} names the schema ${schemaUid} and the attester ${attester}, but the ` +
+          `attestation has ${body.schema} and ${body.attester}`,
       )
   }
 }
