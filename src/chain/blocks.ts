@@ -8,6 +8,7 @@ import {
   hashesToItself,
   haveSameLogs,
   headerByHash,
+  headerOf,
   headerCall,
   logQuery,
   ofBlock,
@@ -100,7 +101,7 @@ export class BlockReader {
   async hashesAt(height: number): Promise<(string | null)[]> {
     const hashes: (string | null)[] = []
     const call = headerCall(height)
-    for await (const opinion of this.route.each<FullHeader | null>([call])) {
+    for await (const opinion of this.route.each<unknown>([call])) {
       if (!('answer' in opinion)) continue
       const [header] = opinion.answer
       const checked = header ? await this.checked(call, header, false) : null
@@ -123,7 +124,7 @@ export class BlockReader {
     const { size } = this.rpc
     for (const [attempt, route] of this.route.turning(Math.max(ATTEMPTS, size))) {
       if (lacking.length === 0) break
-      const { answer, distrust } = await route.batch<FullHeader | null>(lacking)
+      const { answer, distrust } = await route.batch<unknown>(lacking)
       falsehood = undefined
       for (const [i, call] of lacking.entries()) {
         const checked = answer[i] ? await this.checked(call, answer[i], anyForm) : undefined
@@ -142,17 +143,13 @@ export class BlockReader {
   /** Returns the header, or the reason why it is false. */
   private async checked(
     { method, params }: RpcCall,
-    header: FullHeader,
+    answer: unknown,
     anyForm: boolean,
   ): Promise<CheckedHeader | string> {
     const asked = params[0] as string
+    const header = headerOf(answer)
+    if (!header) return 'a response is not a block header'
     const number = Number(header.number)
-    if (
-      typeof header.hash !== 'string' ||
-      typeof header.parentHash !== 'string' ||
-      !Number.isSafeInteger(number)
-    )
-      return 'a response is not a block header'
     if (
       method === 'eth_getBlockByHash' ? header.hash !== asked : asked !== 'latest' && number !== Number(asked)
     )
@@ -243,7 +240,7 @@ export class BlockReader {
       calls += all.length
       if (!('answer' in opinion)) continue
       const lists = opinion.answer.slice(0, -1) as RpcLog[][]
-      const hasBlock = (opinion.answer.at(-1) as FullHeader | null)?.hash === header.hash
+      const hasBlock = headerOf(opinion.answer.at(-1))?.hash === header.hash
       const logs = hasBlock ? this.ofThisBlock(lists.flat(), header) : undefined
       if (!logs) continue
       if (isValid && !logs.every((log) => mayHave(header.logsBloom, log))) {
@@ -315,7 +312,7 @@ export class BlockReader {
   private async hashToRoot(header: FullHeader, receipts: RpcReceipt[]): Promise<boolean> {
     // Receipts that lack a hashed field have no computable root, so they do not prove this block either.
     const root = await receiptsRoot(receipts).catch(() => undefined)
-    if (root !== header.receiptsRoot) return false
+    if (root !== String(header.receiptsRoot).toLowerCase()) return false
     this.receiptsForm.succeeded()
     return true
   }
@@ -387,5 +384,8 @@ function areOfBlock(
   receipts: (RpcReceipt | null)[] | null | undefined,
   header: FullHeader,
 ): receipts is RpcReceipt[] {
-  return Array.isArray(receipts) && receipts.every((receipt) => receipt?.blockHash === header.hash)
+  return (
+    Array.isArray(receipts) &&
+    receipts.every((receipt) => String(receipt?.blockHash).toLowerCase() === header.hash)
+  )
 }

@@ -11,6 +11,9 @@ export class ContradictionError extends Error {
   override readonly name: string = 'ContradictionError'
 }
 
+/** Error for a range that does not follow the block before: the chain was replaced, or endpoints differ. */
+export class BrokenLinkError extends ContradictionError {}
+
 const NOTHING = { at: -Infinity, reason: '' }
 
 /** Reasons of all readers in this process why the database may not agree with a chain now. */

@@ -2,12 +2,13 @@ import type { Logger } from '@subsquid/logger'
 import { allowedRange, hexNumber, type Route, type Rpc } from '../rpc'
 import { MONOTONIC, type Clock } from '../clock'
 import { retry } from '../retry'
-import { ContradictionError, type Doubt } from './doubt'
+import { BrokenLinkError, ContradictionError, type Doubt } from './doubt'
 import {
   bloomLogTest,
   byBlock,
   hashesToItself,
   headerCall,
+  headerOf,
   logQuery,
   ofBlock,
   uniqueLogs,
@@ -198,7 +199,7 @@ export class HistoryReader {
 
   private async headers(numbers: number[]): Promise<RpcHeader[]> {
     this.calls += numbers.length
-    const { answer, distrust } = await this.route.batch<RpcHeader | null>(numbers.map(headerCall))
+    const { answer, distrust } = await this.route.batch<unknown>(numbers.map(headerCall))
     return Promise.all(answer.map((header, i) => this.checked(header, numbers[i]!, distrust)))
   }
 
@@ -208,21 +209,22 @@ export class HistoryReader {
    * instead of the first one, of which a field was changed or left out. Otherwise the form is unknown.
    */
   private async checked(
-    header: RpcHeader | null | undefined,
+    response: unknown,
     number: number,
     distrust: (reason: string) => void,
   ): Promise<RpcHeader> {
-    if (!header) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
+    if (!response) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
     const refuse = (falsehood: string) => {
       distrust(falsehood)
       return new ContradictionError(falsehood)
     }
-    if (Number(header.number) !== number)
-      throw refuse(`requested block ${number}, the RPC endpoint returned block ${Number(header.number)}`)
+    const header = headerOf(response)
+    if (!header || Number(header.number) !== number)
+      throw refuse(`requested block ${number}, the RPC endpoint returned block ${Number(header?.number)}`)
     if (await this.isProven(header)) return header
     this.calls++
     const { method, params } = headerCall(number)
-    const again = await this.route.opposite.call<RpcHeader | null>(method, params)
+    const again = headerOf(await this.route.opposite.call(method, params))
     if (again?.hash !== header.hash)
       throw refuse(`block ${number} has the hash ${header.hash} and ${again?.hash}`)
     if (!(await this.isProven(again))) return header
@@ -308,8 +310,8 @@ export class HistoryReader {
       [...calls, headerCall(from), headerCall(to)],
       { splittable: true, rounds: GET_LOGS_ROUNDS },
     )
-    const header = await this.checked(answers.pop() as RpcHeader | null, to, distrust)
-    const first = answers.pop() as RpcHeader | null
+    const header = await this.checked(answers.pop(), to, distrust)
+    const first = headerOf(answers.pop())
     if (Number(first?.number) !== from)
       throw new Error(`the RPC endpoint has no block ${from}, although its head is later`)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
@@ -351,9 +353,6 @@ export class HistoryReader {
 
 /** The requested block is not final according to the endpoints. */
 export class NotFinalYetError extends Error {}
-
-/** Error for a range that does not follow the block before: the chain was replaced, or endpoints differ. */
-export class BrokenLinkError extends ContradictionError {}
 
 /**
  * Number of blocks per eth_getLogs. The range grows until an answer is expected to have a quarter of

@@ -188,6 +188,29 @@ test.each(NAMES)('the indexer never writes a block that two endpoints falsify: %
     check(await read([LIES[name], LIES[NAMES[(at + step) % NAMES.length]!]]), false)
 })
 
+test('the indexer reads the hex of headers and receipts in any letter case', async () => {
+  const shouts: Lie = (method, answer) =>
+    JSON.parse(
+      JSON.stringify(answer, (_, value: unknown) =>
+        typeof value === 'string' ? `0x${value.slice(2).toUpperCase()}` : value,
+      ),
+    )
+  check(await read([shouts]), true)
+  check(
+    await read([
+      both(
+        shouts,
+        ofReceipts(() => null),
+      ),
+    ]),
+    false,
+  )
+})
+
+test('the indexer reads a block whose header has no list of transactions', async () => {
+  check(await read([ofHeader({ transactions: undefined as never })]), true)
+})
+
 test('the indexer queries an endpoint last for half a minute after it sent false receipts', async () => {
   for (const name of ['no revocation', 'receipts in another order', 'other data'])
     expect((await read([LIES[name], undefined])).firsts).toEqual([0, 1, 0])

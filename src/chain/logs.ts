@@ -2,7 +2,7 @@ import { RLP } from '@ethereumjs/rlp'
 import { keccak256 as keccakOfHex } from 'ethers/crypto'
 import { getBytes, toBeArray } from 'ethers/utils'
 import { LAST_HEIGHT } from '../chains'
-import { keccak256, payloadBytes } from '../eas'
+import { keccak256, parseAddress, parseUid, payloadBytes } from '../eas'
 import { hexNumber, type RpcCall } from '../rpc'
 import { ContradictionError } from './doubt'
 
@@ -142,22 +142,39 @@ export function uniqueLogs(logs: RpcLog[]): RpcLog[] {
  * the indexer, although another endpoint has the correct log.
  */
 function isLog(log: unknown): boolean {
-  const { address, topics, data, blockNumber, logIndex, transactionHash } = (log ?? {}) as Partial<RpcLog>
+  const { address, topics, data, blockNumber, blockHash, logIndex, transactionHash } = (log ??
+    {}) as Partial<RpcLog>
   return (
     Array.isArray(topics) &&
-    [address, data, transactionHash, ...topics].every((each) => typeof each === 'string') &&
-    /^0x[0-9a-f]{40}$/i.test(address!) &&
-    [transactionHash!, ...topics].every((each) => /^0x[0-9a-f]{64}$/i.test(each)) &&
-    [blockNumber, logIndex].every(
-      (each) => /^0x[0-9a-f]+$/i.test(String(each)) && Number(each) <= LAST_HEIGHT,
-    )
+    typeof data === 'string' &&
+    parseAddress(address) !== undefined &&
+    [blockHash, transactionHash, ...topics].every(isHash) &&
+    [blockNumber, logIndex].every((each) => isUpTo(LAST_HEIGHT, each))
   )
 }
 
-/** Filters and events are compared by their text, and JSON-RPC permits both cases. */
+/** Last second of the year 9999. The database parses no later time. */
+const LAST_TIME = 253_402_300_799
+
+/** Returns a header, with its hashes in lower case; undefined for a value that is not a header. */
+export function headerOf(value: unknown): FullHeader | undefined {
+  const header = (value ?? {}) as FullHeader
+  const [hash, parentHash] = [parseUid(header.hash), parseUid(header.parentHash)]
+  if (hash === undefined || parentHash === undefined) return undefined
+  if (!isUpTo(LAST_HEIGHT, header.number) || !isUpTo(LAST_TIME, header.timestamp)) return undefined
+  // No hash covers the list, which is only needed for receipts of unusual forms.
+  const transactions = Array.isArray(header.transactions) ? header.transactions : []
+  return { ...header, hash, parentHash, transactions }
+}
+
+const isHash = (value: unknown) => parseUid(value) !== undefined
+const isUpTo = (most: number, value: unknown) => isQuantity(value) && Number(value) <= most
+
+/** Hashes, filters and events are compared by their text, and JSON-RPC permits both cases. */
 export function inLowerCase<Log extends ChainBlock['logs'][number] | RpcLog>(log: Log): Log {
   return {
     ...log,
+    ...('blockHash' in log && { blockHash: log.blockHash.toLowerCase() }),
     address: log.address.toLowerCase(),
     topics: log.topics.map((topic) => topic.toLowerCase()),
     data: log.data.toLowerCase(),

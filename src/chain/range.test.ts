@@ -30,7 +30,7 @@ function reader(endpoints: readonly Endpoint[]) {
       return {
         number: first,
         hash: hash(Number(first)),
-        parentHash: hash(Number(first) - 1),
+        parentHash: hash(Math.max(0, Number(first) - 1)),
         timestamp: '0x1',
       }
     const blocks = Number(first.toBlock) - Number(first.fromBlock) + 1

@@ -74,7 +74,7 @@ export function logsOf(header: FullHeader, receipts: readonly RpcReceipt[]): Rpc
         blockHash: header.hash,
       },
       ...{
-        transactionHash: header.transactions[i] ?? receipt.transactionHash,
+        transactionHash: String(header.transactions[i] ?? receipt.transactionHash).toLowerCase(),
         transactionIndex: hexNumber(i),
         logIndex: hexNumber(logIndex++),
       },

@@ -10,9 +10,10 @@ import { SettingsError } from '../config'
 import { withoutUrls } from '../log'
 import { retry } from '../retry'
 import type { Rpc } from '../rpc'
+import { BrokenLinkError } from './doubt'
 import type { BlockRef } from './followed'
 import type { HeadReader } from './head'
-import { BrokenLinkError, HistoryReader, NotFinalYetError } from './history'
+import { HistoryReader, NotFinalYetError } from './history'
 import { chainBlock, inLowerCase, type BlockLogs, type ChainBlock, type LogSelection } from './logs'
 import {
   contradiction,
