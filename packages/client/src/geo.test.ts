@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createGeo } from './geo'
 import { queriesOf } from './queries'
 import { ZERO_ADDRESS } from './says'
+import type { Answer, BatchAnswer } from './types'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -140,6 +141,23 @@ describe('an answer', () => {
     await expect(geoOf(given).within(FROM, TO, 1.5)).rejects.toMatchObject(unread)
     for (const results of [[given], [null], {}])
       await expect(geoOf({ results }).zones(TO, { prover: ACCOUNT })).rejects.toMatchObject(unread)
+  })
+
+  test.each([
+    [{}, false],
+    [{ signature: '0x2', deadline: 2, expirationTime: 2, recipient: ACCOUNT.toUpperCase() }, false],
+    ...['schema', 'recipient', 'refUID', 'data'].map((name) => [{ [name]: `0x${'7'.repeat(64)}` }, true]),
+    [{ revocable: false }, true],
+    [{ data: undefined }, true],
+  ] as [object, boolean][])('is not re-signed with another content: %j', async (fields, isOther) => {
+    const content = { ...answer.attestation, refUID: FROM, data: '0x1234', revocable: true }
+    const signed = { ...answer, chainId: 1, attestation: content } as unknown as Answer
+    const again = { ...signed, attestation: { ...content, ...fields } }
+    expect(await isAltered(geoOf(again).resign(signed))).toBe(isOther)
+    const batch = (...results: object[]) => ({ chainId: 1, results }) as BatchAnswer
+    expect(await isAltered(geoOf(batch(signed, again)).resign(batch(signed, signed)))).toBe(isOther)
+    expect(await isAltered(geoOf(batch(again)).resign(batch(signed, signed)))).toBe(true)
+    expect(await isAltered(geoOf({ results: null }).resign(batch(signed)))).toBe(true)
   })
 
   test.each([

@@ -44,8 +44,12 @@ export function connect(given: GeoOptions): Connection {
     resign: async (answer, given = {}) => {
       refuseUnknown('resign', given, { submission: true, signal: true })
       const { submission, signal } = given
-      const sign = <A extends object>(part: A) =>
-        post<A>('resign', { ...asBatch(part), ...(submission && { submission }) }, signal, answer.chainId)
+      const sign = async <A extends object>(part: A) => {
+        const body = { ...asBatch(part), ...(submission && { submission }) }
+        const signed = await post<A>('resign', body, signal, answer.chainId)
+        requireContent(part, signed)
+        return signed
+      }
       if (!isLong(answer)) return sign(answer)
       const { answersInParts, requestAll } = await import('./parts')
       return requestAll(answersInParts(answer), sign) as unknown as typeof answer
@@ -92,6 +96,26 @@ function asBatch(answer: object): object {
   if (!('results' in answer)) return answer
   const { chainId, results, deadline, multiAttestByDelegation, transaction } = answer as BatchAnswer
   return { chainId, results, deadline, multiAttestByDelegation, transaction }
+}
+
+/** Signed members of an answer that stay when it is signed again. */
+const KEPT = ['schema', 'recipient', 'refUID', 'data', 'revocable'] as const
+
+/** Throws an AlteredAnswerError unless the answers that were signed again have their earlier content. */
+function requireContent(earlier: object, signed: object): void {
+  const [before, after] = [earlier, signed].map((each) => ('results' in each ? each.results : [each])) as [
+    Answer[],
+    Answer[],
+  ]
+  const isKept = ({ attestation }: Answer, i: number) =>
+    KEPT.every((name) => {
+      const kept: unknown = attestation?.[name]
+      return kept === undefined || same(String(kept), String(after[i]?.attestation?.[name]))
+    })
+  if (after?.length !== before.length || !before.every(isKept))
+    throw new AlteredAnswerError(
+      'The service signed another content than that of the earlier answer. Do not use the new answer.',
+    )
 }
 
 type Json = ReturnType<typeof jsonAt>
