@@ -177,13 +177,19 @@ describe('a transaction', () => {
     },
   )
 
+  const unexplained = { name: 'LandingError', contractError: undefined, transactionHash: HASH }
+  const reverts = () => {
+    throw Object.assign(new Error('reverted'), { data: '0x12345678' })
+  }
   test.each([
-    ['fails', noResponse, { name: 'LandingError', transactionHash: HASH }],
-    ['has no response', () => new Promise(() => {}), { message: 'left' }],
-  ])('that failed is reported if the call for its reason %s', async (_, late, expected) => {
+    ['fails', noResponse, '0x1', unexplained],
+    ['is made on another chain', reverts, '0x2105', unexplained],
+    ['has no response', () => new Promise(() => {}), '0x1', { message: 'left' }],
+  ])('that failed is reported if the call for its reason %s', async (_, late, lateChain, expected) => {
     const stop = new AbortController()
     let calls = 0
     const provider = providerWith({
+      eth_chainId: () => (calls > 1 ? lateChain : '0x1'),
       eth_call: () => {
         if (calls++ === 0) return '0x'
         setTimeout(() => stop.abort(new Error('left')), 5)
@@ -264,6 +270,27 @@ describe('a transaction', () => {
     await expect(sending).rejects.toMatchObject({ name: 'SignerError' })
     expect([sent, chainId]).toEqual([0, '0x2105'])
   })
+
+  test.each(['before its simulation', 'while the wallet is asked'])(
+    'that a contract of another chain rejects is not rejected: the user switches %s',
+    async (when) => {
+      let chainId = when === 'before its simulation' ? '0x2105' : '0x1'
+      const provider = providerWith({
+        eth_chainId: () => chainId,
+        eth_call: () => {
+          if (chainId === '0x1') return '0x'
+          throw Object.assign(new Error('reverted'), { data: '0x12345678' })
+        },
+        eth_sendTransaction: () => {
+          chainId = '0x2105'
+          throw Object.assign(new Error('x'), { code: 4902 })
+        },
+      })
+      const sending = transact(walletOf(provider), chain, { to: FIRST, data: '0x' } as never, {})
+      const name = when === 'before its simulation' ? 'ChainMismatchError' : 'SignerError'
+      await expect(sending).rejects.toMatchObject({ name })
+    },
+  )
 
   test.each(['eth_requestAccounts', 'eth_call', 'eth_chainId', 'eth_getTransactionReceipt'])(
     'ends with its signal if %s has no response',

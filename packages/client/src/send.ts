@@ -6,6 +6,7 @@ import {
   AttestationNotFoundError,
   ChainMismatchError,
   ConnectionError,
+  GeoError,
   LandingError,
   LostTransactionError,
   SignerError,
@@ -151,13 +152,14 @@ export async function transact(
       await reader.call(call, from)
       return undefined
     } catch (error) {
-      if (error instanceof RevertedError) return error
-      throw unreachable(chain.slug, error)
+      if (!(error instanceof RevertedError)) throw unreachable(chain.slug, error)
+      // The user may have switched the wallet to another chain, whose contract is another one.
+      await sameChain(reader, chain, 'The transaction is')
+      return error
     }
   }
   const refused = await untilAborted(refusal(), signal)
   if (refused) return { refused }
-  // The user may have switched the wallet to another chain since the last check.
   await untilAborted(sameChain(reader, chain, 'The transaction is'), signal)
   const sending = wallet.send(call, chain.id, from)
   let transactionHash
@@ -199,8 +201,9 @@ export async function transact(
     )
   if (receipt.succeeded) return { receipt }
   const late = await untilAborted(refusal(), signal).catch((cause: unknown) => {
-    if (!(cause instanceof ConnectionError)) throw cause
-    const message = `The transaction ${transactionHash} failed, and its reason is unknown. ${cause.message}`
+    if (!(cause instanceof GeoError)) throw cause
+    const why = cause instanceof ConnectionError ? ` ${cause.message}` : ''
+    const message = `The transaction ${transactionHash} failed, and its reason is unknown.${why}`
     throw new LandingError(message, undefined, transactionHash, undefined, { cause })
   })
   if (late) return { refused: late, transactionHash }
