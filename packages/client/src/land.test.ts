@@ -220,6 +220,25 @@ test('direct answers that land in parallel are re-signed at most once each', { t
   expect(onStep).toHaveBeenCalledTimes(49)
 })
 
+test('a direct answer that two accounts land at once is sent once', async () => {
+  const world = new World()
+  const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+  let sent = 0
+  // A transaction is in a block once its receipt is read.
+  const account = () => {
+    let pending: Parameters<typeof world.wallet.request>[0]
+    const request: typeof world.wallet.request = async (call) => {
+      if (call.method === 'eth_sendTransaction') return ((pending = call), sent++, resultOf('0x02'))
+      if (call.method !== 'eth_getTransactionReceipt') return world.wallet.request(call)
+      return world.wallet.request({ ...call, params: [await world.wallet.request(pending)] })
+    }
+    return { request }
+  }
+  const landings = [account(), account()].map((each) => landAnswer(world.context, answer, each))
+  expect(await Promise.all(landings)).toMatchObject([{ already: false }, { already: true }])
+  expect(sent).toBe(1)
+})
+
 test('an abort ends the turn of a direct answer whose endpoint hangs', async () => {
   const world = new World()
   const { results } = await world.batch(['0x01', '0x02'].map(resultOf))

@@ -65,11 +65,13 @@ export async function landAnswer(
     }
   }
   // A direct answer is re-signed in its turn. Outside it, each landing would invalidate the new signatures of
-  // all answers that are queued. An answer for the proxy waits for other landings of itself: the transaction
-  // of the second one would revert and cost gas.
-  return first.direct
-    ? inTurn(signer, signal, (release) => attempts((work) => work(release)))
-    : inTurn(answer, signal, () => attempts((work) => inTurn(signer, signal, work)))
+  // all answers that are queued. Each answer waits for other landings of itself: the transaction of the
+  // second one would revert and cost gas.
+  return inTurn(answer, signal, () =>
+    first.direct
+      ? inTurn(signer, signal, (release) => attempts((work) => work(release)))
+      : attempts((work) => inTurn(signer, signal, work)),
+  )
 }
 
 /** Returns the attestations of a submission, or the error with which the contract rejects it. */

@@ -96,7 +96,7 @@ function unreachable(slug: string, cause: unknown): ConnectionError {
   return new ConnectionError(`The RPC endpoint of ${slug} does not respond: ${messageOf(cause)}.`, { cause })
 }
 
-/** Last transaction of each signer, and last landing of each answer for the proxy. They may be pending. */
+/** Last transaction of each signer, and last landing of each answer. They may be pending. */
 const queues = new WeakMap<object, Promise<unknown>>()
 
 /**

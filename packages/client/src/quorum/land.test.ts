@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { sentence, testSentences } from '../../../../test/sentences'
 import { encodeBooleanResult } from '../../../../src/eas'
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
-import { selector } from '../eas'
+import { ATTESTED, selector } from '../eas'
 import { createGeo } from '../geo'
 import type { Chain, QuorumAnswer } from '../types'
 import { landQuorum } from './land'
@@ -77,10 +77,10 @@ const walletOn = (refusal: Hex, landed: boolean) => {
   }
 }
 
-const landOn = (wallet: ReturnType<typeof walletOn>, changes: Partial<QuorumAnswer> = {}) =>
+const landOn = (wallet: ReturnType<typeof walletOn>, changes?: Partial<QuorumAnswer>) =>
   landQuorum(
     { chain: async () => ({ id: 1, slug: 'ethereum', eas: EAS }) as unknown as Chain },
-    ...([{ ...quorumAnswer, ...changes }, wallet] as const),
+    ...([changes ? { ...quorumAnswer, ...changes } : quorumAnswer, wallet] as const),
   )
 const setClock = (seconds: number) => vi.spyOn(Date, 'now').mockReturnValue(seconds * 1000)
 beforeEach(() => void setClock(TIME + 1))
@@ -146,6 +146,30 @@ describe('an answer of a quorum', () => {
       ...{ name: 'LandingError', transactionHash: TRANSACTION },
       ...(fails && { cause: { name: 'ConnectionError' } }),
     })
+  })
+  test('is sent once if it lands twice at once', async () => {
+    const used = encodeErrorResult({ abi: ERRORS, errorName: 'AlreadyUsed', args: [hashTypedData(typed)] })
+    const wallet = walletOn(used, true)
+    let [sent, mined] = [0, 0]
+    const request: typeof wallet.request = async (call) => {
+      if (call.method === 'eth_sendTransaction') return (sent++, TRANSACTION)
+      if (call.method === 'eth_getTransactionReceipt') {
+        if (mined++ === 0) return null
+        const topics = [ATTESTED, hash('2'), `0x${QUORUM.slice(2).padStart(64, '0')}`, SCHEMA]
+        const logs = [{ address: EAS, topics, data: UID }]
+        return { status: '0x1', blockNumber: '0x7d', logs }
+      }
+      if (call.method === 'eth_getTransactionByHash') return { from: SENDER, nonce: '0x0' }
+      const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
+      return isLanding && mined < 2 ? '0x' : wallet.request(call)
+    }
+    const signer = { request }
+    const landed = await withoutPauses(() => Promise.all([landOn(signer), landOn(signer)]))
+    expect(landed).toMatchObject([
+      { uid: UID, already: false },
+      { uid: UID, already: true },
+    ])
+    expect(sent).toBe(1)
   })
   test("is read from the EAS of its contract, and not from the service's", async () => {
     setClock(answer.deadline + 61)

@@ -17,7 +17,7 @@ import {
   type Refused,
 } from '../send'
 import { RevertedError, type ChainReader } from '../reader'
-import type { Signer } from '../signer'
+import type { Signer, Wallet } from '../signer'
 import type { Chain, QuorumAnswer } from '../types'
 import { pause, untilAborted } from '../waiting'
 import { signersOf } from './signatures'
@@ -47,8 +47,8 @@ export async function landQuorum(
   contract = quorumAnswer.quorum,
 ): Promise<Landed> {
   refuseUnknown('land', given, { signal: true, onStep: true, resigns: true })
-  const { chainId, quorum, answer, digest, signers, signatures } = quorumAnswer
-  const { signal, onStep = () => {} } = given
+  const { chainId, quorum } = quorumAnswer
+  const { signal } = given
   if (!same(contract, quorum))
     throw new AlteredAnswerError(
       `The answer is for the quorum ${quorum}, not for ${contract}. Nothing was sent.`,
@@ -57,6 +57,22 @@ export async function landQuorum(
   const { wallet, reader, chain: named } = await connected(context, chainId, signer, 'The answer is', signal)
   // The service may be that of a single operator, which must not decide where attestations are read.
   const chain = { ...named, eas: await untilAborted(easOf(reader, quorum), signal) }
+  // The transaction of a second landing of this answer would revert and cost gas.
+  return inTurn(quorumAnswer, signal, () => submit({ wallet, reader, chain, signer, given }, quorumAnswer))
+}
+
+interface Landing {
+  wallet: Wallet
+  reader: ChainReader
+  chain: Chain
+  signer: Signer
+  given: LandOptions
+}
+
+async function submit(landing: Landing, quorumAnswer: QuorumAnswer): Promise<Landed> {
+  const { wallet, reader, chain, signer, given } = landing
+  const { quorum, answer, digest, signers, signatures } = quorumAnswer
+  const { signal, onStep = () => {} } = given
   const before = () => untilAborted(landedBefore(reader, chain, quorumAnswer, signal), signal)
   // Without a new block, the contract accepts the answer in a simulation and rejects the transaction.
   if (answer.deadline < Math.floor(Date.now() / 1000)) {
@@ -87,7 +103,7 @@ export async function landQuorum(
     const error = await refusal(outcome, 'The answer did not land')
     if (error.contractError === 'EpochNotValid' && (await isBehind(reader, quorumAnswer))) {
       await pause(BLOCK_MS, signal)
-      return landQuorum(context, quorumAnswer, signer, given, contract)
+      return submit(landing, quorumAnswer)
     }
     // The resolver of a schema may have an error AlreadyUsed as well, with another key.
     if (error.contractError === 'AlreadyUsed' && same(error.revertData!.slice(10), digest.slice(2)))
