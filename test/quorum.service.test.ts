@@ -508,7 +508,7 @@ describe('the coordinator of a quorum', () => {
         { contract: '0x12' },
         { contract: (quorum.target as string).replace(/[a-f]/, (a) => a.toUpperCase()) },
       ],
-      ...[{ deadlineSeconds: '600' }, { deadlineSeconds: 0 }, { timeout: -1 }, { timeout: 2 ** 31 }],
+      ...[{ deadlineSeconds: '600' }, { deadlineSeconds: 0 }, { timeout: -1 }, { timeout: NaN }],
     ])
       expect([wrong, await status('2.3,48.8584', { ...list, ...wrong })]).toEqual([wrong, 2])
     for (const { lie } of proxies.slice(2)) lie(LIES['are killed'])

@@ -15,6 +15,11 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | un
   return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', stop))
 }
 
+/** Largest delay of setTimeout in milliseconds, which is 24 days. A longer one would end at once. */
+const LONGEST_MS = 2 ** 31 - 1
+const timerOf = (work: () => void, milliseconds: number) =>
+  setTimeout(work, Math.min(milliseconds, LONGEST_MS))
+
 /** Resolves after this number of milliseconds; rejects with the signal's reason. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -22,7 +27,7 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
       clearTimeout(timer)
       reject(signal!.reason as Error)
     }
-    const timer = setTimeout(() => {
+    const timer = timerOf(() => {
       signal?.removeEventListener('abort', abort)
       resolve()
     }, milliseconds)
@@ -41,7 +46,7 @@ export function limitOf(milliseconds: number, signal: AbortSignal | undefined, l
   const stop = () => limit.abort(signal!.reason)
   if (signal?.aborted) stop()
   signal?.addEventListener('abort', stop)
-  const timer = setTimeout(() => limit.abort(late), milliseconds)
+  const timer = timerOf(() => limit.abort(late), milliseconds)
   return {
     signal: limit.signal,
     /** Releases the caller's signal and the timer, and ends requests that are no longer needed. */

@@ -35,6 +35,35 @@ test.each([
   expect([dissent.reason, new QuorumError('x', [dissent]).retryable]).toEqual([reason, retryable])
 })
 
+test('an operator is asked again after its Retry-After while its refusal is temporary', async () => {
+  vi.useFakeTimers()
+  const refusals = [apiError(503, { refusal: 'busy' }, 5), apiError(400, { refusal: 'not-indexed-yet' })]
+  refusals.push(apiError(400, { refusal: 'revoked' }), apiError(503, { refusal: 'busy' }))
+  const asked: number[] = []
+  const begun = performance.now()
+  const sign = () => {
+    asked.push(performance.now() - begun)
+    return Promise.reject(refusals[asked.length - 1]!)
+  }
+  const operator = { url: 'http://one', sign } as unknown as Operator
+  const answer = collect([operator], 1, {}, new AbortController().signal, async () => ({ isSigned: false }))
+  const refused = expect(answer).rejects.toMatchObject({ dissent: [{ reason: 'revoked' }] })
+  await vi.advanceTimersByTimeAsync(60_000)
+  await refused
+  expect(asked).toEqual([0, 5_000, 6_000])
+})
+
+test.each([true, false])('a signature that does not verify is evidence if it is signed: %s', async (isSigned) => {
+  const verify = async () => ({ problem: 'x', isSigned })
+  const { signal } = new AbortController()
+  const { dissent } = await collect(signing([[7, 0]]), 1, {}, signal, verify).catch((each) => each)
+  const signed = { signed: { index: 0 } }
+  expect(dissent).toMatchObject([
+    { url: 'http://0', reason: 'invalid-signature', detail: 'x', ...(isSigned && signed) },
+  ])
+  expect(Object.hasOwn(dissent[0], 'signed')).toBe(isSigned)
+})
+
 /** Operators that sign payloads of these lengths in metres, each after a delay. */
 const signing = (given: readonly (readonly [meters: number, afterMs: number])[]) =>
   given.map(([meters, after], index) => {
@@ -63,11 +92,13 @@ test('the answer has the signed fields only, in lower-case hex', async () => {
   const sign = async () => {
     const signed = await operator!.sign('', AbortSignal.timeout(20_000))
     const { data } = signed.answer
-    return { ...signed, answer: { ...signed.answer, data: `0x${data.slice(2).toUpperCase()}`, time: 1 } }
+    const answer = { ...signed.answer, data: `0x${data.slice(2).toUpperCase()}`, time: 1 }
+    return { ...signed, answer, log: { by: 1 } }
   }
-  const { answer } = await collected([{ ...operator, sign } as unknown as Operator], 1)
+  const { answer, operators } = await collected([{ ...operator, sign } as unknown as Operator], 1)
   expect(answer).not.toHaveProperty('time')
   expect(answer.data).toMatch(/^0x[0-9a-f]*$/)
+  expect(operators).toEqual([{ url: 'http://0', index: 0, operator: 'x', log: { by: 1 } }])
 })
 
 describe('an answer', () => {
@@ -76,7 +107,7 @@ describe('an answer', () => {
   const timed = async (...given: Parameters<typeof signing>[0]) => {
     const begun = performance.now()
     const answered = collected(signing(given), 2).then((answer) => ({
-      ...{ answer, after: performance.now() - begun },
+      ...{ answer, after: performance.now() - begun, timers: vi.getTimerCount() },
     }))
     await vi.advanceTimersByTimeAsync(60_000)
     return answered
@@ -94,6 +125,6 @@ describe('an answer', () => {
   })
 
   test('is returned at once if all operators have responded', async () => {
-    expect((await timed([7, 500], [7, 10])).after).toBe(500)
+    expect(await timed([7, 500], [7, 10])).toMatchObject({ after: 500, timers: 0 })
   })
 })

@@ -111,9 +111,6 @@ export function quorumOf(context: Context, named: QuorumOptions): Quorum {
   }
 }
 
-/** Largest delay in milliseconds of setTimeout. A longer one would end at once. */
-const LONGEST_MS = 2 ** 31 - 1
-
 /** Throws an InvalidInputError unless the optional values of a quorum have the right form. */
 function checkOptions({ contract, deadlineSeconds = 1, timeout = 1 }: QuorumOptions): void {
   if (contract !== undefined && !isAddress(contract))
@@ -124,8 +121,8 @@ function checkOptions({ contract, deadlineSeconds = 1, timeout = 1 }: QuorumOpti
     throw invalidInput(
       `deadlineSeconds: expected a whole number of seconds from 1 to ${Number.MAX_SAFE_INTEGER}, got ${deadlineSeconds}`,
     )
-  if (!(timeout > 0 && timeout <= LONGEST_MS && typeof timeout === 'number'))
-    throw invalidInput(`timeout: expected milliseconds above 0 and up to ${LONGEST_MS}, got ${timeout}`)
+  if (!(timeout > 0 && typeof timeout === 'number'))
+    throw invalidInput(`timeout: expected milliseconds above 0, got ${timeout}`)
 }
 
 /**
