@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
+  readdirSync,
   readSync,
   rmSync,
   symlinkSync,
@@ -74,8 +75,53 @@ test.runIf(process.platform !== 'win32')('geo records writes to a pipe or device
   expect(String(content)).toBe(CSV)
 })
 
+test('geo records writes a whole file while another run writes it', async () => {
+  const parts: ReadableStreamDefaultController<Uint8Array>[] = []
+  vi.stubGlobal('fetch', async () => {
+    const body = new ReadableStream<Uint8Array>({ start: (part) => void parts.push(part) })
+    return new Response(body, { headers: { 'content-type': 'text/csv' } })
+  })
+  const contents = () =>
+    readdirSync(folder)
+      .filter((name) => name === 'twice.csv' || name.endsWith('.part'))
+      .sort()
+      .reverse()
+      .map((name) => readFileSync(path.join(folder, name), 'utf8'))
+  const begin = async (first: string) => {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    const context = {
+      ...{ stdin, stdout, stderr, signal: new AbortController().signal },
+      env: {},
+      cwd: folder,
+    }
+    const args = ['records', '--format', 'csv', '--url', 'http://service', '-o', 'twice.csv']
+    const [ended, count] = [run(args, context), parts.length]
+    await vi.waitUntil(() => parts.length > count)
+    parts[count]!.enqueue(Buffer.from(first))
+    // The last byte is written at the end.
+    await vi.waitUntil(() => contents().includes(first.trim()))
+    return async (last: string) => {
+      parts[count]!.enqueue(Buffer.from(last))
+      parts[count]!.close()
+      return [await ended, ...contents()]
+    }
+  }
+  const slow = await begin('uid\n0x1\n')
+  const fast = await begin('uid\n0x2\n')
+  expect(await fast('0x3\n')).toEqual([0, 'uid\n0x2\n0x3\n', 'uid\n0x1'])
+  expect(await slow('0x4\n')).toEqual([0, 'uid\n0x1\n0x4\n'])
+})
+
 test('geo records reads a shape from a file whose name has parentheses', async () => {
   writeFileSync(path.join(folder, 'field (1).wkt'), 'POINT(1 2)\n')
   expect((await records('--intersects', 'field (1).wkt')).get('intersects')).toBe('POINT(1 2)')
   expect((await records('--intersects', 'POINT(3 4)')).get('intersects')).toBe('POINT(3 4)')
+})
+
+test('geo records reads a shape from a file in UTF-16, as PowerShell writes it', async () => {
+  const bytes = Buffer.from('\ufeffPOINT(1 2)\r\n', 'utf16le')
+  for (const content of [bytes, bytes.swap16()]) {
+    writeFileSync(path.join(folder, 'point.wkt'), content)
+    expect((await records('--intersects', 'point.wkt')).get('intersects')).toBe('POINT(1 2)')
+  }
 })

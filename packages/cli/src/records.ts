@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -183,9 +184,10 @@ async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uin
         .catch(() => given)
   const found = await stat(file).catch(() => undefined)
   const isReplaced = !isOpen && found?.isFile() !== false
-  const written = isReplaced ? `${file}.part` : file
+  // Another run may be writing the same file.
+  const written = isReplaced ? path.join(path.dirname(file), `geo-${randomUUID()}.part`) : file
   try {
-    await pipeline(Readable.from(source), createWriteStream(written, { flags: isReplaced ? 'w' : 'a' }))
+    await pipeline(Readable.from(source), createWriteStream(written, { flags: isReplaced ? 'wx' : 'a' }))
     if (isReplaced) await rename(written, file)
   } catch (error) {
     if (isReplaced) await rm(written, { force: true })
