@@ -14,13 +14,20 @@ export interface Context {
   readonly env: NodeJS.ProcessEnv
   /** absolute path against which relative file names are resolved */
   readonly cwd: string
-  /** aborts on Ctrl-C */
+  /** aborts on Ctrl-C and SIGTERM */
   readonly signal: AbortSignal
 }
 /** Standard input. A terminal sets isTTY. */
 export type Input = Readable & Partial<Pick<ReadStream, 'isTTY'>>
 /** Standard output or standard error. A terminal sets isTTY. */
 export type Output = Writable & Partial<Pick<WriteStream, 'isTTY' | 'columns' | 'getColorDepth'>>
+
+/** Decodes UTF-8, or UTF-16 with a byte order mark, in which PowerShell writes files. Removes the mark. */
+export function decoded(bytes: Uint8Array): string {
+  const mark = `${bytes[0]} ${bytes[1]}`
+  const encoding = mark === '255 254' ? 'utf-16le' : mark === '254 255' ? 'utf-16be' : 'utf-8'
+  return new TextDecoder(encoding).decode(bytes)
+}
 
 /** Resolves file names of the command line. */
 export interface Files {

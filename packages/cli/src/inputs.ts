@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { readFile } from 'node:fs/promises'
-import { text as textOf } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { offchainInput, type Input, type OffchainSource } from '@geospatial-attestation/client'
 import { cut } from '../../../src/cut'
 import { degreesProblem } from '../../../src/geodesy/degrees'
-import type { Files } from './context'
+import { decoded, type Files } from './context'
 import { UsageError } from './exit'
 import { fileNamed } from './key'
 import { UID } from './readers'
@@ -23,7 +23,7 @@ export function standardInput(stream: NodeJS.ReadableStream): () => Promise<stri
     if (read)
       throw new UsageError('Standard input can be read only once. Name a file instead of the second -.')
     read = true
-    return textOf(stream)
+    return decoded(await buffer(stream))
   }
 }
 
@@ -41,19 +41,19 @@ export async function readInput(argument: string, { stdin, at }: Sources): Promi
   return inputOfJson(await readText(given, at, FORMS), `'${given}'`)
 }
 
-/** Reads a text file without its byte order mark. Its UsageError for a missing file ends with `otherwise`. */
+/** Reads a text file. Its UsageError for a missing file ends with `otherwise`. */
 export async function readText(
   file: string,
   at: Files['at'],
   otherwise = 'Name an existing file',
 ): Promise<string> {
-  const text = await readFile(at(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readFile(at(file)).catch((error: NodeJS.ErrnoException) => {
     const named = fileNamed(file.slice(0, 200))
     if (error.code === 'ENOENT' || error.code === 'ENAMETOOLONG')
       throw new UsageError(`File not found: ${named}. ${otherwise}.`)
     throw new UsageError(`Could not read the file ${named} (${error.code}).`)
   })
-  return text.replace(/^\ufeff/, '')
+  return decoded(bytes)
 }
 
 export async function readSource(file: string, { stdin, at }: Sources, otherwise?: string): Promise<string> {

@@ -46,18 +46,19 @@ const VECTORS = {
 }
 const ADDRESS = '0x008AeEda4D805471dF9b2A5B0f38A0C3bCBA786b'
 
+const SURROUNDINGS = {
+  ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
+  env: { GEO_PASSPHRASE: 'testpassword' },
+  at: (file: string) => file,
+  interrupt: () => {},
+}
+
 /** Reads the account of a keystore. */
 function accountOf(name: string, keystore: object) {
   const keyFile = path.join(folder, `${name}.json`)
   writeFileSync(keyFile, JSON.stringify(keystore))
   chmodSync(keyFile, 0o600)
-  const surroundings = {
-    ...{ stdin: process.stdin, stderr: process.stderr, signal: new AbortController().signal },
-    env: { GEO_PASSPHRASE: 'testpassword' },
-    at: (file: string) => file,
-    interrupt: () => {},
-  }
-  return readAccount({ keyFile }, surroundings)
+  return readAccount({ keyFile }, SURROUNDINGS)
 }
 
 test.each(Object.entries(VECTORS))(
@@ -81,6 +82,12 @@ test(
   },
 )
 
+test('the key reader reads a key in UTF-16, as PowerShell writes it', async () => {
+  const keyFile = path.join(folder, 'utf-16.txt')
+  writeFileSync(keyFile, Buffer.from(`\ufeff0x${'1'.repeat(64)}\r\n`, 'utf16le'), { mode: 0o600 })
+  expect((await readAccount({ keyFile }, SURROUNDINGS)).address).toMatch(/^0x/)
+})
+
 test('the key reader hides a file name that may contain a key', () => {
   const key = 'ab'.repeat(32)
   for (const file of [
@@ -98,9 +105,7 @@ test('the key reader ends at Ctrl-D instead of waiting for a passphrase', async 
   writeFileSync(keyFile, JSON.stringify(VECTORS.scrypt), { mode: 0o600 })
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true as const })
   const [stdin, stderr] = [terminal(), terminal()]
-  const { signal } = new AbortController()
-  const at = (file: string) => file
-  const reading = readAccount({ keyFile }, { stdin, stderr, signal, env: {}, at, interrupt: () => {} })
+  const reading = readAccount({ keyFile }, { ...SURROUNDINGS, stdin, stderr, env: {} })
   stdin.write('\x04')
   await expect(reading).rejects.toThrow(KeyError)
 })

@@ -3,7 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import type { Context, Files } from './context'
+import { decoded, type Context, type Files } from './context'
 import { KeyError } from './exit'
 
 /** Reads the key that signs, from a file that only its owner can read. No message contains any part of it. */
@@ -81,7 +81,7 @@ async function readSecret(file: string, option: string, { at }: KeySurroundings)
         `Other users can access '${file}' (mode ${(mode & 0o777).toString(8)}). Run chmod 600 ` +
           `${quoted(file)} and try again. Nothing was signed.`,
       )
-    return (await handle.readFile('utf8')).replace(/^\ufeff/, '')
+    return decoded(await handle.readFile())
   } catch (error) {
     if (error instanceof KeyError) throw error
     const { code } = error as NodeJS.ErrnoException
