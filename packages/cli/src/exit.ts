@@ -35,7 +35,7 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
     '(geo batch -o: run it again, it resumes)',
   7: 'rate limit, before a transaction was sent: the message says when to retry',
   70: 'internal error of this program',
-  130: 'ended by Ctrl-C',
+  130: 'ended by Ctrl-C; 143: ended by SIGTERM',
 }
 
 /** Invalid usage or input. The message states what is expected. */

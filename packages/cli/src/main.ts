@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { constants } from 'node:os'
 import { EXIT } from './exit'
 import { isListing } from './program'
 import { run } from './run'
@@ -6,10 +7,15 @@ import { run } from './run'
 /** The program `geo`: one run with the streams, environment and signals of the process. */
 
 const stop = new AbortController()
-// The first Ctrl-C ends the command, the second one the process.
+let isTerminated = false
+// The first signal ends the command, the second one the process.
 process.once('SIGINT', () => {
   stop.abort(new Error('Ended by Ctrl-C.'))
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
+})
+process.once('SIGTERM', () => {
+  isTerminated = true
+  stop.abort(new Error('Ended by SIGTERM.'))
 })
 const { stdin, stdout, stderr, env } = process
 // The program that reads the output, such as `head`, has closed the pipe. A command that only lists has no
@@ -32,6 +38,12 @@ const code = await run(
   { stdin, stdout, stderr, env, cwd: process.cwd(), signal: stop.signal },
   () => (abandoned = true),
 )
+if (isTerminated && code === EXIT.interrupted) {
+  // Supervisors distinguish a process that ended by their signal from one that failed.
+  process.kill(process.pid, 'SIGTERM')
+  // A container's first process does not end by its own signal.
+  process.exit(128 + constants.signals.SIGTERM)
+}
 if (code !== EXIT.done) process.exitCode = code
 // Otherwise, abandoned requests would keep the process alive.
 if (abandoned) process.exit()

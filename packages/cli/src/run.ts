@@ -54,7 +54,8 @@ export async function run(
     if (own.signal.aborted) {
       onAbandon()
       code = EXIT.interrupted
-      if (sent !== undefined) fail(error as Error, `Ended by Ctrl-C.${checkFirst(sent)}`)
+      const { message } = own.signal.reason as Error
+      if (sent !== undefined) fail(error as Error, message + checkFirst(sent))
       return code
     }
     if (error instanceof CommanderError) {

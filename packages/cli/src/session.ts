@@ -32,7 +32,7 @@ export interface Session<O = object> {
   readonly options: Options & O
   readonly geo: Geo
   readonly paint: Paint
-  /** aborts on Ctrl-C, and after the time of --timeout */
+  /** aborts on Ctrl-C and SIGTERM, and after the time of --timeout */
   readonly signal: AbortSignal
   /** Reads standard input; it can be called once. */
   readonly stdin: () => Promise<string>

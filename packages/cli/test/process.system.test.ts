@@ -107,14 +107,18 @@ describe('geo on a terminal', () => {
 })
 
 describe('the process of geo', () => {
-  test('exits with status 130 after SIGINT', async () => {
+  test.each([
+    ['SIGINT', 130],
+    // It then ends by the signal, as supervisors expect.
+    ['SIGTERM', null],
+  ] as const)('reports its position after %s', async (signal, code) => {
     const watching = shell.process(['watch', '--after', 'start,base-sepolia.0'])
     await watching.until('stderr', /Watching http/)
     // The printed position is that of the last handled event.
     await watching.until('stdout', /\n/)
-    watching.interrupt()
+    watching.child.kill(signal)
     expect(await watching.ended).toMatchObject({
-      code: 130,
+      code,
       stderr: expect.stringMatching(/\nStopped\. To resume, repeat the command with --after '[^']+'\.\n$/),
     })
   })
