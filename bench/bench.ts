@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
-import type { Service } from '../dev/services'
+import { PlainError, type Service } from '../dev/services'
 
 /** Context of a benchmark. */
 export interface Bench {
@@ -76,6 +77,36 @@ export async function medianMs(times: number, work: () => Promise<unknown>): Pro
     took.push(performance.now() - began)
   }
   return percentile(took, 0.5)
+}
+
+/** Milliseconds between two checks of an indexer's progress in the database: the precision of its times. */
+const POLL_MS = 50
+
+/** Resolves when a table has `wanted` of `total` rows. Throws if the indexer that writes them ends before. */
+export async function rowsReached(
+  { progress }: Bench,
+  client: Client,
+  table: string,
+  indexer: Service,
+  wanted: number,
+  total: number,
+): Promise<void> {
+  let end: number | string | undefined
+  void indexer.ended.then((code) => (end = code))
+  for (;;) {
+    const { rows } = await client
+      .query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`)
+      .catch((error: { code?: string }) => {
+        // The indexer creates its table at its start.
+        if (error.code === '42P01') return { rows: [] }
+        throw error as Error
+      })
+    const count = rows[0]?.count ?? 0
+    progress(`indexed by ${indexer.name}`, count, total)
+    if (count >= wanted) return
+    if (end !== undefined) throw new PlainError(`${indexer.name} ended (${end}):\n${indexer.tail()}`)
+    await pause(POLL_MS)
+  }
 }
 
 export function rounded(value: number, decimals = 1): number {

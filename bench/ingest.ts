@@ -11,8 +11,8 @@ import {
   type LocalChain,
 } from '../dev/chain'
 import { seededRandom } from '../dev/random'
-import { PlainError, freePort, startService, type Service } from '../dev/services'
-import { processMegabytes, rounded, type Bench, type Table } from './bench'
+import { PlainError, freePort, startService } from '../dev/services'
+import { processMegabytes, rounded, rowsReached, type Bench, type Table } from './bench'
 import { attestPoints, ATTESTATIONS, GAS_LIMIT, PER_BLOCK, randomPoint, SEED } from './points'
 import { indexWithPonder } from './ponder'
 import { startSlowNode } from './slow-services'
@@ -22,8 +22,6 @@ import { startSlowNode } from './slow-services'
  * through filtered logs.
  */
 const SPARE_BLOCKS = 10
-/** Milliseconds between two checks of the indexer's progress in the database: the precision of the times. */
-const POLL_MS = 50
 /**
  * Number of blocks of a sparse history with an attestation in every hundredth block, and the latency of its
  * RPC endpoint in milliseconds.
@@ -107,15 +105,7 @@ async function dense(bench: Bench, chain: LocalChain): Promise<Table> {
   ]
 
   bench.report('Indexing with Ponder ...')
-  const given = {
-    rpcUrl: chain.url,
-    databaseUrl: await bench.createDatabase(),
-    count: ATTESTATIONS,
-    folder: bench.folder,
-    report: bench.report,
-    progress: bench.progress,
-  }
-  const ponder = await indexWithPonder(given).catch((error: Error) =>
+  const ponder = await indexWithPonder(bench, chain.url, ATTESTATIONS).catch((error: Error) =>
     bench.report(`No comparison with Ponder: ${error.message}`),
   )
   if (ponder)
@@ -187,7 +177,7 @@ async function index(bench: Bench, rpcUrl: string, count: number) {
   bench.atEnd(() => indexer.stop())
   const megabytes: (number | 'n/a')[] = []
   for (const part of [0.25, 0.5, 1]) {
-    await recordsReached(client, indexer, Math.floor(part * count), count, bench.progress)
+    await rowsReached(bench, client, 'location_record', indexer, Math.floor(part * count), count)
     megabytes.push(processMegabytes(indexer.pid, 'VmRSS'))
   }
   const ended = Date.now()
@@ -206,28 +196,6 @@ function speed(name: string, ms: number) {
     figure(name, Math.round((ATTESTATIONS * 1000) / ms), 'attestations/s'),
     figure(name, Math.round(ms), 'ms'),
   ]
-}
-
-/** Resolves when the database has this many records. Throws if the indexer ends before. */
-async function recordsReached(
-  client: Client,
-  indexer: Service,
-  wanted: number,
-  total: number,
-  progress: Bench['progress'],
-): Promise<void> {
-  let ended: number | string | undefined
-  void indexer.ended.then((code) => (ended = code))
-  for (;;) {
-    const { rows } = await client.query<{ count: number }>(
-      'SELECT count(*)::int AS count FROM location_record',
-    )
-    const { count } = rows[0]!
-    progress('indexed', count, total)
-    if (count >= wanted) return
-    if (ended !== undefined) throw new PlainError(`The indexer ended (${ended}):\n${indexer.tail()}`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
 }
 
 /** Batches that the indexer wrote after a time in Unix milliseconds. */

@@ -1,21 +1,16 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
-import path from 'node:path'
-import { Client } from 'pg'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { LOCAL_CHAIN } from '../dev/chain'
-import { PlainError, freePort } from '../dev/services'
+import { PlainError, freePort, startService } from '../dev/services'
 import { LOCATION_SCHEMAS } from '../src/location'
-import { processMegabytes, type Bench } from './bench'
+import { processMegabytes, rowsReached, type Bench } from './bench'
 
 /** Ponder project in its own folder, with its own packages, pinned by its package-lock.json. */
 const PROJECT = 'bench/ponder'
 /** Database schema of Ponder's tables. */
 const SCHEMA = 'ponder'
-const POLL_MS = 50
 /** Number of times that the endpoint is listed for Ponder; see ponder.config.ts. */
 const RPC_COPIES = 200
-const STOP_TIMEOUT_MS = 8_000
-const TIMEOUT_MS = 30 * 60_000
 
 export interface PonderFigures {
   version: string
@@ -25,46 +20,41 @@ export interface PonderFigures {
 }
 
 /**
- * Measures the time that the indexing framework Ponder needs to read the same attestations into an empty
+ * Measures the time that the indexing framework Ponder needs to read `count` attestations into an empty
  * database: the same events, one getAttestation each, an event log and records. Throws a PlainError if
  * Ponder's packages cannot be installed.
  */
-export async function indexWithPonder(given: {
-  rpcUrl: string
-  /** URL of an empty database */
-  databaseUrl: string
-  /** number of records to wait for */
-  count: number
-  /** folder for its log, ponder.log */
-  folder: string
-  report: Bench['report']
-  progress: Bench['progress']
-}): Promise<PonderFigures> {
-  const version = installPackages(given.report)
-  const client = new Client({ connectionString: given.databaseUrl })
-  await client.connect()
-  let ponder: ReturnType<typeof startPonder> | undefined
-  try {
-    const port = await freePort()
-    const started = Date.now()
-    ponder = startPonder({ ...given, port })
-    for (;;) {
-      const count = await records(client)
-      given.progress('indexed by Ponder', count, given.count)
-      if (count >= given.count) break
-      if (ponder.ended()) throw new PlainError(`Ponder ended:\n${ponder.tail()}`)
-      if (Date.now() - started > TIMEOUT_MS) throw new PlainError(`Ponder took too long:\n${ponder.tail()}`)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-    }
-    return {
-      version,
-      ms: Date.now() - started,
-      peakMegabytes: processMegabytes(ponder.pid, 'VmHWM'),
-    }
-  } finally {
-    await ponder?.stop()
-    await client.end()
-  }
+export async function indexWithPonder(bench: Bench, rpcUrl: string, count: number): Promise<PonderFigures> {
+  const version = installPackages(bench.report)
+  const databaseUrl = await bench.createDatabase()
+  const client = await bench.connect(databaseUrl)
+  const program = [`${PROJECT}/node_modules/ponder/dist/esm/bin/ponder.js`, '--root', PROJECT]
+  const started = Date.now()
+  const ponder = startService(
+    'ponder',
+    [...program, 'start', '--schema', SCHEMA, '--hostname', '127.0.0.1'],
+    {
+      ...process.env,
+      NODE_ENV: 'production',
+      PONDER_TELEMETRY_DISABLED: 'true',
+      DATABASE_URL: databaseUrl,
+      DATABASE_PRIVATE_URL: '',
+      RPC_URL: rpcUrl,
+      RPC_COPIES: String(RPC_COPIES),
+      CHAIN_ID: String(LOCAL_CHAIN.id),
+      EAS_ADDRESS: LOCAL_CHAIN.eas,
+      START_BLOCK: String(LOCAL_CHAIN.firstBlock),
+      SCHEMA_UIDS: LOCATION_SCHEMAS.map((schema) => schema.uid).join(),
+      PORT: String(await freePort()),
+    },
+    bench.folder,
+  )
+  bench.atEnd(() => ponder.stop())
+  await rowsReached(bench, client, `${SCHEMA}.location_record`, ponder, count, count)
+  const ms = Date.now() - started
+  const peakMegabytes = processMegabytes(ponder.pid, 'VmHWM')
+  await ponder.stop()
+  return { version, ms, peakMegabytes }
 }
 
 /**
@@ -107,93 +97,5 @@ function installedVersion(): string | undefined {
     ).version
   } catch {
     return undefined
-  }
-}
-
-function startPonder({
-  rpcUrl,
-  databaseUrl,
-  folder,
-  port,
-}: {
-  rpcUrl: string
-  databaseUrl: string
-  folder: string
-  port: number
-}) {
-  mkdirSync(folder, { recursive: true })
-  const file = path.join(folder, 'ponder.log')
-  const log = openSync(file, 'a')
-  const environment = {
-    ...process.env,
-    NODE_ENV: 'production',
-    PONDER_TELEMETRY_DISABLED: 'true',
-    DATABASE_URL: databaseUrl,
-    DATABASE_PRIVATE_URL: '',
-    RPC_URL: rpcUrl,
-    RPC_COPIES: String(RPC_COPIES),
-    CHAIN_ID: String(LOCAL_CHAIN.id),
-    EAS_ADDRESS: LOCAL_CHAIN.eas,
-    START_BLOCK: String(LOCAL_CHAIN.firstBlock),
-    END_BLOCK: '',
-    SCHEMA_UIDS: LOCATION_SCHEMAS.map((schema) => schema.uid).join(),
-    PORT: String(port),
-  }
-  const child = spawn(
-    process.execPath,
-    ['node_modules/ponder/dist/esm/bin/ponder.js', 'start', '--schema', SCHEMA, '--hostname', '127.0.0.1'],
-    {
-      cwd: PROJECT,
-      env: environment,
-      stdio: ['ignore', log, log],
-      detached: process.platform !== 'win32',
-    },
-  )
-  closeSync(log)
-  const { pid } = child
-  let over = pid === undefined
-  const ended = new Promise<void>((resolve) => {
-    const end = () => {
-      over = true
-      resolve()
-    }
-    child.once('exit', end)
-    child.once('error', end)
-  })
-  /** Signals the process and its children. */
-  const signal = (name: NodeJS.Signals) => {
-    try {
-      if (pid !== undefined) process.kill(process.platform === 'win32' ? pid : -pid, name)
-    } catch {
-      // The process has already ended.
-    }
-  }
-  const killWithUs = () => signal('SIGKILL')
-  process.once('exit', killWithUs)
-  return {
-    pid: pid ?? 0,
-    ended: () => over,
-    tail: () => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-12).join('\n'),
-    stop: async () => {
-      const insist = setTimeout(() => signal('SIGKILL'), STOP_TIMEOUT_MS)
-      if (!over) signal('SIGTERM')
-      await ended
-      clearTimeout(insist)
-      signal('SIGKILL')
-      process.off('exit', killWithUs)
-    },
-  }
-}
-
-/** Number of records; 0 if there is no table. */
-async function records(client: Client): Promise<number> {
-  try {
-    const { rows } = await client.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM ${SCHEMA}.location_record`,
-    )
-    return rows[0]!.count
-  } catch (error) {
-    if ((error as { code?: string }).code === '42P01') return 0
-    throw error
   }
 }

@@ -5,8 +5,10 @@ import { easAbi } from './abi'
 // setting changes it (src/rpc/index.ts in 0.16). An endpoint that is listed several times gets this allowance
 // several times, so that the local node, which has no limits, is queried as fast as Ponder can. RPC_COPIES=1
 // shows the result for a user with one endpoint.
-const { RPC_URL, RPC_COPIES, EAS_ADDRESS, CHAIN_ID, START_BLOCK, END_BLOCK, SCHEMA_UIDS } =
-  process.env as Record<string, string>
+const { RPC_URL, RPC_COPIES, EAS_ADDRESS, CHAIN_ID, START_BLOCK, SCHEMA_UIDS } = process.env as Record<
+  string,
+  string
+>
 const schemaUID = SCHEMA_UIDS!.split(',') as `0x${string}`[]
 
 export default createConfig({
@@ -17,7 +19,6 @@ export default createConfig({
       abi: easAbi,
       address: EAS_ADDRESS as `0x${string}`,
       startBlock: Number(START_BLOCK),
-      ...(END_BLOCK ? { endBlock: Number(END_BLOCK) } : {}),
       filter: [
         { event: 'Attested', args: { schemaUID } },
         { event: 'Revoked', args: { schemaUID } },
