@@ -614,6 +614,26 @@ withChromium.describe('the aids of the attest page', () => {
     expect(complaints.filter((each) => !each.startsWith('Applying inline style'))).toEqual([])
   })
 
+  test('rejects coordinates without all of their brackets at the field, also from a link', async () => {
+    const { page, complaints } = mapped
+    for (const coordinates of [
+      [2, 48],
+      [
+        [2, 48],
+        [3, 48],
+        [3, 49],
+        [2, 48],
+      ],
+    ]) {
+      // oxfmt-ignore
+      const polygon = JSON.stringify({ type: 'Polygon', coordinates })
+      await follow(page, `${world.url}/attest?${new URLSearchParams({ place: polygon })}`)
+      await page.getByRole('button', { name: 'Attest place with a test account' }).click()
+      await page.locator('#problem-place[role=alert]', { hasText: /^coordinates\[0\]/ }).waitFor()
+    }
+    expect(complaints).toEqual([])
+  })
+
   test('undoes the last position of a drawing, and edits the vertices of a geometry', async () => {
     const browser = await open(mapped)
     const { page, complaints } = browser

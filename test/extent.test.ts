@@ -1,6 +1,6 @@
 import type { Geometry, Position } from 'geojson'
 import { describe, expect, test } from 'vitest'
-import { boxBetween, extentOf, isAcross, middleOf, nearest } from '../web/map/extent'
+import { boxBetween, extentOf, isAcross, isWellFormed, middleOf, nearest } from '../web/map/extent'
 import { positions } from './positions'
 import { hunt } from './seed'
 
@@ -9,6 +9,23 @@ import { hunt } from './seed'
 const onOneWorld = (longitude: number) => longitude - 360 * Math.round(longitude / 360)
 const line = (coordinates: Position[]): Geometry => ({ type: 'LineString', coordinates })
 const polygon = (ring: Position[]): Geometry => ({ type: 'Polygon', coordinates: [ring] })
+
+test.each<[string, boolean]>([
+  ['{"type":"Point","coordinates":[2,48]}', true],
+  ['{"type":"Polygon","coordinates":[[[2,48],[3,48,10],[3,49],[2,48]]]}', true],
+  ['{"type":"GeometryCollection","geometries":[{"type":"MultiPoint","coordinates":[[2,48]]}]}', true],
+  ['{"type":"Point","coordinates":[[2,48]]}', false],
+  ['{"type":"Point","coordinates":["2","48"]}', false],
+  ['{"type":"MultiPoint","coordinates":[2,48]}', false],
+  ['{"type":"LineString","coordinates":[2,48]}', false],
+  ['{"type":"LineString","coordinates":[null,[2,48]]}', false],
+  ['{"type":"Polygon","coordinates":[[2,48],[3,48],[3,49],[2,48]]}', false],
+  ['{"type":"MultiPolygon","coordinates":[[[2,48],[3,48],[3,49],[2,48]]]}', false],
+  ['{"type":"GeometryCollection","geometries":[null]}', false],
+  ['{"type":"GeometryCollection","geometries":[{"type":"Circle"}]}', false],
+])('%s has positions where its type has them: %s', (text, expected) => {
+  expect(isWellFormed(JSON.parse(text))).toBe(expected)
+})
 
 describe('the extent of a geometry', () => {
   test.each<[string, Geometry, number[]]>([

@@ -48,11 +48,20 @@ export function boxBetween(a: { lng: number; lat: number }, b: { lng: number; la
 
 /** True if an edge crosses the antimeridian. Edges are the shortest paths. */
 export const isAcross = (geometry: Geometry): boolean =>
-  partsOf(geometry).some(
-    (part) =>
-      part.length > 1 &&
-      part.some(([longitude = 0], i) => nearest(longitude, part[Math.max(0, i - 1)]![0]!) !== longitude),
+  partsOf(geometry).some((part) =>
+    part.some(([longitude = 0], i) => nearest(longitude, part[Math.max(0, i - 1)]![0]!) !== longitude),
   )
+
+/** True if the geometry has positions where its type has them. Brackets that are missing are a common mistake. */
+export function isWellFormed(geometry: Geometry): boolean {
+  const isPosition = (given: unknown) =>
+    Array.isArray(given) && given.length > 1 && given.every((each) => Number.isFinite(each))
+  try {
+    return partsOf(geometry).every((part) => part.every(isPosition))
+  } catch {
+    return false
+  }
+}
 
 /** Ring of a box, whose longitudes may be beyond 180 degrees. */
 export const ringOf = ([west, south, east, north]: Box): Position[] => [

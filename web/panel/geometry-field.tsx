@@ -1,5 +1,5 @@
 import type { Geometry, Point } from 'geojson'
-import { isAcross } from '../map/extent'
+import { isAcross, isWellFormed } from '../map/extent'
 import type { Map } from '../map/library'
 import { lineText } from '../explorer/words'
 import { say } from '../messages'
@@ -21,7 +21,7 @@ const SHAPES: readonly Shape[] = ['point', 'linestring', 'polygon']
 
 /** The drawing library reads an edge across the antimeridian as the long way around. */
 const isEditable = (geometry: Geometry) =>
-  /^(Point|LineString|Polygon)$/.test(geometry.type) && !isAcross(geometry)
+  /^(Point|LineString|Polygon)$/.test(geometry.type) && isWellFormed(geometry) && !isAcross(geometry)
 
 interface Props {
   /** name of the field's address parameter */

@@ -1,5 +1,6 @@
 import type { Feature, Geometry } from 'geojson'
 import { useEffect, useRef } from 'preact/hooks'
+import { isWellFormed } from '../map/extent'
 import { frame, show } from '../map/layers'
 import type { Map } from '../map/library'
 
@@ -21,7 +22,7 @@ export function useGiven(
       if (left) return
       const features = geometries.flatMap((geometry, i): Feature[] => {
         try {
-          return geometry ? drawGeometry(geometry, FIELDS[i]!) : []
+          return geometry && isWellFormed(geometry) ? drawGeometry(geometry, FIELDS[i]!) : []
         } catch {
           // The geometry is not drawn, because the service rejects it. The field shows the reason.
           return []
