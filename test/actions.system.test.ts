@@ -366,6 +366,25 @@ withChromium.describe('the explorer on a phone, by touch,', () => {
     expect(browser.complaints).toEqual([])
   })
 
+  test('draws the box of a filter', async () => {
+    const { page, fingers, middle } = await touched(phone, '/?at=2,48,4')
+    await page.getByText('Filters', { exact: true }).tap()
+    await page.getByRole('button', { name: 'Draw a box' }).tap()
+    const [from, to] = [-60, 60].map((by) => ({ x: middle.x + by, y: middle.y + by }))
+    await swipe(fingers, [line(from!, to!)])
+    await page.getByRole('button', { name: 'Clear box' }).waitFor()
+    expect(view(page)).toEqual([2, 48, 4])
+    expect(phone.complaints).toEqual([])
+  })
+
+  test('closes the menu of the header when it opens the log', async () => {
+    const { page } = await touched(phone, '/')
+    await page.getByText('More', { exact: true }).tap()
+    await page.getByRole('navigation').getByRole('link', { name: 'Log' }).filter({ visible: true }).tap()
+    await page.getByRole('heading', { name: 'Transparency log' }).waitFor()
+    expect(await page.locator('nav details[open]').count()).toBe(0)
+  })
+
   test('opens a place from the map', async () => {
     const { longitude, latitude, uid } = tower
     const { page, middle } = await touched(phone, `/?at=${longitude},${latitude},16`)

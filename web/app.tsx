@@ -29,7 +29,8 @@ export function App() {
           {SITE_PAGES.map((site) => (
             <SiteLink key={site.path} site={site} />
           ))}
-          <details>
+          {/* Another page needs another element, which is closed. */}
+          <details key={page}>
             <summary>{say.site.more}</summary>
             <div>
               {SITE_PAGES.filter(({ isMain }) => !isMain).map((site) => (
