@@ -108,6 +108,22 @@ describe.each(['playground', 'attest'])('the address of a form (%s)', (page) => 
   })
 })
 
+test('a text that is typed faster than the browser accepts addresses is in the address later', async () => {
+  vi.useFakeTimers()
+  const { parametersOf, setParameters } = await load('location.ts')
+  await open('/playground?a=1', () => {})
+  const own = history.replaceState
+  history.replaceState = () => {
+    throw new DOMException('more than 100 times per 30 seconds', 'SecurityError')
+  }
+  for (const a of ['12', '123']) setParameters('playground', { a })
+  expect([parametersOf('playground').get('a'), address.searchParams.get('a')]).toEqual(['123', '1'])
+  history.replaceState = own
+  await vi.runAllTimersAsync()
+  expect(address.searchParams.get('a')).toBe('123')
+  vi.useRealTimers()
+})
+
 test('each form shows a transaction that was sent, although the storage is full', async () => {
   const setItem = vi.fn(() => {
     throw new DOMException('full', 'QuotaExceededError')

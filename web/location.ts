@@ -214,8 +214,16 @@ export function shareTexts(page: Page, texts: Readonly<Record<string, string>>):
   return shared.every(([name, text]) => (text ?? '') === texts[name])
 }
 
-/** Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true. */
+/** Milliseconds to the next attempt to write an address that the browser refused. */
+const WRITE_AGAIN_MS = 2_000
+let writing: ReturnType<typeof setTimeout> | undefined
+
+/**
+ * Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true. Safari
+ * refuses more than 100 changes in 30 s, as of a text that is typed: it gets the address later.
+ */
 function writeAddress(isStep = false): void {
+  clearTimeout(writing)
   const parameters = addressedOf(shownPage.peek(), states.peek())
   const place = placeIn(location.pathname)
   const isPlace = place !== undefined && parameters.get('record') === place
@@ -225,6 +233,10 @@ function writeAddress(isStep = false): void {
   const query = shown.toString()
   const address = `${path}${query && `?${query}`}`
   if (address === `${location.pathname}${location.search}`) return
-  if (isStep) history.pushState(null, '', address)
-  else history.replaceState(null, '', address)
+  try {
+    if (isStep) history.pushState(null, '', address)
+    else history.replaceState(null, '', address)
+  } catch {
+    writing = setTimeout(writeAddress, WRITE_AGAIN_MS)
+  }
 }
