@@ -72,8 +72,8 @@ withChromium.describe('the page of the log', () => {
     const witnesses = [a!, b!].map((key, at) => `witness ${'ab'[at]} ${formatVerifierKey(key)}\n`)
     const json = { ...rest, policy: policy.replace('quorum none', `${witnesses.join('')}quorum a`) }
     const { note } = parseCheckpoint(await (await fetch(`${world.url}/log/v0/checkpoint`)).text())
-    const cosigned = async (text: string) =>
-      formatNote({ ...note, signatures: [...note.signatures, await signNote(text, a!, 1_795_219_200)] })
+    const cosigned = async (text: string, time = 1_795_219_200) =>
+      formatNote({ ...note, signatures: [...note.signatures, await signNote(text, a!, time)] })
     await page.route('**/log/v0/', (route) => route.fulfill({ json }))
     const show = async (checkpoint: string) => {
       await page.route('**/log/v0/checkpoint', (route) => route.fulfill({ body: checkpoint }))
@@ -81,9 +81,12 @@ withChromium.describe('the page of the log', () => {
     }
     await show(await cosigned(note.text))
     const standing = (name: string) => page.locator(`[data-witness=${name}]`).innerText()
-    expect(await standing('a')).toBe('a: verified, cosigned at 2026-11-21T00:00:00.000Z')
+    expect(await standing('a')).toBe('a: verified, cosigned at 21 Nov 2026, 00:00 UTC')
     expect(await standing('b')).toMatch(/^b: lags/)
     await page.getByText('1 of 2 have cosigned this checkpoint, which is a quorum.').waitFor()
+    // A witness may state any time.
+    await show(await cosigned(note.text, Number.MAX_SAFE_INTEGER))
+    expect(await standing('a')).toContain(`cosigned at ${Number.MAX_SAFE_INTEGER} s`)
     await show(formatNote(note))
     await page.getByText('0 of 2 have cosigned this checkpoint, which is not a quorum.').waitFor()
     // Without an earlier checkpoint, only the signature can reveal the forgery.

@@ -14,7 +14,7 @@ import { localNodes, testAccount } from '../wallet/nodes'
 import type { Full } from './full'
 import { contentOf } from './record'
 import { shows } from './shows'
-import { timeText } from '../explorer/words'
+import { secondsText } from '../explorer/words'
 
 /** Checks that this page performs itself, and the place's size as computed by the kernel. */
 
@@ -111,10 +111,6 @@ export function checkStanding({ attestation }: Reading, now: number): Check {
     sentence: expires > 0 ? say.checks.until(secondsText(expires)) : say.checks.standing,
   }
 }
-
-/** Unix seconds as text; as a number if they are beyond the range of JavaScript dates. */
-const secondsText = (seconds: number) =>
-  seconds < 8.64e12 ? timeText(new Date(seconds * 1000).toISOString()) : `${seconds} s`
 
 /** Area of polygons in square metres, or length of lines in metres; undefined for other geometries. */
 export function sizeOf(geometry: Geometry): { operation: 'area' | 'length'; value: number } | undefined {
