@@ -19,7 +19,8 @@ const MOST = 300
 export type Change = Exclude<RecordEvent, { kind: 'reset' }>
 
 /**
- * Follows the changes of records. They are delivered in batches, and only while the page is visible.
+ * Follows the changes of records. They are delivered in batches, and only while the page is visible: a hidden
+ * page has no connection, because over HTTP/1.1 a browser opens at most six to a service, for all its tabs.
  * @param onReset called if changes may have been missed, or instead of a large batch
  * @returns a function that stops following
  */
@@ -30,6 +31,11 @@ export function followChanges(
 ): () => void {
   const leaving = new AbortController()
   const { signal: left } = leaving
+  let connection: AbortController | undefined
+  /** position in the stream, at which the next connection resumes */
+  let after: string | undefined
+  /** true if changes before the next connection are unknown */
+  let hasGap = document.hidden
   let waiting: Change[] | 'reset' = []
   let timer: ReturnType<typeof setTimeout> | undefined
   let last = -Infinity
@@ -45,18 +51,20 @@ export function followChanges(
   const plan = () => {
     timer ??= setTimeout(hand, Math.max(TILES_LATE_MS, last + PACE_MS - performance.now()))
   }
-  document.addEventListener('visibilitychange', plan, { signal: left })
   const follow = async () => {
-    live.value = 'connecting'
+    const { signal: hidden } = (connection = new AbortController())
     let drops = 0
     for await (const event of geoOnce.records.stream({
       ...filters,
-      signal: left,
+      ...(after !== undefined && { after }),
+      signal: hidden,
+      onPosition: (id) => (after = id),
       onOpen: () => {
         live.value = 'live'
         // The server responds again, so data that failed to load can now be loaded.
-        if (drops > 0) onReset()
+        if (drops > 0 || hasGap) onReset()
         drops = 0
+        hasGap = false
       },
       onDrop: () => {
         drops++
@@ -68,11 +76,23 @@ export function followChanges(
       plan()
     }
   }
-  follow().catch(() => {
-    if (!left.aborted) live.value = 'refused'
-  })
+  const turn = () => {
+    connection?.abort()
+    if (document.hidden) {
+      hasGap ||= after === undefined
+      return
+    }
+    plan()
+    follow().catch(() => {
+      if (!left.aborted) live.value = 'refused'
+    })
+  }
+  live.value = 'connecting'
+  document.addEventListener('visibilitychange', turn, { signal: left })
+  turn()
   return () => {
     leaving.abort()
+    connection?.abort()
     clearTimeout(timer)
   }
 }
