@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
@@ -21,6 +22,30 @@ import {
   type SignatureType,
   type Tile,
 } from '../src/tlog'
+
+export const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
+/** Definitions of RFC 6962, 2.1, transcribed literally, of the hashes of leaves instead of the leaves. */
+export const split = (n: number) => 2 ** (Math.ceil(Math.log2(n)) - 1)
+export const MTH = (d: readonly Uint8Array[]): Uint8Array =>
+  d.length === 0
+    ? sha256()
+    : d.length === 1
+      ? d[0]!
+      : sha256(Buffer.of(1), MTH(d.slice(0, split(d.length))), MTH(d.slice(split(d.length))))
+export const PATH = (m: number, d: readonly Uint8Array[]): Uint8Array[] => {
+  const k = split(d.length)
+  if (d.length === 1) return []
+  return m < k
+    ? [...PATH(m, d.slice(0, k)), MTH(d.slice(k))]
+    : [...PATH(m - k, d.slice(k)), MTH(d.slice(0, k))]
+}
+export const SUBPROOF = (m: number, d: readonly Uint8Array[], whole: boolean): Uint8Array[] => {
+  const k = split(d.length)
+  if (m === d.length) return whole ? [] : [MTH(d)]
+  return m <= k
+    ? [...SUBPROOF(m, d.slice(0, k), whole), MTH(d.slice(k))]
+    : [...SUBPROOF(m - k, d.slice(k), false), MTH(d.slice(0, k))]
+}
 
 /** Creates a key whose seed is a number, so that tests are repeatable. */
 export const seededKey = (name: string, type: SignatureType, seed: number) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ACCOUNT_CHECK, accountCall, isAccountSignature, readAccountAnswer, refusalBy } from './account'
+import { ACCOUNT_CHECK, accountCall, isAccountSignature, refusalBy } from './account'
 import type { ChainNode } from './chain-node'
 
 test('ACCOUNT_CHECK is the compiled code of account.sol', { tags: ['slow'] }, async () => {
@@ -30,19 +30,6 @@ test.each([
   ['an endless length', `${'00'.repeat(31)}01${'00'.repeat(31)}40${'00'.repeat(31)}40${'ff'.repeat(32)}`],
 ])('accountCall makes no call for a signature with the ERC-6492 suffix and %s', (_, held) =>
   expect(accountCall({ ...claim, signature: `0x${held}${MAGIC}` })).toBeUndefined(),
-)
-
-test.each([
-  undefined,
-  null,
-  '0x',
-  '0x01',
-  1,
-  {},
-  `0x${'0'.repeat(63)}3`,
-  `0x${'0'.repeat(63)}1${'0'.repeat(64)}`,
-])('readAccountAnswer ignores the response %j of an RPC endpoint', (answer) =>
-  expect(readAccountAnswer(answer)).toBeUndefined(),
 )
 
 test('refusalBy reads the verdict at the head after that at a slow final block', async () => {

@@ -26,7 +26,7 @@ export interface AccountRefusal {
 }
 
 /** Verdict of an account on a signature. */
-export type AccountAnswer = 'no contract' | 'accepted' | 'refused'
+type AccountAnswer = 'no contract' | 'accepted' | 'refused'
 
 const SIGNATURE = new RegExp(`^0x([0-9a-fA-F]{2}){1,${MAX_SIGNATURE_BYTES}}$`)
 /** Gas limit of an account: nine times the gas of verifying a P-256 signature in Solidity. */
@@ -69,10 +69,7 @@ export function accountCall({ account, digest, signature }: AccountSignature): o
   return { data: ACCOUNT_CHECK + parameters.slice(2), gas: toQuantity(CALL_GAS) }
 }
 
-/** Decodes the response to that call; undefined if it is malformed. */
-export function readAccountAnswer(answer: unknown): AccountAnswer | undefined {
-  return ANSWERS.get(answer)
-}
+/** Verdicts by the response to that call. */
 const ANSWERS: ReadonlyMap<unknown, AccountAnswer> = new Map(
   (['no contract', 'accepted', 'refused'] as const).map((each, i) => [`0x${`${i}`.padStart(64, '0')}`, each]),
 )
@@ -121,7 +118,7 @@ export async function refusalBy(
 }
 
 function answerOf(node: ChainNode, response: unknown): AccountAnswer {
-  const answer = readAccountAnswer(response)
+  const answer = ANSWERS.get(response)
   if (!answer)
     throw new UnavailableError(
       `The RPC endpoint of ${node.connected.chain.slug} could not call a smart account.`,

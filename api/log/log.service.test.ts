@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,7 +10,7 @@ import { connect, createMigratedDatabase, type TestDatabase } from '../../test/d
 import { serve } from '../../test/http-server'
 import { hunt } from '../../test/seed'
 import { sentence, testSentences } from '../../test/sentences'
-import { allTiles } from '../../test/tlog'
+import { MTH, PATH, allTiles, sha256 } from '../../test/tlog'
 import {
   INCLUSION_SECONDS,
   decodeBundle,
@@ -49,26 +48,6 @@ import { withPostgres } from '../../test/needs'
  * Tests the log in this process, on a real database with real witnesses, against the definitions of RFC 6962,
  * 2.1.
  */
-const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
-const split = (n: number) => 2 ** (Math.ceil(Math.log2(n)) - 1)
-const MTH = (hashes: readonly Uint8Array[]): Uint8Array =>
-  hashes.length === 0
-    ? sha256()
-    : hashes.length === 1
-      ? hashes[0]!
-      : sha256(
-          Buffer.of(1),
-          MTH(hashes.slice(0, split(hashes.length))),
-          MTH(hashes.slice(split(hashes.length))),
-        )
-const PATH = (at: number, hashes: readonly Uint8Array[]): Uint8Array[] => {
-  if (hashes.length === 1) return []
-  const k = split(hashes.length)
-  return at < k
-    ? [...PATH(at, hashes.slice(0, k)), MTH(hashes.slice(k))]
-    : [...PATH(at - k, hashes.slice(k)), MTH(hashes.slice(0, k))]
-}
-
 const TABLES = 'log_state, log_group, log_bundle, log_tile, log_witness'
 const NOW = 1_795_219_200
 let database: TestDatabase

@@ -1,7 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import { EFFORT, hunt } from '../../test/seed'
-import { allTiles } from '../../test/tlog'
+import { MTH, PATH, SUBPROOF, allTiles, sha256, split } from '../../test/tlog'
 import {
   EMPTY_ROOT,
   TlogError,
@@ -42,32 +42,9 @@ import {
 } from './index'
 import { tileOf } from './tiles'
 
-const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
-/** Definitions of RFC 6962, 2.1, transcribed literally. */
-const k = (n: number) => 2 ** (Math.ceil(Math.log2(n)) - 1)
-const MTH = (d: Uint8Array[]): Uint8Array =>
-  d.length === 0
-    ? sha256()
-    : d.length === 1
-      ? sha256(Buffer.of(0), d[0]!)
-      : sha256(Buffer.of(1), MTH(d.slice(0, k(d.length))), MTH(d.slice(k(d.length))))
-const PATH = (m: number, d: Uint8Array[]): Uint8Array[] =>
-  d.length === 1
-    ? []
-    : m < k(d.length)
-      ? [...PATH(m, d.slice(0, k(d.length))), MTH(d.slice(k(d.length)))]
-      : [...PATH(m - k(d.length), d.slice(k(d.length))), MTH(d.slice(0, k(d.length)))]
-const SUBPROOF = (m: number, d: Uint8Array[], whole: boolean): Uint8Array[] =>
-  m === d.length
-    ? whole
-      ? []
-      : [MTH(d)]
-    : m <= k(d.length)
-      ? [...SUBPROOF(m, d.slice(0, k(d.length)), whole), MTH(d.slice(k(d.length)))]
-      : [...SUBPROOF(m - k(d.length), d.slice(k(d.length)), false), MTH(d.slice(0, k(d.length)))]
-
 const entriesOf = (count: number) =>
   Array.from({ length: count }, (_, index) => Buffer.from(`entry ${index}`))
+const leavesOf = (entries: Uint8Array[]) => entries.map((entry) => sha256(Buffer.of(0), entry))
 const hex = (hashes: readonly Uint8Array[]) => hashes.map(toHex)
 /** Edge of a log with these leaf hashes, and its tiles by path, as its server stores them. */
 function tilesOf(leaves: Uint8Array[]) {
@@ -115,30 +92,28 @@ describe('the tree of a log', () => {
 
   test('has the proofs of RFC 6962, which verify, and no other proofs', async () => {
     for (let size = 1; size <= (EFFORT < 1 ? 20 : 40); size++) {
-      const entries = entriesOf(size)
-      const { edge, source } = tilesOf(entries.map(leafHash))
-      const head = { size, root: MTH(entries) }
+      const leaves = leavesOf(entriesOf(size))
+      const { edge, source } = tilesOf(entriesOf(size).map(leafHash))
+      const head = { size, root: MTH(leaves) }
       expect(toHex(edge.root())).toBe(toHex(head.root))
       for (let m = 0; m < size; m++) {
         const proof = await withTiles(source, size, (read) => inclusionProof(read, m, size))
-        expect(hex(proof)).toEqual(hex(PATH(m, entries)))
+        expect(hex(proof)).toEqual(hex(PATH(m, leaves)))
         for (let other = 0; other <= size; other++)
-          expect(verifyInclusion(leafHash(entries[m]!), other, head, proof)).toBe(other === m)
-        expect(verifyInclusion(leafHash(entries[m]!), m, head, [...proof, head.root])).toBe(false)
-        expect(proof.length > 0 && verifyInclusion(leafHash(entries[m]!), m, head, proof.slice(1))).toBe(
-          false,
-        )
+          expect(verifyInclusion(leaves[m]!, other, head, proof)).toBe(other === m)
+        expect(verifyInclusion(leaves[m]!, m, head, [...proof, head.root])).toBe(false)
+        expect(proof.length > 0 && verifyInclusion(leaves[m]!, m, head, proof.slice(1))).toBe(false)
       }
       for (let old = 0; old <= size; old++) {
         const proof = await withTiles(source, size, (read) => consistencyProof(read, old, size))
-        const before = { size: old, root: MTH(entries.slice(0, old)) }
-        expect(hex(proof)).toEqual(old === 0 ? [] : hex(SUBPROOF(old, entries, true)))
+        const before = { size: old, root: MTH(leaves.slice(0, old)) }
+        expect(hex(proof)).toEqual(old === 0 ? [] : hex(SUBPROOF(old, leaves, true)))
         expect(verifyConsistency(before, head, proof)).toBe(true)
         expect(verifyConsistency(before, head, [...proof, head.root])).toBe(false)
         if (old > 0 && old < size) {
           for (const at of proof.keys())
             expect(verifyConsistency(before, head, proof.toSpliced(at, 1))).toBe(false)
-          const another = { size: old, root: MTH([...entries.slice(0, old - 1), Buffer.from('another')]) }
+          const another = { size: old, root: MTH([...leaves.slice(0, old - 1), sha256()]) }
           expect(verifyConsistency(another, head, proof)).toBe(false)
           expect(verifyConsistency(before, { size, root: another.root }, proof)).toBe(false)
           expect(verifyConsistency(head, before, proof)).toBe(false)
@@ -162,7 +137,11 @@ describe('the tree of a log', () => {
             key,
             end - start === 1
               ? leaves[start]!
-              : sha256(Buffer.of(1), hash(start, start + k(end - start)), hash(start + k(end - start), end)),
+              : sha256(
+                  Buffer.of(1),
+                  hash(start, start + split(end - start)),
+                  hash(start + split(end - start), end),
+                ),
           )
         return complete.get(key)!
       }
@@ -336,7 +315,7 @@ describe('a signed note', () => {
   })
 })
 
-const body = { origin: 'example.com/log', size: 3, root: MTH(entriesOf(3)) }
+const body = { origin: 'example.com/log', size: 3, root: MTH(leavesOf(entriesOf(3))) }
 
 describe('a checkpoint', () => {
   test('parses the example of c2sp.org/tlog-cosignature', () => {
@@ -379,7 +358,7 @@ describe('a proof file', () => {
     const text = formatCheckpoint(body)
     const note = { text, signatures: [await signNote(text, log)] }
     const entries = entriesOf(3)
-    const proof = { index: 1, hashes: PATH(1, entries) }
+    const proof = { index: 1, hashes: PATH(1, leavesOf(entries)) }
     const formatted = formatProof(proof, note)
     expect(formatted.split('\n').slice(0, 2)).toEqual(['c2sp.org/tlog-proof@v1', 'index 1'])
     for (const extra of ['', 'extra ZXh0cmE=\n', 'extra \n']) {
