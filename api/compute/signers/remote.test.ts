@@ -182,6 +182,17 @@ describe('a remote signer', () => {
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(UnavailableError)
   })
+  test('finds the supported method again after the service has changed', async () => {
+    let method = 'eth_signTypedData_v4'
+    const { url } = await service((call) =>
+      call.method === method ? { result: signed(call.params[1]).serialized } : UNKNOWN,
+    )
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
+    method = 'account_signTypedData'
+    const digest = await digestOf(1)
+    await expect(signer.sign(digest, typedOf(1))).rejects.toThrow(UnavailableError)
+    expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
+  })
   test('reports the start and the end of an outage', async () => {
     const up = await service(v4())
     const told: (string | undefined)[] = []

@@ -52,9 +52,8 @@ class RemoteDevice implements Device {
       })
       return readSignature(answer)
     }
-    if (this.way) return ask(this.way)
     let first: Error | undefined
-    for (const way of WAYS)
+    for (const way of this.way ? [this.way] : WAYS)
       try {
         const rs = await ask(way)
         if (!(await isRight(rs))) throw new WrongSignature()
@@ -63,6 +62,8 @@ class RemoteDevice implements Device {
       } catch (error) {
         // A service that does not respond at all would not respond to another method either.
         if (!(error instanceof RpcError || error instanceof WrongSignature)) throw error
+        // The next signature tries all methods: the service may have been replaced.
+        this.way = undefined
         // A signature by another key is more informative than an unknown method.
         if (!first || error instanceof WrongSignature) first = error
       }
