@@ -42,9 +42,10 @@ export interface SourceOptions<Block> extends ComparisonOptions {
   stored: BlockRef | undefined
   /**
    * Decodes the logs of a block. Malformed ones throw a ContradictionError and, except a gateway's, are
-   * reread.
+   * reread. For a block near the head, `agreementAgeMs` returns the milliseconds since the last poll that found
+   * it on the chain.
    */
-  decode: (block: ChainBlock) => Block
+  decode: (block: ChainBlock, agreementAgeMs?: () => number) => Block
   /** Called with blocks of history before they are written. */
   onHistory?: (blocks: readonly Block[]) => void
   signal: AbortSignal
@@ -153,14 +154,15 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
     { height, hash, top }: HotDatabaseState,
     write: (update: HotUpdate<Block>) => Promise<void>,
   ): Promise<void> {
-    await this.options.head.follow(
+    const { decode, head, signal } = this.options
+    await head.follow(
       [{ height, hash }, ...top],
       ({ base, blocks, final }) =>
         write({
           ...{ baseHead: { ...base }, finalizedHead: { ...final } },
-          blocks: blocks.map((block) => this.options.decode(chainBlock(block))),
+          blocks: blocks.map(chainBlock).map((block) => decode(block, () => head.agreementAge(block.header))),
         }),
-      this.options.signal,
+      signal,
     )
   }
 
@@ -189,7 +191,7 @@ export class ChainSource<Block extends Pick<ChainBlock, 'header'>> implements Ho
       await selection.learn(
         blocks.flatMap(({ header, logs }) => logs.map((log) => ({ ...log, blockNumber: header.height }))),
       )
-      return { blocks: blocks.map(decode), isHead }
+      return { blocks: blocks.map((block) => decode(block)), isHead }
     }
     return {
       getFinalizedHeight: () => orEnd(other.getFinalizedHeight()),

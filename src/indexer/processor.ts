@@ -12,7 +12,7 @@ import type { IndexerMetrics } from './metrics'
 import { isWatched, type ChainEvent } from './project'
 import { attestationFilter, registrationFilter } from './registrations'
 import type { Registry } from './registry'
-import { ChainDatabase, type BatchWriter, type Database, type Lease } from './store'
+import { BatchWriter, ChainDatabase, type Database, type Lease } from './store'
 
 const EVENT_KINDS = new Map<string, EventKind>([
   [eas.events.Attested.topic, EventKind.ATTESTED],
@@ -22,6 +22,8 @@ const EVENT_KINDS = new Map<string, EventKind>([
 /** A block whose logs are decoded. */
 interface EventBlock extends Pick<ChainBlock, 'header'> {
   readonly events: readonly ChainEvent[]
+  /** Returns the milliseconds since the last poll that found the block on the chain. Missing in history. */
+  readonly agreementAgeMs?: (() => number) | undefined
 }
 
 /**
@@ -95,10 +97,16 @@ export async function runProcessor(parts: Processing): Promise<void> {
   const { chain, rpc, registry, bodies, lease, batches, log } = parts
   const source = new ChainSource<EventBlock>({
     ...{ ...parts, selection: registry, finality: chain.finality },
-    decode: (block) => ({ header: block.header, events: decodeEvents(chain, block) }),
+    decode: (block, agreementAgeMs) => ({
+      ...{ header: block.header, events: decodeEvents(chain, block), agreementAgeMs },
+    }),
     onHistory: (blocks) => bodies.prefetch(announcedTimes(blocks.flatMap(({ events }) => events))),
   })
-  const database = new ChainDatabase((work) => lease.transaction(work, batches), chain, log)
+  const database = new ChainDatabase(
+    (work) => lease.transaction(work, batches),
+    chain,
+    (target) => new BatchWriter(target, chain, log),
+  )
   for (let left = rpc.size; ; left--)
     try {
       return await runOnce(parts, source, database)
@@ -119,7 +127,11 @@ export async function runProcessor(parts: Processing): Promise<void> {
  * Runs evm-processor's runner with a source and a database of ours. EvmBatchProcessor.run of 1.27.3 ends the
  * process and has its own source for the head.
  */
-function runOnce(parts: Processing, source: ChainSource<EventBlock>, database: ChainDatabase): Promise<void> {
+function runOnce(
+  parts: Processing,
+  source: ChainSource<EventBlock>,
+  database: ChainDatabase<BatchWriter>,
+): Promise<void> {
   const { chain, gatewayUrl, metrics } = parts
   const processor = new EvmBatchProcessor()
     .setBlockRange({ from: chain.firstBlock })
@@ -158,7 +170,7 @@ export function gatewayLog(log: Logger): Logger {
 
 /** Projects and writes the blocks of one transaction, which is written completely or not at all. */
 async function processBatch(
-  { chain, bodies, doubt, head, log }: Processing,
+  { chain, bodies, doubt, log }: Processing,
   writer: BatchWriter,
   blocks: readonly EventBlock[],
   isHead: boolean,
@@ -169,11 +181,11 @@ async function processBatch(
   const found = await bodies.read(announced, writer.isFinal)
   const fetched = performance.now()
   await writer.write(events, found)
-  const last = blocks[blocks.length - 1]!.header
+  const { header: last, agreementAgeMs } = blocks[blocks.length - 1]!
   const { height, hash, timestamp } = last
   await writer.finish({
     ...{ height, hash, timestamp },
-    agreementAgeMs: head.agreementAge(last),
+    agreementAgeMs: agreementAgeMs?.() ?? Infinity,
     unproven: doubt.unprovenAtHead.filter((each) => each <= height),
   })
   if (events.length === 0) return

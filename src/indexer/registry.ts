@@ -240,6 +240,7 @@ export class Registry implements LogSelection {
       if (
         topics[0] === eas.events.Attested.topic &&
         address === this.options.chain.eas &&
+        !this.isOnTop(topics[3]!) &&
         this.room.has(topics[3]!)
       )
         this.room.use(topics[3]!, dataSlice(topics[2]!, 12))

@@ -14,6 +14,7 @@ import { EventKind } from '../../model'
 import { PROJECTED_TABLES, eventId, project, type ChainEvent, type ProjectedTable } from '../project'
 import { watchedOf } from '../registry'
 import {
+  BatchWriter,
   ChainDatabase,
   Database,
   NotFinalError,
@@ -21,7 +22,6 @@ import {
   repairLog,
   replayPage,
   rewindFinal,
-  type BatchWriter,
 } from '.'
 import { insertSql } from './log'
 
@@ -100,8 +100,15 @@ const opened = (own: TestDatabase) => {
 }
 const fresh = async () => opened(await createMigratedDatabase())
 
+const databaseOf = (database: Database) =>
+  new ChainDatabase(
+    (work) => database.transaction(work),
+    CHAIN,
+    (target) => new BatchWriter(target, CHAIN, SILENT),
+  )
+
 /** A target of updates in the form of evm-processor's runner. */
-type Target = Pick<ChainDatabase, 'transact' | 'transactHot2'>
+type Target = Pick<ChainDatabase<BatchWriter>, 'transact' | 'transactHot2'>
 const FIRST = { height: -1, hash: '0x' }
 
 /** A branch and its database, which receives each change of the branch. */
@@ -202,7 +209,7 @@ const updatedAt = async (url: string) =>
 hunt('the store has exactly the rows of the chain after reorgs', 15, async ({ random, cases }) => {
   const world = await fresh()
   const blocks = new Blocks(random)
-  const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+  const store = databaseOf(world.database)
   const followed = new Followed(() => store, blocks)
   await followed.history(3)
   /** Update times of each row, by the hash of the last block. */
@@ -238,7 +245,7 @@ hunt(
       const world = await fresh()
       const { database, url } = world
       const blocks = new Blocks(random)
-      const store = new ChainDatabase((work) => database.transaction(work), CHAIN, SILENT)
+      const store = databaseOf(database)
       const followed = new Followed(() => store, blocks)
       const repair = async (share: number) => {
         const known = new Set(
@@ -286,7 +293,7 @@ hunt(
 
 test('a reorg keeps the rows of final blocks whose attestations a hot block announced again', async () => {
   const world = await fresh()
-  const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+  const store = databaseOf(world.database)
   const followed = new Followed(() => store, new Blocks(seededRandom(1)))
   await followed.history(6)
   const attested = followed.branch
@@ -307,7 +314,7 @@ test('a reorg keeps the rows of final blocks whose attestations a hot block anno
 test('the block store rejects an update that does not fit the stored blocks, without a write', async () => {
   const world = await fresh()
   const blocks = new Blocks(seededRandom(1))
-  const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+  const store = databaseOf(world.database)
   const followed = new Followed(() => store, blocks)
   await followed.history(3)
   await followed.hot(3, 3)
@@ -443,7 +450,7 @@ test.each([1, 2, 3])(
     await migrate(own.url)
 
     const world = opened(own)
-    const store = new ChainDatabase((work) => world.database.transaction(work), CHAIN, SILENT)
+    const store = databaseOf(world.database)
     followed = movedTo(followed, () => store, blocks)
     const [{ hash }] = (await rows(own.url, 'SELECT indexed_hash AS hash FROM chain_status')) as [
       { hash: string },

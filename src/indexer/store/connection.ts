@@ -1,8 +1,14 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from '@subsquid/logger'
 import { Pool, type ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
 import type { Chain } from '../../chains'
+import { READING } from '../project'
 
 /** Executes one statement and returns its rows. */
 export type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>
@@ -26,7 +32,7 @@ const LOCK_SECONDS = 10
 /**
  * Seconds without a statement after which Postgres ends a transaction. A process that is stopped or cut off
  * would otherwise keep the chain's lock, and the indexer would wait for it. In a transaction of a lease, a
- * batch waits longer for endpoints (lease.ts).
+ * batch waits longer for endpoints (Lease).
  */
 const IDLE_SECONDS = 60
 
@@ -130,138 +136,206 @@ export function copyOver(client: ClientBase): Copy {
   }
 }
 
-// Rows in the text format of COPY (PostgreSQL, "COPY"). It costs Postgres and this process less than half the
-// work of an INSERT from JSON.
+/** Seconds without a renewal after which a writer may be replaced. */
+const LEASE_SECONDS = 6
+const RENEW_EVERY_MS = 1_500
+const LOOK_EVERY_MS = 500
+const SAY_EVERY_MS = 60_000
+const RELEASE_PATIENCE_MS = 1_000
 
-/** Returns the arguments of COPY for the rows of a table; an empty array if there are no rows. */
-export function copied(table: string, rows: readonly object[]): Parameters<Copy>[] {
-  if (rows.length === 0) return []
-  const columns = Object.keys(rows[0]!)
-  return [[table, columns, copyTexts(rows, columns)]]
+/** Identifies the machine since its boot, and the container, within which a process id is unique. */
+const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns/pid'].map(readOrNothing)]
+  .join(' ')
+  .replaceAll('/', '')
+
+/** Error for a lease that another process has taken. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError'
 }
 
-/** Approximate number of characters per text, far below JavaScript's limit of half a billion. */
-const TEXT_LENGTH = 1_000_000
+/**
+ * The right to write a chain's rows: a row in the table chain_writer that its holder renews.
+ *
+ * A second indexer waits. It takes over when the holder releases the lease, has not renewed it for 6 s, or is
+ * known to be dead (a process of this machine that has ended). Each batch checks the lease in its own
+ * transaction and locks it until the end, so that a process that lost it unnoticed, for example while
+ * suspended, writes nothing more. The new holder terminates the session of a batch that is still open.
+ *
+ * It is not an advisory lock of the session, because PgBouncer in transaction mode and the embedded database
+ * share sessions between clients.
+ */
+export class Lease implements Transactions {
+  private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}/reading-${READING}`
+  private timer: NodeJS.Timeout | undefined
 
-/** Encodes these columns of the rows as texts, each of which consists of whole lines. */
-export function copyTexts(rows: readonly object[], columns: readonly string[]): string[] {
-  const texts: string[] = []
-  let text = ''
-  for (const row of rows) {
-    for (let i = 0; i < columns.length; i++) {
-      if (i > 0) text += '\t'
-      text += valueText((row as Record<string, unknown>)[columns[i]!])
+  constructor(
+    private readonly database: Database,
+    private readonly chain: Chain,
+    private readonly log: Logger,
+  ) {}
+
+  /**
+   * Waits for the lease, then renews it. Calls `onLost` if another process has taken it. Rejects if the
+   * signal aborts first.
+   */
+  async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
+    for (let loggedAt = -Infinity; ;) {
+      const other = await this.takeNow()
+      if (other === undefined) break
+      signal?.throwIfAborted()
+      if (performance.now() - loggedAt > SAY_EVERY_MS) {
+        loggedAt = performance.now()
+        this.log.info(
+          { chain: this.chain.slug, writer: other },
+          `another indexer of ${this.chain.slug} is running: waiting to take over when it stops`,
+        )
+      }
+      await pause(LOOK_EVERY_MS, undefined, { signal })
     }
-    text += '\n'
-    if (text.length < TEXT_LENGTH) continue
-    texts.push(text)
-    text = ''
+    if (signal?.aborted) {
+      await this.release()
+      signal.throwIfAborted()
+    }
+    this.timer = setInterval(() => {
+      void this.renew().then(
+        (isOurs) => isOurs || onLost(this.lost()),
+        // A failed renewal needs no action: without the database no batch is written either.
+        () => {},
+      )
+    }, RENEW_EVERY_MS)
   }
-  if (text) texts.push(text)
-  return texts
-}
 
-/** Encodes a value for COPY: a text, number, boolean, time, byte string, list of texts, or JSON. */
-function valueText(value: unknown): string {
-  if (typeof value === 'string') return escaped(value)
-  if (value === null || value === undefined) return '\\N'
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  if (value instanceof Date) return value.toISOString()
-  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`
-  if (Array.isArray(value)) return value.length ? escaped(listText(value as string[])) : '{}'
-  return escaped(JSON.stringify(value))
-}
-
-/** Encodes a list of texts as an array literal (PostgreSQL, "Array Input and Output Syntax"). */
-function listText(values: readonly string[]): string {
-  return `{${values.map((value) => `"${value.replace(/["\\]/g, '\\$&')}"`).join()}}`
-}
-
-const SPECIAL = /[\\\n\r\t]/
-const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-
-function escaped(text: string): string {
-  return SPECIAL.test(text) ? text.replace(/[\\\n\r\t]/g, (special) => ESCAPES[special]!) : text
-}
-
-// Poison isolation: an attestation whose content cannot be stored must not stop its batch (docs/spec/trust.md
-// 5). Items are written together. If that fails, they are written in halves, down to the single item that
-// fails. An outage of the database is never mistaken for poison: its error is thrown.
-
-/** Error of a step without I/O, such as a projection, whose only possible cause is the content. */
-export class ContentError extends Error {
-  override readonly name = 'ContentError'
-}
-
-/**
- * Runs `work` on all items. If their content makes it fail, runs it on halves of them, in order.
- *
- * A single item that fails is passed to `withhold`, which writes it without its content. If the database
- * accepts that, it works: the write is undone and the item tried once more, and only then withheld. If
- * `withhold` fails too, the content is not the cause, and the error is thrown.
- *
- * Returns the withheld items with the reasons. Must run within a transaction, for its savepoints.
- */
-export async function isolate<T>(
-  query: Query,
-  items: readonly T[],
-  work: (items: readonly T[]) => Promise<void>,
-  withhold: (item: T, reason: Error) => Promise<void>,
-): Promise<[item: T, reason: Error][]> {
-  if (items.length === 0) return []
-  const failure = await attempt(query, () => work(items))
-  if (!failure) return []
-  if (items.length > 1) {
-    const half = Math.ceil(items.length / 2)
-    const first = await isolate(query, items.slice(0, half), work, withhold)
-    return [...first, ...(await isolate(query, items.slice(half), work, withhold))]
+  /** Runs work in a transaction, of this database or another, that commits only with the lease. */
+  transaction<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
+    return database.transaction(async (query, copy) => {
+      if (!(await this.hold(query))) throw this.lost()
+      return work(query, copy)
+    })
   }
-  const item = items[0]!
-  await query('SAVEPOINT control')
-  await withhold(item, failure)
-  await query('ROLLBACK TO SAVEPOINT control')
-  await query('RELEASE SAVEPOINT control')
-  const again = await attempt(query, () => work(items))
-  if (!again) return []
-  await withhold(item, again)
-  return [[item, again]]
+
+  /** Releases the lease. Never throws. Takes at most one second. */
+  async release(): Promise<void> {
+    clearInterval(this.timer)
+    const released = this.database
+      .query(`UPDATE chain_writer SET until = '-infinity' WHERE chain = $1 AND writer = $2`, this.own)
+      .catch(() => {})
+    await Promise.race([released, pause(RELEASE_PATIENCE_MS)])
+  }
+
+  /** Values of the conditions by which a statement affects only the lease of this process. */
+  private get own(): [chain: string, writer: string] {
+    return [this.chain.slug, this.writer]
+  }
+
+  /**
+   * Makes this process the writer of the chain and returns undefined; returns the current writer if there is
+   * one.
+   *
+   * A writer is replaced if its lease has expired or its process has ended. The session in which it may still
+   * be writing is terminated: a process that is frozen or disconnected keeps its locks. After a writer with
+   * another version of the projection, all records count as produced by that version, or by the one before
+   * this version if that is lower.
+   */
+  private async takeNow(): Promise<string | undefined> {
+    const { chain, database } = this
+    await database.query(
+      `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, '', '-infinity') ON CONFLICT DO NOTHING`,
+      [chain.slug],
+    )
+    // First reads without a lock, which would prevent the writer from renewing its lease.
+    const { last, other } = await this.find(database.query, '')
+    if (other !== undefined) return other
+    await database.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND usename = current_user AND application_name = $1
+         AND pid <> pg_backend_pid()`,
+      [sessionName(chain, last)],
+    )
+    return database.transaction(async (query) => {
+      const { last: replaced, other: meanwhile } = await this.find(query, 'FOR UPDATE')
+      if (meanwhile !== undefined) return meanwhile
+      await query(
+        'UPDATE chain_writer SET writer = $2, until = now() + make_interval(secs => $3) WHERE chain = $1',
+        [...this.own, LEASE_SECONDS],
+      )
+      // A database without a writer contains at most a snapshot, whose records `restore` has projected.
+      if (replaced && versionOf(replaced) !== READING)
+        await query(
+          'UPDATE chain_status SET reading = least(reading, $2), replayed = NULL WHERE chain = $1',
+          [chain.slug, Math.min(versionOf(replaced), READING - 1)],
+        )
+      return undefined
+    })
+  }
+
+  /** Returns the last writer of the chain, and as `other` too if it still has the lease. */
+  private async find(query: Query, lock: '' | 'FOR UPDATE') {
+    const [found] = await query<{ writer: string; held: boolean }>(
+      `SELECT writer, until > now() AS held FROM chain_writer WHERE chain = $1 ${lock}`,
+      [this.chain.slug],
+    )
+    const { writer, held } = found!
+    return { last: writer, other: held && !this.isGone(writer) ? writer : undefined }
+  }
+
+  /** Returns true if this process is still the writer, for LEASE_SECONDS from now. */
+  private async renew(): Promise<boolean> {
+    const renewed = await this.database.query(
+      `UPDATE chain_writer SET until = now() + make_interval(secs => $3) WHERE chain = $1 AND writer = $2
+       RETURNING writer`,
+      [...this.own, LEASE_SECONDS],
+    )
+    return renewed.length > 0
+  }
+
+  /**
+   * Returns true if this process is the writer, which it stays until the transaction ends: the lock permits
+   * renewals, but no other writer. Until then, the session has the writer's name, by which a successor
+   * terminates it, so that it has no idle limit.
+   */
+  private async hold(query: Query): Promise<boolean> {
+    const held = await query(
+      `SELECT set_config('application_name', $3, true), set_config('idle_in_transaction_session_timeout', '0', true)
+       FROM chain_writer WHERE chain = $1 AND writer = $2 FOR KEY SHARE`,
+      [...this.own, sessionName(this.chain, this.writer)],
+    )
+    return held.length > 0
+  }
+
+  /** True if a writer is a process of this machine that has ended. */
+  private isGone(writer: string): boolean {
+    const [place, pid] = writer.split('/')
+    if (place !== PLACE) return false
+    if (Number(pid) === process.pid) return writer !== this.writer
+    try {
+      process.kill(Number(pid), 0)
+      return false
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ESRCH'
+    }
+  }
+
+  private lost(): LeaseLostError {
+    return new LeaseLostError(`this process has lost its lease: another one is writing ${this.chain.slug}`)
+  }
 }
 
-/** Runs `work` in a savepoint. If its content makes it fail, undoes it and returns the error. */
-export async function attempt(query: Query, work: () => Promise<void>): Promise<Error | undefined> {
-  await query('SAVEPOINT content')
+/** Version of the projection, with which a writer's name ends. Names written by versions before 2 lack it. */
+function versionOf(writer: string): number {
+  return Number(/\/reading-(\d+)$/.exec(writer)?.[1] ?? 0)
+}
+
+/** Name of a writer's session in pg_stat_activity. Postgres truncates names to 63 bytes. */
+export function sessionName(chain: Pick<Chain, 'slug'>, writer: string): string {
+  const hash = createHash('sha256').update(writer).digest('hex').slice(0, 16)
+  return `indexer of ${chain.slug.slice(0, 35)} ${hash}`
+}
+
+/** Returns the text of a file or the target of a link; empty if the system has no such file. */
+function readOrNothing(path: string): string {
   try {
-    await work()
-  } catch (error) {
-    if (!isOfContent(error as Error)) throw error
-    await query('ROLLBACK TO SAVEPOINT content')
-    await query('RELEASE SAVEPOINT content')
-    return error as Error
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : readFileSync(path, 'utf8').trim()
+  } catch {
+    return ''
   }
-  await query('RELEASE SAVEPOINT content')
-  return undefined
-}
-
-/**
- * SQLSTATE classes and states (PostgreSQL, appendix A) that content can cause.
- *
- * Classes: cardinality, data, constraints, raised exceptions, external routines, checks of views, program
- * limits (oversized index entries, stack depth) and unsupported features. States: out of memory, a statement
- * canceled by its timeout, and internal errors, as which PostGIS reports its own.
- *
- * Not included, because they affect every statement: connections (08), locks and deadlocks (40, 55), missing
- * tables and privileges (42), other resources (53), shutdown (57) and disks (58).
- */
-const CONTENT_CLASSES = new Set(['0A', '21', '22', '23', '38', '39', '44', '54', 'P0'])
-const CONTENT_STATES = new Set(['53200', '57014', 'XX000'])
-
-function isOfContent(error: Error): boolean {
-  // A RangeError means that a string would exceed JavaScript's maximum length.
-  if (error instanceof ContentError || error instanceof RangeError) return true
-  const { code } = error as { code?: unknown }
-  return (
-    typeof code === 'string' &&
-    code.length === 5 &&
-    (CONTENT_CLASSES.has(code.slice(0, 2)) || CONTENT_STATES.has(code))
-  )
 }

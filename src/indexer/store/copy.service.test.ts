@@ -3,7 +3,8 @@ import { Client } from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { connect, createMigratedDatabase, type TestDatabase } from '../../../test/database'
 import { hunt } from '../../../test/seed'
-import { copyOver, copyTexts } from './connection'
+import { copyTexts } from './batch'
+import { copyOver } from './connection'
 
 let database: TestDatabase
 let client: Client

@@ -5,8 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
 import { CHAINS } from '../../chains'
 import { READING } from '../project'
-import { Database, type Query } from './connection'
-import { Lease, LeaseLostError } from './lease'
+import { Database, Lease, LeaseLostError, type Query } from './connection'
 
 /** Tests that only a writer of the same PLACE that has ended is replaced while its lease is valid. */
 const chain = CHAINS[0]!

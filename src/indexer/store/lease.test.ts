@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sessionName } from './lease'
+import { sessionName } from './connection'
 
 test('the name of a session identifies its writer within the 63 bytes that Postgres keeps', () => {
   for (const slug of ['celo', 'c'.repeat(35), 'c'.repeat(40)]) {

@@ -3,7 +3,8 @@ import type { Chain } from '../../chains'
 import { EventKind } from '../../model/generated/_eventKind'
 import type { AttestationBody } from '../bodies'
 import { eventIds, eventRow, type ChainEvent, type EventRow, type ProjectedTable } from '../project'
-import { attempt, limitStatements, lockChain, type Database, type Query } from './connection'
+import { attempt } from './batch'
+import { limitStatements, lockChain, type Database, type Query } from './connection'
 
 /** Rows of the event log, and the statements that read and write them. */
 

@@ -10,13 +10,13 @@ import { EventKind } from '../../model'
 import type { ChainEvent } from '../project'
 import { watchedOf } from '../registry'
 import {
+  BatchWriter,
   ChainDatabase,
   Database,
   EVENTS_PER_WRITE,
   countUids,
   replayPage,
   withheldAttestations,
-  type BatchWriter,
 } from '.'
 
 /**
@@ -27,13 +27,17 @@ const CHAIN = CHAINS[3]!
 const SILENT = new Logger(() => {}, 'test')
 
 let database: TestDatabase
-let store: ChainDatabase
+let store: ChainDatabase<BatchWriter>
 let replaying: Database
 let head = { height: -1, hash: '0x' }
 beforeAll(async () => {
   database = await createMigratedDatabase()
   replaying = new Database(database.url, () => {})
-  store = new ChainDatabase((work) => replaying.transaction(work), CHAIN, SILENT)
+  store = new ChainDatabase(
+    (work) => replaying.transaction(work),
+    CHAIN,
+    (target) => new BatchWriter(target, CHAIN, SILENT),
+  )
 })
 afterAll(() => replaying?.close())
 

@@ -1,13 +1,21 @@
-import type { HashAndHeight, HotDatabaseState } from '@subsquid/util-internal-processor-tools'
+import assert from 'node:assert'
+import type {
+  FinalTxInfo,
+  HashAndHeight,
+  HotDatabase,
+  HotDatabaseState,
+  HotTxInfo,
+} from '@subsquid/util-internal-processor-tools'
 import type { BlockRef, HeadReport } from '../../chain'
 import { LAST_HEIGHT, type Chain } from '../../chains'
 import { eventIds, PROJECTED_TABLES, type ProjectedTable } from '../project'
-import { lockChain, type Query, type Transactions } from './connection'
+import { lockChain, type Copy, type Query, type Transactions } from './connection'
 
 /**
  * The position of a chain in the database: its head, the last indexed and the last final block
  * (chain_status), and the hot blocks above that, which a reorg may replace (hot_block). The event log shows
  * which rows a hot block inserted. hot_revocation holds the earlier state of the rows that it revoked.
+ * ChainDatabase moves the position by the updates of evm-processor.
  */
 
 /** Range of block numbers, both ends included. */
@@ -161,7 +169,7 @@ export async function noteFinal(query: Query, chain: Chain, block: BlockRef): Pr
   )
 }
 
-export async function insertHotBlock(query: Query, chain: Chain, { height, hash }: BlockRef): Promise<void> {
+async function insertHotBlock(query: Query, chain: Chain, { height, hash }: BlockRef): Promise<void> {
   await query('INSERT INTO hot_block (chain, height, hash) VALUES ($1, $2, $3)', [chain.slug, height, hash])
 }
 
@@ -264,4 +272,94 @@ export function rewindFinal(
 /** Formats ranges as a Postgres int8multirange. */
 export function multirange(ranges: readonly BlockRange[]): string {
   return `{${ranges.map(({ from, to }) => `[${from},${to}]`).join()}}`
+}
+
+/** The transaction of an update, and the blocks that it writes. */
+export interface UpdateTarget {
+  query: Query
+  copy: Copy
+  /** Height of the written block if a reorg may still replace it; undefined for final blocks. */
+  hotHeight?: number | undefined
+}
+
+/**
+ * The database to which evm-processor writes the blocks of a chain and the position of the last final block.
+ * Each update is one transaction. Its handlers write through a `Writer`.
+ */
+export class ChainDatabase<Writer extends { written(): Promise<void> }> implements HotDatabase<Writer> {
+  readonly supportsHotBlocks = true
+
+  /** @param holding runs work in a transaction that commits only if this process holds the chain's lease */
+  constructor(
+    private readonly holding: <T>(work: (query: Query, copy: Copy) => Promise<T>) => Promise<T>,
+    private readonly chain: Chain,
+    private readonly writerOf: (target: UpdateTarget) => Writer,
+  ) {}
+
+  connect(): Promise<HotDatabaseState> {
+    return this.holding((query) => chainState(query, this.chain))
+  }
+
+  /** Rolls back the hot blocks and writes final blocks instead. */
+  transact({ prevHead, nextHead }: FinalTxInfo, write: (writer: Writer) => Promise<void>): Promise<void> {
+    return this.holding(async (query, copy) => {
+      const { top, ...final } = await chainState(query, this.chain)
+      assertSame(final, prevHead)
+      assert(prevHead.height < nextHead.height)
+      if (top.length > 0) await rollBack(query, this.chain, final.height)
+      await this.write(query, copy, undefined, write)
+      await noteFinal(query, this.chain, nextHead)
+    })
+  }
+
+  /** Replaces the blocks above `baseHead`. One writer writes all final blocks, others each hot one. */
+  transactHot2(
+    { baseHead, newBlocks, finalizedHead }: HotTxInfo,
+    write: (writer: Writer, from: number, to: number) => Promise<void>,
+  ): Promise<void> {
+    return this.holding(async (query, copy) => {
+      const { top, ...final } = await chainState(query, this.chain)
+      const before = [final, ...top]
+      const base = before.findIndex(({ height }) => height === baseHead.height)
+      assertSame(before[base], baseHead)
+      const after = [...before.slice(0, base + 1), ...newBlocks]
+      after.forEach(({ height }, i) =>
+        assert.equal(height, final.height + i, 'blocks must follow each other'),
+      )
+      assertSame(after[finalizedHead.height - final.height], finalizedHead)
+
+      if (base < top.length) await rollBack(query, this.chain, baseHead.height)
+      const firstHot = newBlocks.filter(({ height }) => height <= finalizedHead.height).length
+      if (firstHot > 0) await this.write(query, copy, undefined, (writer) => write(writer, 0, firstHot))
+      for (let i = firstHot; i < newBlocks.length; i++) {
+        await insertHotBlock(query, this.chain, newBlocks[i]!)
+        await this.write(query, copy, newBlocks[i]!.height, (writer) => write(writer, i, i + 1))
+      }
+      await settleHotBlocks(query, this.chain, finalizedHead.height)
+      await noteFinal(query, this.chain, finalizedHead)
+    })
+  }
+
+  transactHot(): Promise<never> {
+    return Promise.reject(new Error('the runner calls transactHot2'))
+  }
+
+  private async write(
+    query: Query,
+    copy: Copy,
+    hotHeight: number | undefined,
+    write: (writer: Writer) => Promise<void>,
+  ): Promise<void> {
+    const writer = this.writerOf({ query, copy, hotHeight })
+    await write(writer)
+    await writer.written()
+  }
+}
+
+/** Throws an AssertionError unless the database holds this block where evm-processor expects it. */
+function assertSame(stored: HashAndHeight | undefined, expected: HashAndHeight): void {
+  assert(
+    stored?.height === expected.height && stored.hash === expected.hash,
+    `expected block ${expected.height} (${expected.hash}) in the database, found ${stored ? `${stored.height} (${stored.hash})` : 'none'}`,
+  )
 }

@@ -17,16 +17,8 @@ import {
   type ProjectedTable,
   type Projection,
 } from '../project'
-import { insertEvents, insertWithheld, withheldProblem } from './batch'
-import {
-  ContentError,
-  isolate,
-  limitStatements,
-  lockChain,
-  type Copy,
-  type Query,
-  type Transactions,
-} from './connection'
+import { ContentError, insertEvents, insertWithheld, isolate, withheldProblem } from './batch'
+import { limitStatements, lockChain, type Copy, type Query, type Transactions } from './connection'
 import { bodyOf, eventOf, insertSql, isBodiless, type StoredEvent, type Watched } from './log'
 import { noteRepaired } from './status'
 
