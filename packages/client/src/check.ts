@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 import {
+  altered,
   checkSignedOn,
   decodeClaims,
   expectedAttester,
   getAttestation,
   getProxiedAttester,
   type OnchainAttestation,
+  otherClaim,
   withAllFields,
 } from './eas'
 import { AlteredAnswerError, GeoError, SignerError, messageOf, refuseUnknown } from './errors'
@@ -138,6 +140,8 @@ function answerProblems(
   const ofQuorum = 'signers' in answer
   const { chainId } = answer
   const signed = withAllFields(ofQuorum ? answer.answer : answer.attestation)
+  const says = decodeClaims(attestation.data)
+  const other = !ofQuorum && says && otherClaim(answer, says, true)
   // Re-signing changes the expiration time only of signatures for the proxy.
   const expirationTime = proxied ? BigInt(signed.expirationTime) : attestation.expirationTime
   return [
@@ -146,6 +150,7 @@ function answerProblems(
       `The answer is for chain ${chainId}, not for ${slug} (chain ${id}).`,
     !isContentOf({ ...attestation, expirationTime }, signed) &&
       'The content of the attestation is not that of the answer.',
+    other ? altered(other).message : false,
     ofQuorum &&
       !same(answer.quorum, attester) &&
       `The answer is for the quorum ${answer.quorum}, not for ${attester}.`,

@@ -267,6 +267,19 @@ export function expectedAttester(
 /** Creates the error for an answer that differs from its signed content. */
 export const altered = (problem: string) => new AlteredAnswerError(`The answer was altered: ${problem}.`)
 
+const CLAIMS = ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const
+
+/** Describes the first claim that is not the signed one; undefined if all are. A reduced answer may lack some. */
+export function otherClaim(given: Partial<Claims>, says: Claims, isReduced: boolean): string | undefined {
+  // Compares JSON, because a program would read the text "false" as true.
+  const isOther = (name: (typeof CLAIMS)[number]) =>
+    !(isReduced && given[name] === undefined) && JSON.stringify(given[name]) !== JSON.stringify(says[name])
+  const name = CLAIMS.find(isOther)
+  return (
+    name && `its ${name} is ${JSON.stringify(given[name])}, but the signed value is ${String(says[name])}`
+  )
+}
+
 /** Adds the signed fields that earlier versions of the service left out, and reduced answers may lack. */
 export function withAllFields<C extends { expirationTime?: unknown; refUID?: unknown }>(content: C) {
   return { ...content, expirationTime: content.expirationTime ?? 0, refUID: content.refUID ?? ZERO_HASH } as C
@@ -355,9 +368,8 @@ export async function checkSigned(
 
   const says = decodeClaims(data as Hex)
   if (!says) throw altered('its data is not the payload of an answer')
-  for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const)
-    if (answer[name] !== undefined && String(answer[name]) !== String(says[name]))
-      throw altered(`its ${name} is ${String(answer[name])}, but the signed value is ${String(says[name])}`)
+  const problem = otherClaim(answer, says, true)
+  if (problem) throw altered(problem)
   return { legacy: layout === 'legacy', layout }
 }
 

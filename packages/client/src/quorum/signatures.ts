@@ -2,7 +2,7 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS, quorumDomain } from '../../../../src/eas/layouts'
-import { altered, decodeClaims, ZERO_HASH } from '../eas'
+import { altered, decodeClaims, otherClaim, ZERO_HASH } from '../eas'
 import { AlteredAnswerError, messageOf } from '../errors'
 import { otherThanAsked, type Asked } from '../questions'
 import { same, ZERO_ADDRESS } from '../says'
@@ -90,9 +90,8 @@ export async function signersOf(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
   })
 }
 
-/** Maximum number of operators of a quorum (GeoQuorum.sol), whose bitmap is an uint256. */
-const MAX_OPERATORS = 255
-const MAX_BITMAP_CHARACTERS = 2 + 64
+/** Bitmap of the operators, of which GeoQuorum.sol allows 255. */
+const BITMAP = /^0x[0-9a-f]{1,64}$/i
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
 /** True for an entry of `operators` that names its service. */
@@ -103,21 +102,15 @@ async function readSigners(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
   if (!isObject(answer)) throw altered('it has no content')
   const says = decodeClaims(answer.data as Hex)
   if (!says) throw altered('its data is not the payload of an answer')
-  for (const name of ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const) {
-    const [given, signed] = [String(quorumAnswer[name]), String(says[name])]
-    if (given !== signed) throw altered(`its ${name} is ${given}, but the signed value is ${signed}`)
-  }
+  const problem = otherClaim(quorumAnswer, says, false)
+  if (problem) throw altered(problem)
   const hash = digestOf(answer, chainId, quorum)
   if (!same(hash, String(digest))) throw altered('its digest is not that of its content')
-  if (String(signers).length > MAX_BITMAP_CHARACTERS)
-    throw altered(`it has more operators than a quorum, whose maximum is ${MAX_OPERATORS}`)
+  if (!BITMAP.test(signers)) throw altered('its signers are not a bitmap of at most 255 operators in hex')
   const bits = [...BigInt(signers).toString(2)].reverse()
   const indices = bits.flatMap((bit, index) => (bit === '1' ? [index] : []))
-  const each =
-    signatures
-      .slice(2)
-      .toLowerCase()
-      .match(/.{1,130}/g) ?? []
+  const digits = /^0x([0-9a-f]*)$/i.exec(signatures)?.[1]?.toLowerCase()
+  const each = digits?.match(/.{1,130}/g) ?? []
   if (each.length !== indices.length || indices.length === 0)
     throw altered(`it has ${each.length} signatures of ${indices.length} operators`)
   if (operators !== undefined && !(Array.isArray(operators) && operators.every(isNamed)))

@@ -192,6 +192,10 @@ describe('an answer of a quorum', () => {
     const content = answer.answer
     for (const changed of [
       { result: false },
+      { result: 'true' },
+      { timestamp: String(answer.timestamp) },
+      { signatures: `${answer.signatures.slice(0, 132)}\n${answer.signatures.slice(132)}` },
+      { signatures: `1x${answer.signatures.slice(2)}` },
       { answer: { ...content, deadline: content.deadline + 1 } },
       { quorum: OTHER },
       { signers: '0x7' },
@@ -252,17 +256,18 @@ describe('an answer of a quorum', () => {
     expect(await isUnknown({ attester: QUORUM })).toBe(true)
   })
 
-  /** Times from and until which the contract accepts answers of the epoch. */
-  let terms: [bigint, bigint]
+  /** Times from and until which the contract accepts answers of the epoch; undefined if it has no epoch. */
+  let terms: [bigint, bigint] | undefined
   beforeEach(() => (terms = [1n, 2n ** 40n]))
   /** RPC endpoint of the chain, on which the answer has landed. */
   const node = {
     request: async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
       if (method === 'eth_chainId') return '0x14a34'
       const { to } = params[0] as { to: string }
+      if (to === QUORUM && !terms) throw new Error('execution reverted')
       if (to === QUORUM)
         return encodeAbiParameters(parseAbiParameters('(uint64, uint64, uint8, address[])'), [
-          [...terms, 2, accounts.map(({ address }) => address)],
+          [...terms!, 2, accounts.map(({ address }) => address)],
         ])
       const { recipient, data } = answer.answer
       return encodeAbiParameters(
@@ -289,8 +294,13 @@ describe('an answer of a quorum', () => {
 
   test('is verified with the operators that the contract lists', async () => {
     down.add('http://two/quorum/v0')
-    const { valid, problems } = await geo({ attester: QUORUM }).verifyQuorum(answer, { provider: node })
-    expect([valid, problems]).toEqual([true, []])
+    const verified = () => geo({ attester: QUORUM }).verifyQuorum(answer, { provider: node })
+    const valid = { valid: true, problems: [], unknown: false }
+    expect(await verified()).toMatchObject(valid)
+    terms = [BigInt(answer.timestamp), BigInt(answer.timestamp + 1)]
+    expect(await verified()).toMatchObject(valid)
+    terms = undefined
+    expect(await verified()).toMatchObject({ valid: false, unknown: false })
   })
 
   test('is verified by the contract of the quorum, even if the service is unreachable', async () => {

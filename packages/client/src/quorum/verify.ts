@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import type { Context } from '../context'
 import { fieldsOf, read, tuple } from '../eas'
-import { AlteredAnswerError, refuseUnknown } from '../errors'
+import { refuseUnknown } from '../errors'
 import { loggedByOperators, logProblems, type LoggedOptions, type OperatorLogged } from '../log'
 import { RevertedError, type ChainReader } from '../reader'
 import { same, timeOf } from '../says'
@@ -68,13 +68,9 @@ export async function verifySigned(
 ): Promise<QuorumVerification> {
   refuseUnknown(method, given, { policy: true, provider: true, logs: true, signal: true })
   const { provider, logs = true, ...options } = given
-  let signers: Signer[]
-  try {
-    signers = await signersOf(answer)
-  } catch (error) {
-    if (!(error instanceof AlteredAnswerError)) throw error
-    return { valid: false, unknown: false, problems: [error.message], operators: [] }
-  }
+  const signers = await signersOf(answer).catch((error: Error) => error)
+  if (signers instanceof Error)
+    return { valid: false, unknown: false, problems: [signers.message], operators: [] }
   const { unknown, problems: untrusted } = await untilAborted(
     signerProblems(context, answer, signers, namedOn, provider),
     given.signal,
