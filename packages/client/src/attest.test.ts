@@ -75,6 +75,23 @@ const logs = [
 const CHAIN = { id: 1, slug: 'ethereum', eas: EAS, schemaRegistry: REGISTRY, domain: { version: '1.2.0' } }
 const CONTEXT = { chain: async () => CHAIN } as unknown as Context
 
+test('a place is not encoded by a schema that is not the one of the UID', async () => {
+  const fields = 'string location,string locationType,string srs'
+  const { uid } = knownSchema(fields)!
+  const attest = (returned: string) => {
+    const results: Record<string, unknown> = {
+      ...{ eth_chainId: '0x1', eth_requestAccounts: [USER], eth_call: registered(uid, returned) },
+      eth_signTypedData_v4: `0x${'0'.repeat(130)}`,
+    }
+    const signer = { request: async ({ method }: { method: string }) => results[method] }
+    return attestPlaces(CONTEXT, [1, 2], signer, { schema: uid, offchain: true, unchecked: true })
+  }
+  expect(await attest(fields)).toMatchObject({ chainId: 1 })
+  await expect(attest('string srs,string locationType,string location')).rejects.toMatchObject({
+    name: 'InvalidInputError',
+  })
+})
+
 test('the error of a later transaction does not state that nothing was sent', async () => {
   let sent = 0
   const provider = {

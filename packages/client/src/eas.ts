@@ -186,14 +186,17 @@ const SCHEMA = tuple('tuple', fieldsOf('bytes32 uid, address resolver, bool revo
 export function schemaUid({ fields, resolver, revocable }: Omit<Schema, 'uid'>): Hex {
   return keccak256(encodePacked(['string', 'address', 'bool'], [fields, resolver, revocable]))
 }
-/** Reads the schema with this UID; undefined if the registry has no such schema. */
+/**
+ * Reads the schema with this UID; undefined if the registry has no such schema. The UID is the hash of the
+ * content, so the service cannot name a registry with another one.
+ */
 export async function getSchema(
   reader: ChainReader,
   registry: string,
   uid: string,
 ): Promise<Schema | undefined> {
   const found = await read<Schema>(reader, registry, 'getSchema', ['bytes32'], [uid], SCHEMA)
-  return found.uid === ZERO_HASH ? undefined : found
+  return same(schemaUid(found), uid) ? found : undefined
 }
 /** Reads when an account revoked an offchain attestation, in Unix seconds; 0 means never. */
 export async function getRevokeOffchain(
