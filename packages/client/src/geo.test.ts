@@ -40,6 +40,13 @@ test('the client sends bodies in browsers without Request.body, such as Firefox'
   }
 })
 
+test('JSON that is cut off is a temporary failure', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const geo = createGeo({ url: 'https://geo.example', fetch: async () => new Response('{"chains":[', { headers }) })
+  for (const request of [geo.info(), geo.records.stats(), geo.graphql('{a}'), geo.health()])
+    await expect(request).rejects.toMatchObject({ name: 'ConnectionError', retryable: true })
+})
+
 test('the client states that pages over HTTP cannot sign requests', async () => {
   vi.stubGlobal('crypto', {})
   const sign = vi.fn()

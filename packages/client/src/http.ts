@@ -110,10 +110,21 @@ export function notTheService(url: string): ServiceVersionError {
   )
 }
 
-/** Returns the response. Throws a ServiceVersionError if it is not JSON, such as a web page. */
-export function requireJson(response: Response, url: string): Response {
-  if (response.status === 204 || response.headers.get('content-type')?.includes('json')) return response
-  throw notTheService(url)
+/**
+ * Reads the JSON of a response; undefined if it is empty. Throws a ServiceVersionError for another type, such
+ * as a web page, and a ConnectionError for JSON that is cut off.
+ */
+export async function jsonOf<T>(response: Response, url: string): Promise<T> {
+  if (response.status !== 204 && !response.headers.get('content-type')?.includes('json'))
+    throw notTheService(url)
+  const text = await response.text()
+  try {
+    return (text === '' ? undefined : JSON.parse(text)) as T
+  } catch (cause) {
+    throw new ConnectionError(`The JSON that ${url} returned is not complete (${messageOf(cause)}). Retry.`, {
+      cause,
+    })
+  }
 }
 
 /** Creates the function that requests paths of the service and parses their JSON, if there is any. */
@@ -121,9 +132,7 @@ export function jsonAt(base: string, send: Send) {
   return async <T>(path: string, { body, ...sending }: Sending & { body?: object } = {}) => {
     const headers = { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) }
     const init = body && { method: 'POST', body: JSON.stringify(body) }
-    const response = await send(new Request(base + path, { headers, ...init }), sending)
-    const text = await requireJson(response, base).text()
-    return text === '' ? undefined : (JSON.parse(text) as T)
+    return jsonOf<T>(await send(new Request(base + path, { headers, ...init }), sending), base)
   }
 }
 

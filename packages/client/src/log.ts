@@ -27,7 +27,7 @@ import {
   refuseUnknown,
   ServiceVersionError,
 } from './errors'
-import { refusalOf, requireJson } from './http'
+import { jsonOf, refusalOf } from './http'
 import { limitedFetch } from './quorum/operators'
 import { contentOf, signersOf } from './quorum/signatures'
 import { connect, type Connection } from './service'
@@ -252,7 +252,7 @@ async function policyOf(
     const response = await fromLog(connection, '', ['not-found'], signal)
     if (!response.ok) return undefined
     const { url } = connection
-    const { policy } = (await requireJson(response, url).json()) as { policy?: unknown }
+    const policy = (await jsonOf<{ policy?: unknown } | null>(response, url))?.policy
     if (typeof policy !== 'string')
       throw new ServiceVersionError(`The service at ${url} names no policy of its log.`)
     text = policy

@@ -2,7 +2,7 @@
 import type { EventName, EVENTS } from '../../../src/events'
 import { cut } from '../../../src/cut'
 import { ConnectionError, InvalidInputError, invalidInput, ServiceVersionError } from './errors'
-import { requireJson, type Send } from './http'
+import { jsonOf, type Send } from './http'
 import type {
   ListPage,
   LocationRecord,
@@ -142,7 +142,7 @@ export function listOf<Page extends Paged, Asked extends Options>(
     return new Request(url, { headers: { accept: 'application/json', ...headers } })
   }
   const json = async <T>(path: string, query: object, signal?: AbortSignal) =>
-    (await requireJson(await send(request(path, query), { signal }), base).json()) as T
+    jsonOf<T>(await send(request(path, query), { signal }), base)
   const page: Lists<Page, Asked>['page'] = (options) => {
     const { signal, ...query } = options ?? {}
     return json(at, query, signal)

@@ -37,7 +37,7 @@ export function connect(given: GeoOptions): Connection {
   const state = async <T>(path: string, given: { signal?: AbortSignal } = {}): Promise<T> => {
     refuseUnknown(path, given, SIGNAL_ONLY)
     const accepted = ({ status }: Response) => status === 503
-    return (await json<T>(`/${path}`, { ...given, accepted }))!
+    return json<T>(`/${path}`, { ...given, accepted })
   }
   return {
     ...{ url, options, send, info, chain, request, records: recordsOf(url, send) },
@@ -83,8 +83,8 @@ export function connect(given: GeoOptions): Connection {
       refuseUnknown('graphql', given, SIGNAL_ONLY)
       const body = { query, ...(variables && { variables }) }
       const found = await json<{ data: T; errors?: { message: string }[] }>('/graphql', { body, ...given })
-      if (found?.errors?.[0]) throw invalidInput(found.errors[0].message)
-      return found!.data
+      if (found.errors?.[0]) throw invalidInput(found.errors[0].message)
+      return found.data
     },
     health: (options) => state('health', options),
     ready: (options) => state('ready', options),

@@ -3,7 +3,7 @@ import { isAddress } from 'viem'
 import { cut } from '../../../../src/cut'
 import type { GeoOptions } from '../context'
 import { ApiError, GeoError, invalidInput, isOfRequest, messageOf, ServiceVersionError } from '../errors'
-import { requireJson, sender, type Send } from '../http'
+import { jsonOf, sender, type Send } from '../http'
 import { same } from '../says'
 import type { Dissent, QuorumSignature } from '../types'
 import { pause } from '../waiting'
@@ -105,7 +105,7 @@ export class Operator {
 
   private async json<T>(request: Request, signal: AbortSignal): Promise<T> {
     // The signal ends with the time limit of the question, which may be longer than that of a request.
-    return (await requireJson(await this.send(request, { signal, timed: false }), this.url).json()) as T
+    return jsonOf<T>(await this.send(request, { signal, timed: false }), this.url)
   }
 }
 
@@ -145,7 +145,7 @@ export async function quorumOfService(
   const sending = { accepted, ...(signal && { signal }) }
   const response = await send(new Request(`${url}/quorum/v0`), sending)
   if (!response.ok) return undefined
-  const listed = (await requireJson(response, url).json()) as Listed[]
+  const listed = await jsonOf<Listed[]>(response, url)
   if (!Array.isArray(listed)) throw new ServiceVersionError(`The service at ${url} lists no quorums.`)
   return listed.find((each) => each?.chainId === chainId && isAccount(each.quorum))
 }
