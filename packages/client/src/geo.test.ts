@@ -40,6 +40,29 @@ test('the client sends bodies in browsers without Request.body, such as Firefox'
   }
 })
 
+test.each([
+  ['https://geo.example', 'https://geo.example'],
+  ['https://geo.example//', 'https://geo.example'],
+  ['https://geo.example/x/', 'https://geo.example/x'],
+  ['https://geo.example/x?lang=de#/map', 'https://geo.example/x'],
+])('the client of %s sends requests to %s', async (url, base) => {
+  const asked: string[] = []
+  const geo = createGeo({
+    url,
+    fetch: async (request) => (asked.push((request as Request).url), Response.json({})),
+  })
+  await geo.health()
+  expect([geo.url, ...asked]).toEqual([base, `${base}/health`])
+})
+
+test.each(['geo.example', 'ftp://geo.example', 'https://me:secret@geo.example', ''])(
+  'the client has no service at %s',
+  (url) => {
+    expect(() => createGeo({ url })).toThrow(expect.objectContaining({ name: 'InvalidInputError' }))
+    expect(() => createGeo({ url })).not.toThrow(/secret/)
+  },
+)
+
 test('JSON that is cut off is a temporary failure', async () => {
   const headers = { 'content-type': 'application/json' }
   const geo = createGeo({ url: 'https://geo.example', fetch: async () => new Response('{"chains":[', { headers }) })

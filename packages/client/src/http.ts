@@ -1,8 +1,36 @@
 // SPDX-License-Identifier: MIT
 import { cut } from '../../../src/cut'
-import { ApiError, ConnectionError, ServiceVersionError, SignerError, apiError, messageOf } from './errors'
+import {
+  ApiError,
+  ConnectionError,
+  ServiceVersionError,
+  SignerError,
+  apiError,
+  invalidInput,
+  messageOf,
+} from './errors'
 import { hexOf, walletOf, type Signer } from './signer'
 import { limitOf, pause } from './waiting'
+
+/**
+ * Returns the URL of a service in one form for all spellings, without the rest of a page's address. Throws an
+ * InvalidInputError unless it is http or https.
+ */
+export function baseOf(url: string): string {
+  const base = URL.canParse(url) ? new URL(url) : undefined
+  // fetch rejects a URL with credentials, and would print them in its error.
+  if (base?.username || base?.password)
+    throw invalidInput(
+      `url: expected no user and password for ${base.host}. Send them with the option fetch, in a header`,
+    )
+  if (!base || !/^https?:$/.test(base.protocol))
+    throw invalidInput(
+      `'${url}' is not the URL of a service: expected one such as https://geo.example.org or ` +
+        'http://127.0.0.1:3000',
+    )
+  base.search = base.hash = ''
+  return base.href.replace(/\/+$/, '')
+}
 
 /** Options for sending requests. */
 export interface HttpOptions {

@@ -3,7 +3,7 @@ import { BATCH_SIZE, isLong, signedFirst } from './batch'
 import { plain, withPoints } from './body'
 import type { AskOptions, Context, GeoOptions, Service } from './context'
 import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
-import { jsonAt, notTheService, sender, type Send } from './http'
+import { baseOf, jsonAt, notTheService, sender, type Send } from './http'
 import { otherThanAsked, type Asked } from './questions'
 import { recordsOf } from './records'
 import { same } from './says'
@@ -247,15 +247,4 @@ function askedOf(endpoint: string, body: object, answers: readonly Pick<Answer, 
     const container = zones.uids ? (zones.uids.find((uid) => same(uid, zone)) ?? '') : zone
     return { ...common, operation: 'contains', container }
   })
-}
-
-/** Returns the URL without trailing slashes. Throws an InvalidInputError unless it is http or https. */
-function baseOf(url: string): string {
-  const base = URL.canParse(url) ? new URL(url) : undefined
-  if (!base || !/^https?:$/.test(base.protocol))
-    throw invalidInput(
-      `'${url}' is not the URL of a service: expected one such as https://geo.example.org or ` +
-        'http://127.0.0.1:3000',
-    )
-  return base.href.replace(/\/+$/, '')
 }

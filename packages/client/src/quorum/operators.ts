@@ -2,8 +2,8 @@
 import { isAddress } from 'viem'
 import { cut } from '../../../../src/cut'
 import type { GeoOptions } from '../context'
-import { ApiError, GeoError, invalidInput, isOfRequest, messageOf, ServiceVersionError } from '../errors'
-import { jsonOf, sender, type Send } from '../http'
+import { ApiError, GeoError, isOfRequest, messageOf, ServiceVersionError } from '../errors'
+import { baseOf, jsonOf, sender, type Send } from '../http'
 import { same } from '../says'
 import type { Dissent, QuorumSignature } from '../types'
 import { pause } from '../waiting'
@@ -76,15 +76,12 @@ export interface Listed {
 }
 
 export class Operator {
-  /** the same for all spellings of a URL: two operators with the same URL count as one */
+  /** two operators with the same URL count as one */
   readonly url: string
   private readonly send: Send
 
   constructor(url: string, options: GeoOptions) {
-    if (!URL.canParse(url)) throw invalidInput(`operators: '${url}' is not a URL`)
-    const canonical = new URL(url)
-    canonical.search = canonical.hash = ''
-    this.url = canonical.href.replace(/\/+$/, '')
+    this.url = baseOf(url)
     this.send = sender({ url: this.url, retries: 0, fetch: limitedFetch(options) })
   }
 
