@@ -2,7 +2,6 @@ import type { Feature, FeatureCollection, Geometry } from 'geojson'
 import { axesOf } from '../../src/location/names'
 import { featureOf, mapPositions } from '../map/extent'
 import { locale, say } from '../messages'
-import { textsIn } from './archive'
 import { geometryIn, textOf } from './input'
 
 /** Places in files: GeoJSON, KML, GPX, zipped shapefiles, and private places that this page saved. */
@@ -83,12 +82,16 @@ async function xml(text: string, name: string): Promise<FeatureCollection[]> {
 }
 
 async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[]> {
-  const { default: shp, parseShp } = await import('shpjs')
+  const [{ default: shp, parseShp }, { iter }] = await Promise.all([import('shpjs'), import('but-unzip')])
   const bytes = await file.arrayBuffer()
   try {
     if (isZip) {
-      for (const prj of await textsIn(bytes, /^(?!__MACOSX).*\.prj$/is))
-        if (!isWorldwide(prj)) throw new CrsError(file.name, /"([^"]*)"/.exec(prj)?.[1] ?? '')
+      // Read by the library's own reader of archives, so that each .prj file that it uses is checked.
+      for (const { filename, read } of iter(new Uint8Array(bytes)))
+        if (/^(?!__MACOSX).*\.prj$/is.test(filename)) {
+          const prj = new TextDecoder().decode(await read())
+          if (!isWorldwide(prj)) throw new CrsError(file.name, /"([^"]*)"/.exec(prj)?.[1] ?? '')
+        }
       const layers = [await shp(bytes)].flat()
       return [{ type: 'FeatureCollection', features: layers.flatMap((each) => featuresIn(each, file.name)) }]
     }
