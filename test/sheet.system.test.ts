@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { OPERATIONS } from '../src/operations'
+import { COMPUTE } from '../src/operations'
 import { prepareGeometry, readGeometry } from '../src/geodesy'
 import { attest, LOCAL_CHAIN, locationRequest, revoke } from '../dev/chain'
 import { follow, idle, openPage, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
@@ -136,7 +136,7 @@ withChromium.describe('the sheet of a place', () => {
   test('measures an area by the kernel, in the units that the user chose', async () => {
     await open(uids.park)
     const size = sheet(page).locator('[data-size]')
-    const whole = OPERATIONS.area.compute([prepareGeometry(readGeometry(PARK, 'geometry'))], [])
+    const whole = COMPUTE.area([prepareGeometry(readGeometry(PARK, 'geometry'))], [])
     const squareMeters = Number(whole) / 10_000
     expect(Number(await size.getAttribute('data-size'))).toBe(squareMeters)
     const exact = `${squareMeters.toLocaleString('en', { maximumFractionDigits: 4 })} m²`

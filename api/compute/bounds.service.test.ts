@@ -6,7 +6,7 @@ import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, type LocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
 import { keySigner, type Signer } from '../../src/eas'
 import { assertBound } from '../../src/geodesy/bounds'
-import { OPERATIONS } from '../../src/operations'
+import { COMPUTE } from '../../src/operations'
 import { MEASURE_WORKER, buildTestServer } from '../../test/api'
 import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, temporaryFolder, type TestDatabase } from '../../test/database'
@@ -98,7 +98,7 @@ test.each([
     before,
   ])
   signer.sign.mockClear()
-  vi.spyOn(OPERATIONS.area, 'compute').mockImplementation(() => {
+  vi.spyOn(COMPUTE, 'area').mockImplementation(() => {
     for (let call = 0; call < 1_000; call++) assertBound('one is two', () => false)
     return 0n
   })

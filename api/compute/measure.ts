@@ -12,7 +12,7 @@ import {
   type PreparedGeometry,
   type Reading,
 } from '../../src/geodesy'
-import { OPERATIONS, type OperationName, type Outcome } from '../../src/operations'
+import { COMPUTE, type OperationName, type Outcome } from '../../src/operations'
 import { Cache } from '../http/cache'
 import { ComputeError, RequestError, ownShareUsed } from '../http/problems'
 import { Workers, type WorkerLimits } from '../http/workers'
@@ -272,7 +272,7 @@ export async function measureHere(
     const geometries = inputs.map(({ reading, prepared }) => prepared ?? prepareGeometry(reading))
     return operation === BOUNDARY
       ? touchesBoundary(geometries[0]!, geometries[1]!)
-      : OPERATIONS[operation as OperationName].compute(geometries, numbers)
+      : COMPUTE[operation as OperationName](geometries, numbers)
   })
   return {
     outcome,

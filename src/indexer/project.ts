@@ -13,7 +13,7 @@ import {
   type RecordFields,
 } from '../location'
 import { EventKind } from '../model/generated/_eventKind'
-import { OPERATIONS, rowOf } from '../operations'
+import { COMPUTE, rowOf } from '../operations'
 
 /**
  * Version of the projection. Increase it with each change that makes a record differ from that of earlier
@@ -336,7 +336,7 @@ export function measuresOf(geometry: Location['geometry']): Measures {
   const measures = { ...NONE }
   for (const [column, name] of Object.entries(MEASURED) as [keyof Measures, 'area' | 'length'][]) {
     if (!rowOf(name).inputs[0].accepts?.includes(reading.layout.type)) continue
-    const measure = () => String(OPERATIONS[name].compute([prepareGeometry(reading)], []))
+    const measure = () => String(COMPUTE[name]([prepareGeometry(reading)], []))
     measures[column] = orNull(BASE + PER_CHARACTER * geometry.json.length, measure)
   }
   return measures

@@ -8,12 +8,13 @@ import {
   lengthMeters,
   type PreparedGeometry,
 } from '../geodesy'
-import { OPERATION_ROWS, UNITS, type OperationName, type OperationRow, type UnitName } from './table'
+import { UNITS, type OperationName, type UnitName } from './table'
 
 /** Computations, rounded once for answer and payload. Clients recompute them (packages/client). */
 export { readLabel, writeLabel } from './lengths'
 export {
   OPERATION_ROWS,
+  OPERATIONS,
   rowOf,
   TEXTS,
   unitOf,
@@ -29,11 +30,8 @@ export type Outcome = bigint | boolean
 
 /** Takes milliseconds to seconds. Throws a GeometryError that names the unsupported operand. */
 type Compute = (operands: readonly PreparedGeometry[], numbers: readonly number[]) => Outcome
-export interface Operation extends OperationRow {
-  compute: Compute
-}
-
-const COMPUTE: Readonly<Record<OperationName, Compute>> = {
+/** Calls of the kernel, by operation. */
+export const COMPUTE: Readonly<Record<OperationName, Compute>> = {
   distance: ([from, to]) => BigInt(distanceCentimeters(from!, to!)),
   contains: ([container, geometry]) => contains(container!, geometry!),
   within: ([geometry, target], [radius]) => isWithin(geometry!, target!, radius!),
@@ -41,11 +39,6 @@ const COMPUTE: Readonly<Record<OperationName, Compute>> = {
   area: ([geometry]) => wholeUnits(areaSquareMeters(geometry!), 'square_meters'),
   length: ([geometry]) => wholeUnits(lengthMeters(geometry!), 'meters'),
 }
-
-/** All operations: their rows, and their calls of the kernel. */
-export const OPERATIONS = Object.fromEntries(
-  OPERATION_ROWS.map(([name, row]): [string, Operation] => [name, { ...row, compute: COMPUTE[name] }]),
-) as Record<OperationName, Operation>
 
 /** Rounds to payload units. Throws an Error for a negative or infinite value, which must not be signed. */
 function wholeUnits(value: number, unit: UnitName): bigint {

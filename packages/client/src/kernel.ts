@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { GeometryError, prepareGeometry } from '../../../src/geodesy'
-import { OPERATIONS } from '../../../src/operations'
+import { COMPUTE } from '../../../src/operations'
 import { judge, otherThanSigned, readClaim, type Claim, type Computed } from './kernel/claim'
 import {
   invalid,
@@ -90,7 +90,7 @@ export async function recompute(
   try {
     const operands = found.map(({ reading }) => prepareGeometry(reading))
     const inputs = found.map(({ proven }) => proven)
-    const outcome = OPERATIONS[claim.name].compute(operands, claim.numbers)
+    const outcome = COMPUTE[claim.name](operands, claim.numbers)
     const judged = judge(claim, outcome)
     const other = judged.verdict === 'equal' ? otherThanSigned(answer, claim, outcome) : undefined
     if (other === undefined) return { ...judged, inputs }

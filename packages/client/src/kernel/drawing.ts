@@ -8,7 +8,7 @@ import {
   readGeometry,
   type PreparedGeometry,
 } from '../../../../src/geodesy'
-import { OPERATIONS, UNITS } from '../../../../src/operations'
+import { COMPUTE, OPERATIONS, UNITS } from '../../../../src/operations'
 
 /** Parts of the kernel that draw an answer: the positions that a distance connects, and exact geodesics. */
 export { azimuthTo, geodesicPath, positionFrom } from '../../../../src/geodesy'
@@ -38,10 +38,8 @@ export interface Measurable {
  */
 export function measurable(geometry: Geometry): Measurable {
   const prepared = prepareGeometry(readGeometry(geometry, 'geometry'))
-  const measured = (name: 'distance' | 'area' | 'length', ...others: PreparedGeometry[]) => {
-    const { compute, units } = OPERATIONS[name]
-    return Number(compute([prepared, ...others], [])) / UNITS[units!].perAnswerUnit
-  }
+  const measured = (name: 'distance' | 'area' | 'length', ...others: PreparedGeometry[]) =>
+    Number(COMPUTE[name]([prepared, ...others], [])) / UNITS[OPERATIONS[name].units].perAnswerUnit
   const made: Measurable = {
     nearest: (other) => nearestPlaces(prepared, known.get(other)!),
     meets: (other) => intersects(prepared, known.get(other)!),
