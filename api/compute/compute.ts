@@ -225,14 +225,13 @@ export async function computeUnsigned(
   request: OperationRequest,
   {
     budgetMs,
-    // An input that was valid after this time may expire while it is measured.
-    at: timestamp = Math.floor(parts.clock() / 1000),
+    at,
     resolved = {},
     checkedAt = performance.now(),
   }: {
     /** Time limit of the measurement. */
     budgetMs?: number
-    /** Unix seconds of the computation in the payload. The given inputs were valid at or after this time. */
+    /** Unix seconds of the computation in the payload. Default: the time of the clock afterwards. */
     at?: number
     /** Inputs that are resolved already, by field. */
     resolved?: Readonly<Record<string, ResolvedInput>>
@@ -262,13 +261,18 @@ export async function computeUnsigned(
     () => parts.measurer.measure({ operation: name, inputs, numbers }, work, budgetMs),
     inputs,
   )
+  const now = parts.clock()
+  const timestamp = at ?? Math.floor(now / 1000)
   const { data, claims } = described(name, operation, numbers, measurement, timestamp)
   const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
   const sources = inputs.map(({ source }) => source)
+  // An input may have expired since the second in which it was checked, at the latest in that of the answer.
+  const checkedSecond = Math.floor((now + checkedAt - performance.now()) / 1000)
+  const since = checkedSecond < timestamp ? -Infinity : checkedAt
   return {
     statement: { schema: schema.uid, revocable: schema.revocable, recipient, data },
     ...{ claims, sources },
-    stillValid: validityCheck(parts, chain, { claims, sources }, checkedAt),
+    stillValid: validityCheck(parts, chain, { claims, sources }, since),
   }
 }
 

@@ -49,20 +49,20 @@ export async function computeZones(
   // Refuses an unsuitable result schema even if there is no candidate.
   await chosenSchema(parts, rowOf('contains'), reader, request.schema)
   await requireIndexed(parts, reader, zones)
-  const at = Math.floor(parts.clock() / 1000)
   const geometry = await parts.resolver.resolve(request.geometry, 'geometry', reader)
   // Refuses a geometry that cannot be measured even if there is no candidate.
   const { refs } = await parts.measurer.measure(
     { operation: 'intersects', inputs: [geometry, geometry], numbers: [] },
     work,
   )
+  const now = Math.floor(parts.clock() / 1000)
   const reach = reachOf(geometry.reading, AROUND)
   const { uids, unplaced, others } = await zoneCandidates(
     parts.store.of(work),
     attester.chain.slug,
     zones,
     reach,
-    at,
+    now,
     MAX_CANDIDATES + 1,
   )
   if (uids.length > MAX_CANDIDATES)
@@ -86,15 +86,7 @@ export async function computeZones(
   }
   for (const uid of uids) {
     try {
-      const { result, isOnBoundary } = await measureZone(
-        parts,
-        chain,
-        request,
-        uid,
-        geometry,
-        { at, checkedAt: started },
-        left,
-      )
+      const { result, isOnBoundary } = await measureZone(parts, chain, request, uid, geometry, started, left)
       if (isOnBoundary) found.onBoundary.push(uid)
       if (result.claims.result === true) found.results.push({ uid, result })
     } catch (error) {
@@ -126,7 +118,7 @@ export async function computeZones(
 }
 
 /**
- * @param since Unix seconds, and value of performance.now(), before the geometry was resolved
+ * @param checkedAt value of performance.now() before the geometry was resolved
  * @param left milliseconds that are left; throws a TimeLimitError if none are
  */
 async function measureZone(
@@ -135,7 +127,7 @@ async function measureZone(
   { geometry: given, schema, recipient }: ZonesRequest,
   uid: string,
   geometry: ResolvedInput,
-  since: { at: number; checkedAt: number },
+  checkedAt: number,
   left: () => number,
 ) {
   left()
@@ -153,7 +145,7 @@ async function measureZone(
   const result = await computeUnsigned(parts, chain, 'contains', operation, {
     budgetMs: left(),
     resolved: { container, geometry },
-    ...since,
+    checkedAt,
   })
   const { outcome } = await parts.measurer.measure(
     { operation: BOUNDARY, inputs: [container, geometry], numbers: [] },
