@@ -16,8 +16,8 @@ import { BUFFER, EXTENT, MAX_LATITUDE, worldX, worldY, type Tile } from './grid'
 /**
  * Draws shapes into tiles. Edges are geodesics: if one is farther than half a tile unit from the straight
  * line between its ends, positions on it are added. Then lines and rings are clipped to the tile's buffer. A
- * ring around a pole covers the map up to its end on the pole's side. A globe shows what is drawn there, so
- * that the end of the map is not drawn as a border.
+ * ring around a pole covers the map up to its end on the pole's side, and not beyond: a globe continues it to
+ * the pole, and would draw what is beyond the end a second time.
  */
 
 /** x, y, x, y, ... in the tile's coordinates, whole numbers. */
@@ -63,6 +63,7 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
   const dense = withGeodesics(reading, tile, budget)
   const drawing: Drawing = { points: [], lines: [], rings: [], open: [], small: new Set() }
   const frame = frameOf(tile, budget)
+  const borders = bordersOf(tile)
   const { chains } = dense
   for (let i = 0; i < chains.length; i++) {
     const chain = chains[i]!
@@ -73,14 +74,14 @@ export function draw(geojson: object, tile: Tile, budget: Budget): Drawing | und
         drawing.points.push(...pointIn(tile, worldX(dense.lon[at]!), worldY(dense.lat[at]!)))
     } else if (chain.kind === Kind.Line) {
       for (const piece of cutLine(dense, chain))
-        for (const path of frame(piece, [-1, 0, 1])) pushLines(path, drawing, budget)
+        for (const path of frame(piece, [-1, 0, 1])) pushLines(path, borders, drawing, budget)
     } else {
       let end = i + 1
       while (end < chains.length && chains[end]!.polygon === chain.polygon) end++
       drawPolygon(
         chains.slice(i, end).map((ring) => unwrapped(dense, ring)),
         frame,
-        (polygon) => pushPolygon(polygon, endsAt(tile), drawing, budget),
+        (polygon) => pushPolygon(polygon, borders, drawing, budget),
       )
       i = end - 1
     }
@@ -162,28 +163,21 @@ function drawPolygon(
   }
 }
 
-/** Range of y in which the buffered tile does not reach the end of the map. */
-function endsAt({ z, y }: Tile): [north: number, south: number] {
-  return [y === 0 ? LOW : -Infinity, y === 2 ** z - 1 ? HIGH : Infinity]
-}
-
 /** Clips the rings. A polygon without an area on the tile's grid becomes a line. */
-function pushPolygon(
-  rings: readonly Path[],
-  [north, south]: [number, number],
-  drawing: Drawing,
-  budget: Budget,
-): void {
-  const isOpen = rings[0]!.some((value, i) => i % 2 === 1 && (value < north || value > south))
+function pushPolygon(rings: readonly Path[], borders: Borders, drawing: Drawing, budget: Budget): void {
+  const isOpen = borders.some(
+    ([axis, border, sign, isEnd]) =>
+      isEnd && rings[0]!.some((value, i) => i % 2 === axis && sign * (value - border) < 0),
+  )
   for (const [i, ring] of rings.entries()) {
     if (!isSpent(ring.length / 2, budget)) return
-    const cut = clippedRing(ring)
+    const cut = clippedRing(ring, borders)
     const path = snapped(cut, true)
     const area = path.length < 4 ? 0 : areaOf(path)
     if (area !== 0) {
       // A shell runs clockwise, a hole the other way.
       ;(isOpen ? drawing.open : drawing.rings).push(area > 0 === (i === 0) ? path : reversed(path))
-      if (isOpen) pushLines(ring, drawing, budget)
+      if (isOpen) pushLines(ring, borders, drawing, budget)
     } else if (i === 0) {
       if (path.length < 4) pushSmall(cut, drawing)
       else drawing.lines.push(path)
@@ -193,9 +187,9 @@ function pushPolygon(
 }
 
 /** Clips a line. */
-function pushLines(path: Path, drawing: Drawing, budget: Budget): void {
+function pushLines(path: Path, borders: Borders, drawing: Drawing, budget: Budget): void {
   if (!isSpent(path.length / 2, budget)) return
-  for (const cut of clippedLines(path)) {
+  for (const cut of clippedLines(path, borders)) {
     const line = snapped(cut, false)
     if (line.length >= 4) drawing.lines.push(line)
     else pushSmall(cut, drawing)
@@ -236,9 +230,9 @@ function snapped(path: Path, isRing: boolean): Path {
 }
 
 /** Clips a ring to the buffered tile (Sutherland and Hodgman 1974, doi:10.1145/360767.360802). */
-function clippedRing(ring: Path): Path {
+function clippedRing(ring: Path, borders: Borders): Path {
   let path = ring
-  for (const [axis, border, sign] of BORDERS) {
+  for (const [axis, border, sign] of borders) {
     const cut: Path = []
     for (let i = 0; i < path.length; i += 2) {
       const j = (i + 2) % path.length
@@ -250,17 +244,22 @@ function clippedRing(ring: Path): Path {
   }
   return path
 }
-/** Axis, position and side of each border. */
-const BORDERS = [
-  [0, LOW, 1],
-  [0, HIGH, -1],
-  [1, LOW, 1],
-  [1, HIGH, -1],
-] as const
+/** Axis, position and side of each border of the buffered tile, and whether the map ends there. */
+type Borders = readonly (readonly [axis: 0 | 1, border: number, sign: 1 | -1, isEnd: boolean])[]
 
-function clippedLines(line: Path): Path[] {
+function bordersOf({ z, y }: Tile): Borders {
+  const [isNorth, isSouth] = [y === 0, y === 2 ** z - 1]
+  return [
+    [0, LOW, 1, false],
+    [0, HIGH, -1, false],
+    [1, isNorth ? 0 : LOW, 1, isNorth],
+    [1, isSouth ? EXTENT : HIGH, -1, isSouth],
+  ]
+}
+
+function clippedLines(line: Path, borders: Borders): Path[] {
   let pieces = [line]
-  for (const [axis, border, sign] of BORDERS)
+  for (const [axis, border, sign] of borders)
     pieces = pieces.flatMap((path) => {
       const cut: Path[] = []
       let piece: Path = []

@@ -156,7 +156,12 @@ export function recordLayers(look: RecordsLook): RecordLayer[] {
       type: 'fill',
       ...records,
       filter: filter('Polygon'),
-      paint: { 'fill-color': colour, 'fill-opacity': ['*', opacity(0.28, 0.08), FILLED] },
+      // Smooth edges would draw the end of the map on a globe. The borders are layers of their own.
+      paint: {
+        'fill-color': colour,
+        'fill-opacity': ['*', opacity(0.28, 0.08), FILLED],
+        'fill-antialias': false,
+      },
     },
     {
       id: 'records-area-edges',
