@@ -65,7 +65,10 @@ test.each(['geo.example', 'ftp://geo.example', 'https://me:secret@geo.example', 
 
 test('JSON that is cut off is a temporary failure', async () => {
   const headers = { 'content-type': 'application/json' }
-  const geo = createGeo({ url: 'https://geo.example', fetch: async () => new Response('{"chains":[', { headers }) })
+  const geo = createGeo({
+    url: 'https://geo.example',
+    fetch: async () => new Response('{"chains":[', { headers }),
+  })
   for (const request of [geo.info(), geo.records.stats(), geo.graphql('{a}'), geo.health()])
     await expect(request).rejects.toMatchObject({ name: 'ConnectionError', retryable: true })
 })

@@ -98,15 +98,17 @@ test.each(['legacy', 'v1', 'v2', 'proxy'] as const)(
   },
 )
 
-test.each([{ result: 'true' }, { result: [true] }, { timestamp: String(now) }, { inputRefs: `${HASH},${SCHEMA}` }])(
-  'a claim is not the signed one if it has another type: %j',
-  async (claim) => {
-    const { answer } = await signed('answer', now)
-    const altered = { ...answer, ...claim } as unknown as Answer
-    await expect(checkSigned(answer, domain, account.address)).resolves.toMatchObject({ layout: 'v2' })
-    await expect(checkSigned(altered, domain, account.address)).rejects.toThrow(AlteredAnswerError)
-  },
-)
+test.each([
+  { result: 'true' },
+  { result: [true] },
+  { timestamp: String(now) },
+  { inputRefs: `${HASH},${SCHEMA}` },
+])('a claim is not the signed one if it has another type: %j', async (claim) => {
+  const { answer } = await signed('answer', now)
+  const altered = { ...answer, ...claim } as unknown as Answer
+  await expect(checkSigned(answer, domain, account.address)).resolves.toMatchObject({ layout: 'v2' })
+  await expect(checkSigned(altered, domain, account.address)).rejects.toThrow(AlteredAnswerError)
+})
 
 describe('the state of an answer in the log', () => {
   let log: MemoryLog

@@ -11,12 +11,15 @@ test('work that fails after its signal was aborted is not an unhandled rejection
   await setImmediate()
 })
 
-test.each([2 ** 31, Infinity])('%s ms, which setTimeout does not accept, do not end at once', async (long) => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const ended = vi.fn()
-  void pause(long).then(ended)
-  limitOf(long, undefined, new Error('late')).signal.addEventListener('abort', ended)
-  await vi.advanceTimersByTimeAsync(1_000_000)
-  expect(ended).not.toHaveBeenCalled()
-})
+test.each([2 ** 31, Infinity])(
+  '%s ms, which setTimeout does not accept, do not end at once',
+  async (long) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const ended = vi.fn()
+    void pause(long).then(ended)
+    limitOf(long, undefined, new Error('late')).signal.addEventListener('abort', ended)
+    await vi.advanceTimersByTimeAsync(1_000_000)
+    expect(ended).not.toHaveBeenCalled()
+  },
+)

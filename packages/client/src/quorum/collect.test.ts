@@ -53,16 +53,19 @@ test('an operator is asked again after its Retry-After while its refusal is temp
   expect(asked).toEqual([0, 5_000, 6_000])
 })
 
-test.each([true, false])('a signature that does not verify is evidence if it is signed: %s', async (isSigned) => {
-  const verify = async () => ({ problem: 'x', isSigned })
-  const { signal } = new AbortController()
-  const { dissent } = await collect(signing([[7, 0]]), 1, {}, signal, verify).catch((each) => each)
-  const signed = { signed: { index: 0 } }
-  expect(dissent).toMatchObject([
-    { url: 'http://0', reason: 'invalid-signature', detail: 'x', ...(isSigned && signed) },
-  ])
-  expect(Object.hasOwn(dissent[0], 'signed')).toBe(isSigned)
-})
+test.each([true, false])(
+  'a signature that does not verify is evidence if it is signed: %s',
+  async (isSigned) => {
+    const verify = async () => ({ problem: 'x', isSigned })
+    const { signal } = new AbortController()
+    const { dissent } = await collect(signing([[7, 0]]), 1, {}, signal, verify).catch((each) => each)
+    const signed = { signed: { index: 0 } }
+    expect(dissent).toMatchObject([
+      { url: 'http://0', reason: 'invalid-signature', detail: 'x', ...(isSigned && signed) },
+    ])
+    expect(Object.hasOwn(dissent[0], 'signed')).toBe(isSigned)
+  },
+)
 
 /** Operators that sign payloads of these lengths in metres, each after a delay. */
 const signing = (given: readonly (readonly [meters: number, afterMs: number])[]) =>

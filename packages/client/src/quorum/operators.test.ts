@@ -68,24 +68,80 @@ describe('the operators of a quorum', () => {
     }
   })
 
-  test('name the earlier of two valid epochs in the first minute of the later one', async () => {
-    const now = Math.floor(Date.now() / 1000)
-    for (const [age, number] of [
-      [30, 3],
-      [90, 4],
-    ] as const) {
-      const later = { ...EPOCH, epoch: 4, validFrom: now - age }
-      const body = [{ ...listed()[0], epochs: [EPOCH, later] }]
-      const operator = await operatorOf((response) => response.end(JSON.stringify(body)))
-      expect((await named([operator], 1)).epoch.epoch).toBe(number)
+  /** Operator that responds with these lists of epochs, one after the other. */
+  const listing = (...lists: object[][]) => {
+    const asked: number[] = []
+    const fetch = async () => {
+      asked.push(performance.now())
+      return Response.json([{ ...listed()[0], epochs: lists.length > 1 ? lists.shift() : lists[0] }])
     }
+    return { operator: new Operator('http://one', { url: 'http://x', fetch }), asked }
+  }
+
+  test.each([
+    ['begins', [[0, 100]], 1],
+    ['has ended', [[-100, 0]], undefined],
+    [
+      'is new, and the earlier one is valid',
+      [
+        [-100, 100],
+        [-59, 100],
+      ],
+      1,
+    ],
+    [
+      'began a minute ago',
+      [
+        [-100, 100],
+        [-60, 100],
+      ],
+      2,
+    ],
+    [
+      'began a moment after the earlier one',
+      [
+        [-10, 100],
+        [-5, 100],
+      ],
+      2,
+    ],
+  ])('name the epoch that applies if the last one %s', async (_, terms, expected) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 })
+    const epochs = terms.map(([from, until], i) => ({
+      ...{ ...EPOCH, epoch: i + 1, validFrom: 1_700_000_000 + from!, validUntil: 1_700_000_000 + until! },
+    }))
+    const number = named([listing(epochs).operator], 1).then(
+      ({ epoch }) => epoch.epoch,
+      () => undefined,
+    )
+    expect(await number).toBe(expected)
   })
 
-  test('dissent if the contract or an account that they name is not an address', async () => {
+  test('are asked again every second while they cannot read the contract', async () => {
+    vi.useFakeTimers()
+    const { operator, asked } = listing([], [], [EPOCH])
+    const found = named([operator], 1)
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(await found).toMatchObject({ epoch: EPOCH })
+    expect(asked.map((at) => at - asked[0]!)).toEqual([0, 1_000, 2_000])
+  })
+
+  test.each([
+    [['revoked'], false],
+    [['revoked', 'busy'], true],
+    [['not-indexed-yet'], true],
+    [['other-payload'], true],
+  ] as const)('may sign later after the reasons %j: %s', (reasons, retryable) => {
+    const dissent = reasons.map((reason) => ({ url: 'http://one', reason, detail: 'x' }))
+    expect(new QuorumError('x', dissent).retryable).toBe(retryable)
+  })
+
+  test('dissent if the contract or an account is not an address, or the threshold not a whole number', async () => {
     const values = [null, 5, true, 'x', [], {}, [QUORUM]]
     const responses = [
       ...values.map((value) => [{ ...listed()[0], quorum: value }]),
       ...values.map((value) => listed({ ...EPOCH, operators: [ACCOUNTS[0], value] })),
+      ...[null, '2', 1.5].map((threshold) => listed({ ...EPOCH, threshold })),
     ]
     const operators = await Promise.all(
       responses.map((body) => operatorOf((response) => response.end(JSON.stringify(body)))),
