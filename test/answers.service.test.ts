@@ -1,7 +1,7 @@
-import { parseEther } from 'ethers'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { attest, mined, revoke, testAccount, type LocalChain } from '../dev/chain'
+import { attest, revoke, testAccount, type LocalChain } from '../dev/chain'
 import { answerRequest } from './behind'
+import { attestationIn, sent } from './newcomers'
 import { answersAreRead, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 import { GATE, TOWER } from './positions'
@@ -43,16 +43,8 @@ async function land(slug: string, operation: string, question: object): Promise<
   const chain = local(slug)
   const request = { chainId: chain.chain.id, include: ['transaction'], ...question }
   const { body: answer } = await world.post(`/compute/v0/${operation}`, request)
-  const { to, data } = answer.transaction
-  const from = testAccount(7).address
-  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('10').toString(16)}`])
-  const { logs, blockNumber } = await mined(
-    chain,
-    await chain.provider.send('eth_sendTransaction', [{ from, to, data, gas: '0x1dcd650' }]),
-  )
-  const attested = logs.find(({ address }) => address.toLowerCase() === chain.chain.eas)!
-  const { timestamp: time } = (await chain.provider.getBlock(blockNumber))!
-  return { uid: attested.data, answer, time }
+  const { uid, time } = await attestationIn(chain, await sent(chain, answer.transaction))
+  return { uid, answer, time: Number(time) }
 }
 
 beforeAll(async () => {

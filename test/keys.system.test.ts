@@ -2,7 +2,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { Contract, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
+import { Contract, getAddress, hexlify, randomBytes } from 'ethers'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { pkcs11Signer } from '../api/compute/signers/pkcs11'
 import { LOCAL_CHAIN } from '../dev/chain'
@@ -13,6 +13,7 @@ import { recoverSigner } from '../src/eas'
 import { startTestChain } from './chains'
 import { temporaryFolder } from './database'
 import { WORKER, answersLand, writeSecret } from './keys'
+import { fund } from './newcomers'
 import { sentence, testSentences } from './sentences'
 import { MISSING_FOR_TOKENS, makeToken, type SoftToken } from './softhsm'
 import { needing } from './needs'
@@ -141,7 +142,7 @@ needing(MISSING_FOR_TOKENS).describe('the signer with a PKCS#11 token', () => {
     const chain = await startTestChain({ port: await freePort() })
     closing.push(() => chain.stop())
     const { address } = await signerOf()
-    await chain.provider.send('anvil_setBalance', [address, `0x${parseEther('1').toString(16)}`])
+    await fund(chain, address)
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['dist/api/deploy-proxy.js', '--chain', LOCAL_CHAIN.slug, '--yes'],

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { Interface, hexlify, parseEther, randomBytes } from 'ethers'
+import { hexlify, randomBytes } from 'ethers'
 import { expect } from 'vitest'
-import { LOCAL_CHAIN, mined, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, type LocalChain } from '../dev/chain'
+import { attestationIn, sent } from './newcomers'
 import { GATE, TOWER } from './positions'
 import { startTestWorld } from './world'
 
@@ -12,9 +13,6 @@ type Json = any
 export const QUESTION = { chainId: LOCAL_CHAIN.id, from: GATE, to: TOWER }
 /** Path of the compiled worker. `npm test` builds before it runs. */
 export const WORKER = path.resolve('dist/api/compute/signers/pkcs11-worker.js')
-const ATTESTED = new Interface([
-  'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
-])
 
 /** Writes a new secret for SEAL_SECRET_FILE, and returns its file. */
 export function writeSecret(folder: string): string {
@@ -28,16 +26,7 @@ export function writeSecret(folder: string): string {
  * it reverts.
  */
 export async function land(chain: LocalChain, { transaction }: Json): Promise<string> {
-  const from = hexlify(randomBytes(20))
-  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('1').toString(16)}`])
-  await chain.provider.send('anvil_impersonateAccount', [from])
-  const { to, data } = transaction
-  const { logs } = await mined(chain, await chain.provider.send('eth_sendTransaction', [{ from, to, data }]))
-  const log = logs.find(
-    ({ address, topics }) =>
-      address.toLowerCase() === chain.chain.eas && topics[0] === ATTESTED.getEvent('Attested')!.topicHash,
-  )
-  return (await (await chain.eas()).getFunction('getAttestation').staticCall(log!.data)).attester
+  return (await attestationIn(chain, await sent(chain, transaction))).attester
 }
 
 /** Checks that the answers of a service with this signer land, in EAS and through the proxy. */

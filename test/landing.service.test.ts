@@ -9,7 +9,6 @@ import {
   ZeroHash,
   getAddress,
   hexlify,
-  parseEther,
   randomBytes,
   type TransactionReceipt,
 } from 'ethers'
@@ -33,6 +32,7 @@ import {
 } from '../dev/chain'
 import { CHAINS } from '../src/chains'
 import { testedSlugs } from './chains'
+import { fund, sent } from './newcomers'
 import { runNode } from './node'
 import { EFFORT } from './seed'
 import {
@@ -100,16 +100,8 @@ const described = async (chain: LocalChain): Promise<Json> =>
  * reverts.
  */
 async function send(chain: LocalChain, method: string, parameter: unknown): Promise<TransactionReceipt> {
-  const from = hexlify(randomBytes(20))
   const { eas, abi } = await described(chain)
-  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('10').toString(16)}`])
-  await chain.provider.send('anvil_impersonateAccount', [from])
-  return mined(
-    chain,
-    await chain.provider.send('eth_sendTransaction', [
-      { from, to: eas, data: new Interface(abi).encodeFunctionData(method, [parameter]) },
-    ]),
-  )
+  return sent(chain, { to: eas, data: new Interface(abi).encodeFunctionData(method, [parameter]) })
 }
 const requestOf = ({ attestation, delegatedAttestation: { attester, deadline, signature } }: Json) => {
   const { r, s, v } = Signature.from(signature)
@@ -419,7 +411,7 @@ describe.each(testedSlugs(0))('on %s, the oldest or newest version,', (slug) => 
   test('the documented agent requests and lands its answer through the proxy', async () => {
     const chain = local(slug)
     const key = Wallet.createRandom()
-    await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
+    await fund(chain, key.address)
     // The receipt resembles that of a contract wallet: it starts with foreign events and another attestation.
     const proxy = await startRpcProxy(chain.url, ({ method, params }) =>
       method === 'eth_getTransactionReceipt'
@@ -444,7 +436,7 @@ describe.each(testedSlugs(0))('on %s, the oldest or newest version,', (slug) => 
     async (method) => {
       const chain = local(slug)
       const key = Wallet.createRandom()
-      await chain.provider.send('anvil_setBalance', [key.address, `0x${parseEther('10').toString(16)}`])
+      await fund(chain, key.address)
       const uids: string[] = []
       let call: Json
       const proxy = await startRpcProxy(chain.url, (received) => ({

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { Contract, Interface, Wallet, getAddress, hexlify, parseEther, randomBytes } from 'ethers'
+import { Contract, Interface, Wallet, getAddress, hexlify, randomBytes } from 'ethers'
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -11,6 +11,7 @@ import { deployProxy } from '../api/proxy-deployment'
 import { SettingsError, readSettings } from '../src/config'
 import { NUMERIC_RESULT_FIELDS, schemaUid } from '../src/eas'
 import { postJson, startApi } from './api'
+import { attestationIn, fund, sent } from './newcomers'
 import { runNode } from './node'
 import { EFFORT } from './seed'
 import { startTestWorld, type TestWorld } from './world'
@@ -47,27 +48,6 @@ const asked = async (slug: string, more: object = {}): Promise<Json> =>
   ).body
 const described = async (slug: string): Promise<Json> =>
   (await world.get('/')).body.chains.find((each: Json) => each.slug === slug)
-/** Sends a transaction unchanged, from a new account. Throws if it reverts. */
-async function send(chain: LocalChain, transaction: object) {
-  const from = hexlify(randomBytes(20))
-  await chain.provider.send('anvil_setBalance', [from, `0x${parseEther('1').toString(16)}`])
-  await chain.provider.send('anvil_impersonateAccount', [from])
-  return mined(
-    chain,
-    await chain.provider.send('eth_sendTransaction', [{ ...transaction, from, value: '0x0' }]),
-  )
-}
-const ATTESTED = new Interface([
-  'event Attested(address indexed recipient, address indexed attester, bytes32 uid, bytes32 indexed schemaUID)',
-])
-/** Attestation in a receipt: the log of EAS with this topic. */
-async function attested(chain: LocalChain, receipt: { logs: readonly Json[] }): Promise<Json> {
-  const log = receipt.logs.find(
-    ({ address, topics }) =>
-      address.toLowerCase() === chain.chain.eas && topics[0] === ATTESTED.getEvent('Attested')!.topicHash,
-  )
-  return (await chain.eas()).getFunction('getAttestation').staticCall(log.data)
-}
 const PROXY_ABI = [
   ...['function getAttester(bytes32) view returns (address)', 'function transferOwnership(address)'],
   'function acceptOwnership()',
@@ -91,7 +71,7 @@ describe.each(SLUGS)('the service on %s', (slug) => {
         ...{ chainId: chain.chain.id, verifyingContract: chain.proxy },
       },
     })
-    const attestation = await attested(chain, await send(chain, answer.transaction))
+    const attestation = await attestationIn(chain, await sent(chain, answer.transaction))
     expect([attestation.attester, attestation.data]).toEqual([chain.proxy, answer.attestation.data])
     expect(await proxyContract(chain).getFunction('getAttester')(attestation.uid)).toBe(OURS)
   })
@@ -107,10 +87,10 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       .map((answer, i) => ({ answer, key: (i * 7) % 12 }))
       .sort((a, b) => a.key - b.key)
     for (const { answer } of scrambled) {
-      const { data } = await attested(chain, await send(chain, answer.transaction))
+      const { data } = await attestationIn(chain, await sent(chain, answer.transaction))
       expect(data).toBe(answer.attestation.data)
     }
-    await expect(send(chain, answers[3].transaction)).rejects.toThrow()
+    await expect(sent(chain, answers[3].transaction)).rejects.toThrow()
   })
 
   test('verifies before and after landing, renews the deadline by resign, and changes the submission', async () => {
@@ -127,8 +107,8 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       ...{ ...known, submittable: true, reasons: [] },
       landed: { status: 'not landed' },
     })
-    const receipt = await send(chain, answer.transaction)
-    const { uid } = await attested(chain, receipt)
+    const receipt = await sent(chain, answer.transaction)
+    const { uid } = await attestationIn(chain, receipt)
     expect(await verify(answer)).toMatchObject({
       ...{ ...known, submittable: false },
       reasons: ['the proxy has already accepted this signature: this answer has landed'],
@@ -151,7 +131,7 @@ describe.each(SLUGS)('the service on %s', (slug) => {
       ...{ submission: 'direct', contract: getAddress(chain.chain.eas), nonce: expect.any(Number) },
       ifNonceUsed: expect.stringContaining('/compute/v0/resign'),
     })
-    expect((await attested(chain, await send(chain, direct.transaction))).attester).toBe(OURS)
+    expect((await attestationIn(chain, await sent(chain, direct.transaction))).attester).toBe(OURS)
     // Included parts must belong to the answer.
     const resign = (change: object) => compute('resign', { chainId: id, ...again, ...change })
     for (const change of [
@@ -203,18 +183,18 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     const batch = async () => (await compute('batch', wanted)).body
     const whole = await batch()
     expect(whole.transaction.to).toBe(chain.proxy)
-    const { logs } = await send(chain, whole.transaction)
+    const { logs } = await sent(chain, whole.transaction)
     expect(logs.filter(({ address }) => address.toLowerCase() === chain.chain.eas)).toHaveLength(3)
     const tampered = { ...whole, transaction: { ...whole.transaction, to: chain.chain.eas } }
     expect((await compute('resign', { chainId: chain.chain.id, ...tampered })).status).toBe(401)
     const single = await batch()
-    for (const { transaction } of [...single.results].reverse()) await send(chain, transaction)
+    for (const { transaction } of [...single.results].reverse()) await sent(chain, transaction)
     const asked = { chainId: chain.chain.id, ...single, include: ['transaction'] }
     // With the same deadline, the signatures would be the same.
     const renewed = async () => (await compute('resign', asked)).body
     await expect.poll(async () => (await renewed()).deadline).toBeGreaterThan(single.deadline)
     const resigned = await renewed()
-    expect((await send(chain, resigned.transaction)).status).toBe(1)
+    expect((await sent(chain, resigned.transaction)).status).toBe(1)
   })
 
   test('includes request and transaction in a direct answer', async () => {
@@ -223,7 +203,7 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     const { abi, eas } = await described(slug)
     const encoded = new Interface(abi).encodeFunctionData('attestByDelegation', [answer.attestByDelegation])
     expect(answer.transaction).toEqual({ to: eas, data: encoded, value: 0 })
-    expect((await attested(chain, await send(chain, answer.transaction))).attester).toBe(OURS)
+    expect((await attestationIn(chain, await sent(chain, answer.transaction))).attester).toBe(OURS)
     expect(await asked(slug, { submission: 'direct' })).not.toHaveProperty('transaction')
   })
 })
@@ -234,7 +214,7 @@ test.each(SLUGS)(
     const chain = local(slug)
     const key = Wallet.createRandom().privateKey as `0x${string}`
     const account = privateKeyToAccount(key)
-    await chain.provider.send('anvil_setBalance', [account.address, `0x${parseEther('10').toString(16)}`])
+    await fund(chain, account.address)
     const transport = http(chain.url)
     const row = {
       ...{ id: chain.chain.id, name: 'local', rpcUrls: { default: { http: [chain.url] } } },
@@ -263,7 +243,7 @@ test.each(SLUGS)(
     for (const send of submit) {
       const answer = await asked(slug, { include: ['transaction'] })
       const receipt = await mined(chain, await send(answer))
-      uids.add((await attested(chain, receipt)).uid)
+      uids.add((await attestationIn(chain, receipt)).uid)
     }
     expect(uids.size).toBe(submit.length)
     expect(await proxy.getAttester([...uids].at(-1)!)).toBe(OURS)
@@ -273,7 +253,7 @@ test.each(SLUGS)(
 test('direct answers of the service land when eas-sdk submits them unchanged', async () => {
   const chain = local('base')
   const wallet = new Wallet(Wallet.createRandom().privateKey, chain.provider)
-  await chain.provider.send('anvil_setBalance', [wallet.address, `0x${parseEther('10').toString(16)}`])
+  await fund(chain, wallet.address)
   const eas = new EAS(chain.chain.eas, { signer: wallet })
   for (let i = 0; i < 3; i++) {
     const { attestByDelegation } = await asked('base', { submission: 'direct' })
@@ -374,7 +354,7 @@ describe('the service rejects', () => {
         const ask = (submission?: string) =>
           post('distance', { from: GATE, to: TOWER, submission, include: ['transaction'] })
         const [[, landed], [, outstanding]] = await Promise.all([ask('proxy'), ask('proxy')])
-        const { uid } = await attested(chain, await send(chain, landed.transaction))
+        const { uid } = await attestationIn(chain, await sent(chain, landed.transaction))
         expect((await post('verify', outstanding))[1]).toMatchObject({ submittable: true })
         const heir = testAccount(3).address
         await chain.provider.send('anvil_impersonateAccount', [OURS])

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mined, testAccount, LOCAL_CHAIN, type LocalChain, startLocalChain } from '../../dev/chain'
 import { freePort } from '../../dev/services'
 import { postJson, startApi, type TestApi } from '../../test/api'
+import { sent } from '../../test/newcomers'
 import { offchain, parts, seconds } from '../../test/offchain'
 import { compile } from '../../test/solidity'
 import { UnavailableError } from '../http/problems'
@@ -345,11 +346,8 @@ describe('an offchain attestation by a smart account', () => {
     const account = await deploy(Account, owner.address)
     const attestation = await of(account, owner)
     const revoke = async (from: string) => {
-      await chain.provider.send('anvil_setBalance', [from, '0xde0b6b3a7640000'])
-      await chain.provider.send('anvil_impersonateAccount', [from])
       const data = (await chain.eas()).interface.encodeFunctionData('revokeOffchain', [attestation.sig.uid])
-      const sent = await chain.provider.send('eth_sendTransaction', [{ from, to: chain.chain.eas, data }])
-      await mined(chain, sent)
+      await sent(chain, { to: chain.chain.eas, data }, from)
     }
     await revoke(owner.address)
     expect(await distance(attestation)).toMatchObject(answered)
