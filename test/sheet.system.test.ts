@@ -84,17 +84,36 @@ withChromium.describe('the sheet of a place', () => {
     expect(close.x).toBeGreaterThanOrEqual(title.x + title.width)
   })
 
-  test('is printed alone and in full', async () => {
-    await open(uids.long)
-    await page.setViewportSize({ width: 700, height: 300 })
-    await page.emulateMedia({ media: 'print' })
-    const others = await page.locator('.site, .side, .plain-map').filter({ visible: true }).count()
-    const { height } = (await sheet(page).boundingBox())!
-    const isWhole = await sheet(page).evaluate((card: any) => card.scrollHeight <= card.offsetHeight)
-    const whole = await page.evaluate('document.documentElement.scrollHeight')
-    await page.emulateMedia({ media: 'screen' })
-    expect([others, isWhole, whole]).toEqual([0, true, Math.round(height)])
-    expect(height).toBeGreaterThan(300)
+  test('is printed alone and in full, like a form', async () => {
+    for (const [selector, show] of [
+      ['.card', () => open(uids.long)],
+      ['.panel', () => follow(page, `${world.url}/attest`)],
+    ] as const) {
+      await show()
+      await page.locator(selector).getByRole('heading', { level: 1 }).waitFor()
+      await page.setViewportSize({ width: 700, height: 300 })
+      await page.emulateMedia({ media: 'print' })
+      const others = await page
+        .locator(`:is(.site, .side, .plain-map):not(${selector})`)
+        .filter({ visible: true })
+        .count()
+      const { height } = (await page.locator(selector).boundingBox())!
+      const isWhole = await page
+        .locator(selector)
+        .evaluate((shown: any) => shown.scrollHeight <= shown.offsetHeight)
+      const whole = await page.evaluate('document.documentElement.scrollHeight')
+      await page.emulateMedia({ media: 'screen' })
+      expect([others, isWhole, whole]).toEqual([0, true, Math.round(height)])
+      expect(height).toBeGreaterThan(300)
+    }
+  })
+
+  test('is replaced by a visible message if its code cannot be loaded', async () => {
+    await using other = await openPage(WITHOUT_MAP)
+    await other.page.route(/\/assets\/sheet-[^/]+\.js$/, (route) => route.abort())
+    await other.page.goto(pageOf(uids.tower))
+    // Times out if something covers the message.
+    await other.page.getByText('could not be loaded').click({ trial: true })
   })
 
   test('keeps the focus off the list that it covers, and gives it back', async () => {
