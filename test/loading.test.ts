@@ -19,6 +19,7 @@ interface PlainRecords {
     query: string,
     version: number,
   ) => { failure: { retryIn: number | undefined } | undefined }
+  loadFirst: (most: number, query: string) => Promise<{ data: unknown[] }>
 }
 let loading: Loading
 beforeAll(async () => {
@@ -29,6 +30,24 @@ beforeAll(async () => {
   loading = (await import(LOADING)) as Loading
   await import(PLAIN_RECORDS)
   vi.unstubAllGlobals()
+})
+
+test('a list requests all of its places at once, and the rest of a page that the service shortens', async () => {
+  const { geoOnce } = (await import(path.resolve('web/service.ts'))) as any
+  const { loadFirst } = (await import(PLAIN_RECORDS)) as PlainRecords
+  const asked: { limit: number; cursor?: string }[] = []
+  const page = vi.spyOn(geoOnce.records, 'page').mockImplementation(async ({ limit, cursor }: any) => {
+    asked.push({ limit, cursor })
+    return { data: Array.from({ length: Math.min(limit, 120) }), total: 500, next_cursor: `${asked.length}` }
+  })
+  onTestFinished(() => page.mockRestore())
+  expect((await loadFirst(100, 'chain=celo')).data).toHaveLength(100)
+  expect(await loadFirst(200, 'chain=celo')).toMatchObject({
+    data: { length: 200 },
+    total: 500,
+    next_cursor: '3',
+  })
+  expect(asked).toEqual([{ limit: 100 }, { limit: 200 }, { limit: 80, cursor: '2' }])
 })
 
 const refused = { status: 503, title: 'Query too expensive', detail: 'Narrower.' }

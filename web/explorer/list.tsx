@@ -5,9 +5,10 @@ import { chainName } from '../chains'
 import { useLoaded, type Loaded } from '../loading'
 import { hasArea } from '../location'
 import type { Box } from '../map/extent'
+import { loadFirst } from '../map/plain-records'
 import { keyText } from '../map/record-layers'
 import { say } from '../messages'
-import { addressOf, geoOnce } from '../service'
+import { addressOf } from '../service'
 import { placeKey } from '../sheet/twins'
 import { FailureNotice } from './notice'
 import { boxText, clearFilters, entryOf, filterQuery, hidden, select, selected } from './state'
@@ -27,20 +28,8 @@ export function seenQuery(view: Box | undefined): string {
 export function useList(query: string | undefined, version: number) {
   const [pages, setPages] = useState({ query, count: 1 })
   const count = pages.query === query ? pages.count : 1
-  const loaded = useLoaded(query, (signal) => loadPages(query!, count, signal), `${count} ${version}`)
+  const loaded = useLoaded(query, (signal) => loadFirst(PAGE * count, query!, signal), `${count} ${version}`)
   return { ...loaded, more: () => setPages({ query, count: count + 1 }) }
-}
-
-async function loadPages(query: string, count: number, signal: AbortSignal): Promise<ListPage> {
-  const filters = Object.fromEntries(new URLSearchParams(query))
-  const first = await geoOnce.records.page({ ...filters, limit: PAGE, total: true, signal })
-  let last = first
-  const data = [...first.data]
-  for (let page = 1; page < count && last.next_cursor; page++) {
-    last = await geoOnce.records.page({ ...filters, limit: PAGE, cursor: last.next_cursor, signal })
-    data.push(...last.data)
-  }
-  return { ...last, data, total: first.total, total_exact: first.total_exact }
 }
 
 /** List of the records in view, so that every record is reachable without the map. */
