@@ -377,6 +377,18 @@ withChromium.describe('the explorer on a phone, by touch,', () => {
     expect(phone.complaints).toEqual([])
   })
 
+  test('keeps the filter by time if a finger that scrolls begins on a slider', async () => {
+    const { page, fingers } = await touched(phone, '/')
+    await page.getByText('Time:').tap()
+    const slider = page.getByLabel('From', { exact: true }).and(page.locator(':enabled'))
+    await slider.waitFor()
+    const { x, y, width, height } = (await slider.boundingBox())!
+    const middle = { x: x + width / 2, y: y + height / 2 }
+    await swipe(fingers, [line(middle, { x: middle.x, y: middle.y - 150 })])
+    await expect.poll(() => page.locator('[data-time]').innerText()).toBe('All times')
+    expect(parameters(page).has('fromTimestamp')).toBe(false)
+  })
+
   test('closes the menu of the header when it opens the log', async () => {
     const { page } = await touched(phone, '/')
     await page.getByText('More', { exact: true }).tap()

@@ -174,6 +174,8 @@ function Slider({ label, value, whole, range, at }: SliderProps) {
       aria-valuetext={dayText((at === 'from' ? value : value - 1) * DAY_MS)}
       onInput={({ currentTarget }) => range.move(moved(Number(currentTarget.value)))}
       onPointerUp={range.keep}
+      // A finger that scrolls the page.
+      onPointerCancel={() => range.move(undefined)}
       onKeyUp={range.keep}
       onBlur={range.keep}
     />
