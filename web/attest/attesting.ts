@@ -54,7 +54,7 @@ export function useAttesting(
           setAsking(taken.step === 'checked')
           if (taken.step === 'checked') step(say.attest.steps.valid(confirm))
           if (taken.step !== 'sent') return
-          step(say.attest.steps.sent(taken.transactionHash))
+          step(say.wallet.sent(taken.transactionHash))
           keepSent({ transactionHash: taken.transactionHash, chain: chain.slug })
         },
       }),

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import { isLocked } from '../location'
@@ -14,7 +14,7 @@ import { pickers } from '../panel/picking'
 import { isShareable } from '../panel/shareable'
 import { useUnsaved } from '../panel/unsaved'
 import { addressOf } from '../service'
-import { WithSigner } from '../wallet'
+import { Steps, WithSigner } from '../wallet'
 import { useAttesting } from './attesting'
 import { useForm, type Fields } from './form'
 import { MediaFields } from './media-fields'
@@ -183,21 +183,6 @@ function WholeMemo({ memo }: { memo: string }) {
   )
 }
 
-/** Steps of attesting so far. The newest one is scrolled into view. */
-function Steps({ steps }: { steps: readonly string[] }) {
-  const list = useRef<HTMLOListElement>(null)
-  useEffect(() => {
-    if (steps.length > 0) list.current?.scrollIntoView({ block: 'nearest' })
-  }, [steps])
-  return (
-    <ol ref={list} class="steps" aria-live="polite">
-      {steps.map((each, i) => (
-        <li key={i}>{each}</li>
-      ))}
-    </ol>
-  )
-}
-
 /** Transaction of an earlier attempt, whose result is unknown: a second one may attest the place twice. */
 function SentBefore({
   sent: { transactionHash, chain },
@@ -252,7 +237,7 @@ function AttestedPlace({
   return (
     <section class="attested-place" aria-label={say.attest.attestation} data-indexed={isIndexed}>
       <p>
-        {say.attest.attestedAs} <code data-uid>{uid}</code> <CopyButton text={uid} what={say.copy.uid} />
+        {say.wallet.attestedAs} <code data-uid>{uid}</code> <CopyButton text={uid} what={say.copy.uid} />
       </p>
       {isIndexed && (
         <p class="good">

@@ -4,7 +4,7 @@ import type { FilterName } from '../location'
 import { say } from '../messages'
 import { typedLengthText } from '../units'
 import { activeFilters, filterValue, removeFilter } from './state'
-import { dayText, shortHex } from './words'
+import { dayText, lineText, shortHex } from './words'
 
 /** Maximum number of characters of a value on a chip. */
 const LONGEST = 40
@@ -53,7 +53,7 @@ export function valueText(name: FilterName, value: string): string {
         .map((name) => chainName(chainNamed(name)?.slug ?? name))
         .join(', ')
     case 'revoked':
-      return value === 'true' ? say.chips.revoked : value === 'false' ? say.chips.active : value
+      return value === 'true' ? say.filters.revoked : value === 'false' ? say.filters.active : value
     case 'bbox':
       return say.chips.drawnBox
     case 'near':
@@ -69,7 +69,7 @@ export function valueText(name: FilterName, value: string): string {
       return Number.isNaN(inside) ? value : dayText(inside)
     }
     default:
-      return value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
+      return lineText(value, LONGEST)
   }
 }
 

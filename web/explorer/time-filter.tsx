@@ -94,7 +94,7 @@ export function TimeFilter({ isReady, version }: { isReady: boolean; version: nu
             disabled={!isSet}
             onClick={() => setFilters({ fromTimestamp: undefined, toTimestamp: undefined })}
           >
-            {say.time.clear}
+            {say.time.all}
           </button>
         </div>
       </fieldset>

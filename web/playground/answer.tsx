@@ -124,7 +124,7 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer) {
       void check
         .catch((error: Error): Check => ({
           state: 'unknown',
-          sentence: say.answer.checkFailed(reasonOf(error)),
+          sentence: say.checks.failed(reasonOf(error)),
         }))
         .then((found) => left || setChecks((before) => before.map((each, j) => (i === j ? found : each))))
     return () => void (left = true)

@@ -14,7 +14,7 @@ import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
 import { reasonOf, say } from '../messages'
 import { BASE, geo } from '../service'
-import { WithSigner } from '../wallet'
+import { Steps, WithSigner } from '../wallet'
 import { isOfQuorum } from './quorum'
 
 /** Lands an answer on its chain through a wallet, and reads it back from the chain. */
@@ -33,7 +33,7 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
       if ('answer' in step) last.current = step.answer as Answer
       setSteps((before) => [
         ...before,
-        step.step === 'sent' ? say.landing.sent(step.transactionHash) : say.landing.signedAgain(step.reason),
+        step.step === 'sent' ? say.wallet.sent(step.transactionHash) : say.landing.signedAgain(step.reason),
       ])
     }
     const done = await geo.land(last.current, signer, { onStep })
@@ -53,14 +53,10 @@ export function Landing({ answer, chain }: { answer: Answer | QuorumAnswer; chai
       <h2>{say.landing.title(chain.slug)}</h2>
       {!landed && !isOfQuorum(answer) && chain.ready === false && <p class="problem">{chain.reason}</p>}
       {!landed && <WithSigner chain={chain} verb={say.landing.action} act={land} page="playground" />}
-      <ol class="steps" aria-live="polite">
-        {steps.map((step, i) => (
-          <li key={i}>{step}</li>
-        ))}
-      </ol>
+      <Steps steps={steps} />
       {landed && (
         <p>
-          {say.landing.attestedAs} <code data-uid>{landed.uid}</code>{' '}
+          {say.wallet.attestedAs} <code data-uid>{landed.uid}</code>{' '}
           <CopyButton text={landed.uid} what={say.copy.uid} />{' '}
           {page && (
             <a href={page} rel="noreferrer noopener" target="_blank">

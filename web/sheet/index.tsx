@@ -53,9 +53,9 @@ export function Sheet(props: SheetProps) {
         full ? (
           <bdi>{full.record.memo ? titleText(full.record) : sheet.noMemo}</bdi>
         ) : failure?.retryIn !== undefined ? (
-          sheet.noResponse
+          say.list.noResponse
         ) : isLoading ? (
-          sheet.loading
+          say.site.loading
         ) : (
           sheet.notFound
         )

@@ -60,9 +60,9 @@ function RecordFields({ record, details, pages }: Full & { pages: Pages }) {
   )
   return (
     <dl class="fields">
-      <Field name={say.raw.attested}>{timeText(record.timestamp)}</Field>
+      <Field name={say.sheet.attested}>{timeText(record.timestamp)}</Field>
       <Field name={say.raw.eventTime}>{timeText(record.event_timestamp)}</Field>
-      <Field name={say.raw.chain}>{chainName(record.chain)}</Field>
+      <Field name={say.sheet.chain}>{chainName(record.chain)}</Field>
       {hex('uid', record.uid, pages?.attestation(record.uid))}
       {hex('attester', prover, pages?.address(prover))}
       {hex('recipient', subject, pages?.address(subject))}
@@ -71,7 +71,7 @@ function RecordFields({ record, details, pages }: Full & { pages: Pages }) {
       {shortened('srs', record.srs)}
       {attributes && long('attributes', JSON.stringify(attributes, null, 1), JSON.stringify(attributes))}
       {longitude !== null && latitude !== null && (
-        <Field name={say.raw.position}>
+        <Field name={say.sheet.position}>
           {longitude}, {latitude}
           <CopyButton text={`${longitude}, ${latitude}`} what={say.raw.copied.position} />
         </Field>
@@ -112,7 +112,7 @@ function History({ events, pages }: { events: readonly Event[]; pages: Pages }) 
       <ol class="history">
         {events.map((event) => (
           <li key={event.kind}>
-            <b>{event.kind === 'REVOKED' ? say.raw.revoked : say.raw.attested}</b>{' '}
+            <b>{event.kind === 'REVOKED' ? say.raw.revoked : say.sheet.attested}</b>{' '}
             {timeText(event.blockTimestamp)}
             <br />
             <span class="soft">{say.raw.transaction(event.blockNumber.toLocaleString(locale))}</span>{' '}

@@ -1,5 +1,5 @@
 import type { Chain, Eip1193Provider, Signer } from '@geospatial-attestation/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import { isLocked, lock, type Page } from '../location'
 import { say } from '../messages'
@@ -87,6 +87,21 @@ export function WithSigner({
         </p>
       )}
     </div>
+  )
+}
+
+/** Steps of an action so far. The newest one is scrolled into view. */
+export function Steps({ steps }: { steps: readonly string[] }) {
+  const list = useRef<HTMLOListElement>(null)
+  useEffect(() => {
+    if (steps.length > 0) list.current?.scrollIntoView({ block: 'nearest' })
+  }, [steps])
+  return (
+    <ol ref={list} class="steps" aria-live="polite">
+      {steps.map((each, i) => (
+        <li key={i}>{each}</li>
+      ))}
+    </ol>
   )
 }
 

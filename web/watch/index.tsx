@@ -5,7 +5,6 @@ import { say } from '../messages'
 import { BASE } from '../service'
 import type { Watched } from './place-watch'
 import { linesOf, noticed, stopWatching, watch, WATCHED, watching, type WatchFilters } from './watching'
-import './watch.css'
 
 interface WatchProps extends Watched {
   onClose: () => void

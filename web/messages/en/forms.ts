@@ -167,7 +167,6 @@ export const forms = {
       `Full memo, as everyone will read it (${count(characters, 'character')}):`,
     lineBreaks: (number: number) => `[${number} line breaks]`,
     attestation: 'Attestation',
-    attestedAs: 'Attested as',
     onMap: 'It is on the map:',
     openIt: 'open it in the explorer',
     ask: 'Ask about this place',
@@ -175,7 +174,6 @@ export const forms = {
     steps: {
       checking: 'Checking the place ...',
       valid: (next: string) => `The place is valid. ${next}`,
-      sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
       confirmed: (block: number) =>
         `Confirmed in block ${block.toLocaleString('en')}. Waiting for the map ...`,
       indexed: 'Indexed.',
@@ -272,7 +270,6 @@ export const forms = {
     doNotUse: 'Do not use this answer.',
     checked: 'Checked in your browser',
     checking: ['Recovering the signature ...', 'Recomputing the result ...'],
-    checkFailed: (reason: string) => `The check failed: ${reason}`,
     noContract: (chain: string) =>
       `The service names no contract on ${chain}, so the signature cannot be checked.`,
     signed: (attester: string, chain: string) =>
@@ -319,12 +316,10 @@ export const forms = {
   landing: {
     title: (chain: string) => `Publish on ${chain}`,
     action: 'Publish',
-    sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
     signedAgain: (reason: string) => `Signed again because ${reason}.`,
     already: 'Already on the chain.',
     confirmed: (block: number) => `Confirmed in block ${block.toLocaleString('en')}.`,
     unread: (reason: string) => `It landed, but could not be read from the chain: ${reason}`,
-    attestedAs: 'Attested as',
     explorer: "Show it in EAS's explorer",
     /** English has the sentences of the client. Other languages write the claims. */
     checked: ({ valid, problems, sentence = '' }: Checked) =>
@@ -339,6 +334,8 @@ export const forms = {
     confirm: 'Confirm in your wallet ...',
     confirmsItself: 'The test account confirms by itself ...',
     waiting: 'Waiting for the signature and the chain ...',
+    sent: (hash: string) => `Sent as ${hash}. Waiting for its block ...`,
+    attestedAs: 'Attested as',
     account: 'Account',
     onChain: (chain: string) => `, on ${chain}.`,
     willSwitch: (current: number, chain: string, id: number) =>

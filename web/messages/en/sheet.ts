@@ -4,9 +4,7 @@ import { count } from './count'
 export const sheet = {
   sheet: {
     name: 'Record',
-    loading: 'Loading ...',
     notFound: 'Not found',
-    noResponse: 'No response',
     noMemo: 'Place without a memo',
     close: 'Close the record',
     memo: 'Memo',
@@ -89,9 +87,7 @@ export const sheet = {
   },
   raw: {
     payloadOf: (bytes: number) => `Raw on-chain data (${count(bytes, 'byte')})`,
-    attested: 'Attested',
     eventTime: 'Time of event',
-    chain: 'Chain',
     uid: 'UID',
     attester: 'Attester',
     recipient: 'Recipient',
@@ -99,7 +95,6 @@ export const sheet = {
     location: 'Location',
     srs: 'Coordinate system',
     attributes: 'Attributes',
-    position: 'Longitude, latitude',
     proofs: 'Proofs',
     schema: 'Schema',
     refersTo: 'Refers to',
