@@ -2,6 +2,12 @@ import { Client } from 'pg'
 
 /** Postgres servers of a URL that lists one or more hosts, one of which accepts writes. */
 
+/**
+ * Options of each session that reads times or numbers: pg reads times in the ISO form only, and numbers need
+ * all their digits. A database or a role may have other defaults.
+ */
+export const SESSION = '-c DateStyle=ISO -c extra_float_digits=1'
+
 /** Maximum milliseconds until a server reports its role. */
 const PROBE_MS = 5_000
 

@@ -76,7 +76,7 @@ export class PublishedViews {
     // SET LOCAL ends with the transaction, because a pooler may share the connection with others. JIT
     // compilation costs more than it saves. Parallel workers would occupy processors that other requests
     // need.
-    this.prelude = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL TimeZone = 'UTC'${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
+    this.prelude = `SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1${reader.role === undefined ? '' : `; SET LOCAL ROLE ${reader.role}`}`
     return reader
   }
 

@@ -1,5 +1,5 @@
 import { Connection, Pool, type PoolClient, type PoolConfig } from 'pg'
-import { isUnmigrated } from '../../src/postgres'
+import { SESSION, isUnmigrated } from '../../src/postgres'
 import { TooExpensiveError, UnavailableError } from '../http/problems'
 
 /** Milliseconds after which the database cancels a statement. */
@@ -30,8 +30,8 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
     application_name: 'api',
     // Every query stops early or uses an index, but the planner cannot know this for counts. JIT took 60 ms
     // per query, and starting parallel workers as long. A bitmap of two indexes exceeds the default work_mem
-    // of 4 MB. pg reads times in the ISO form only, but a database or a role may have another default.
-    options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB -c DateStyle=ISO',
+    // of 4 MB.
+    options: `${SESSION} -c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB`,
     ...options,
   }
 }
