@@ -24,7 +24,7 @@ export function noGeometry(problem: string | null): string {
   return `has no unambiguous geometry${problem ? `: ${shownProblem(problem)}` : ''}`
 }
 
-/** Cuts a problem of an attestation, which may quote attested text, and replaces invisible characters. */
+/** Cuts a problem that may quote the text of others, and replaces invisible characters. */
 export function shownProblem(problem: string): string {
   return cut(problem, 300).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }

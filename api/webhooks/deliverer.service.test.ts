@@ -677,6 +677,19 @@ describe('a changed subscription', () => {
     expect(() => new Webhook(SECRETS[0]!).verify(last.body, last.headers)).toThrow()
     expect(new Webhook(SECRETS[1]!).verify(last.body, last.headers)).toBeTruthy()
   })
+  test('is sent to a new address although its message waits behind hanging requests to the old one', async () => {
+    const [hanging, target] = [await receiver(() => answers.hang), await receiver()]
+    const slots = { all: 2, each: 1 }
+    await deliver([subscription(hanging.url), subscription(hanging.url, { id: 'two' })], {
+      ...KEPT,
+      atOnce: { working: slots, failing: slots },
+    })
+    await insert(1)
+    await hanging.until(() => hanging.received.length === 1)
+    await client.query('UPDATE webhook_subscription SET url = $1, version = version + 1', [target.url])
+    await target.until(() => target.received.length === 1)
+    expect(hanging.received.length).toBe(1)
+  })
   test('sends a reset, then new changes, from a position in a database that was rebuilt', async () => {
     const target = await receiver()
     await deliver([subscription(target.url)], KEPT)

@@ -78,7 +78,7 @@ export class Deliverer {
     const { leaseMs, elapsed } = this.options
     const { signal } = this.stopping
     this.lease = new Lease(webhooks, leaseMs, elapsed, () => this.posts.cutOff())
-    this.posts = new Posts(sender, this.options, this.lease, signal)
+    this.posts = new Posts(sender, this.options, this.lease)
     this.reader = new ChangeReader(store, webhooks, this.lease, signal, (held, event) =>
       this.apply(held, event),
     )
@@ -98,6 +98,7 @@ export class Deliverer {
   /** Waits for the requests under way, writes the progress, and releases the subscriptions. */
   async stop(): Promise<void> {
     this.stopping.abort()
+    for (const { left } of this.held.values()) left.abort()
     await this.running
     const until = performance.now() + STOP_MS
     const isBusy = () =>
@@ -229,6 +230,7 @@ export class Deliverer {
   private apply(held: Held, event: DeliveryEvent): void {
     const { position, trouble, items } = held.state
     held.state = step(held.state, event)
+    if (isOver(held.state)) held.left.abort()
     if (held.state.phase === 'dropped') {
       if (this.held.get(held.row.id) === held) this.held.delete(held.row.id)
     } else if (
@@ -244,7 +246,7 @@ export class Deliverer {
   /** Sends the messages of a subscription in sequence, as long as the receiver accepts them. */
   private async deliver(held: Held): Promise<void> {
     const { elapsed, giveUpMs } = this.options
-    while (isOverdue(held.state, giveUpMs) || isDue(held.state, elapsed())) {
+    while (!this.isStopping && (isOverdue(held.state, giveUpMs) || isDue(held.state, elapsed()))) {
       const item = held.state.items[0]!
       if (isOverdue(held.state, giveUpMs)) {
         this.giveUp(held, item)
@@ -252,12 +254,7 @@ export class Deliverer {
       }
       const slots = held.state.trouble ? 'failing' : 'working'
       this.apply(held, { type: 'begun' })
-      const outcome = await this.posts.try(
-        held.row,
-        item.message,
-        slots,
-        () => held.state.phase === 'sending',
-      )
+      const outcome = await this.posts.try(held.row, item.message, slots, held.left.signal)
       if (outcome) this.settle(held, item, outcome)
       else return this.apply(held, { type: 'interrupted' })
     }
@@ -296,11 +293,11 @@ export class Deliverer {
   private async redeliver(letter: DeadLetter): Promise<void> {
     const key = `${letter.subscription} ${letter.message}`
     const held = this.held.get(letter.subscription)
-    if (!held || this.redelivering.has(key)) return
+    if (!held || this.isStopping || this.redelivering.has(key)) return
     this.redelivering.add(key)
     try {
       const message = { id: letter.message, body: letter.body }
-      const outcome = await this.posts.try(held.row, message, 'failing', () => !isOver(held.state))
+      const outcome = await this.posts.try(held.row, message, 'failing', held.left.signal)
       if (outcome) await this.webhooks.tried(letter, outcome.error)
     } catch {
       // The request for this retry stays stored, so that the next check finds it.

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { filterOfTexts, parsePosition, positionText, type ChangeFilter, type Position } from '../stream'
 import type { Delivery, Item } from './delivery'
 import { LONGEST_WISH_MS, messageId } from './message'
@@ -7,6 +8,8 @@ export interface Held {
   readonly row: HeldRow
   readonly filter: ChangeFilter
   state: Delivery
+  /** Aborted when this process stops sending for the subscription. Ends the waits of its messages. */
+  readonly left: AbortController
 }
 
 /**
@@ -19,9 +22,10 @@ export function heldOf(row: HeldRow, now: number, momentOf: (time: Date) => numb
   const position = row.position === null ? undefined : parsePosition(row.position)
   const reset =
     resetReason !== null && position && resetItem(row.id, position, resetReason, resetAt!, momentOf)
+  const left = new AbortController()
+  setMaxListeners(0, left.signal) // many redeliveries may wait at once
   return {
-    row,
-    filter: filterOfTexts(row.filter),
+    ...{ row, left, filter: filterOfTexts(row.filter) },
     state: {
       phase: reset ? 'waiting' : 'reading',
       position,

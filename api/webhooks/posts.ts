@@ -1,5 +1,5 @@
-import { setMaxListeners } from 'node:events'
 import type { SafeSender } from '../outgoing'
+import { shownProblem } from '../http/problems'
 import { Semaphore } from '../http/semaphore'
 import { headersOf, type Message } from './message'
 import type { HeldRow } from './store'
@@ -21,8 +21,6 @@ export interface PostOptions {
   }
 }
 
-const ERROR_CHARACTERS = 300
-
 /** Sends requests to receivers, limited in all and per host. */
 export class Posts {
   /** Numbers of attempts: those that receivers accepted, and those that failed. */
@@ -31,34 +29,31 @@ export class Posts {
   private readonly failing: Semaphore
   private readonly requests = new Set<AbortController>()
 
-  /** @param stopping ends the wait for slots @param lease required for a start; its time is in signatures */
+  /** @param lease required for a start; its time is in signatures */
   constructor(
     private readonly sender: SafeSender,
     private readonly options: PostOptions,
     private readonly lease: { readonly isHeld: boolean; readonly time: Date },
-    private readonly stopping: AbortSignal,
   ) {
-    // Each attempt that waits for a slot listens to this signal, so the limit of listeners is off.
-    setMaxListeners(0, stopping)
     this.working = new Semaphore(options.atOnce.working)
     this.failing = new Semaphore(options.atOnce.failing)
   }
 
-  /** Makes one attempt; undefined if it did not start or was aborted. @param isWanted called in the slot */
+  /** Makes one attempt; undefined if it did not start or was aborted. @param signal prevents its start */
   async try(
     row: HeldRow,
     message: Message,
     slots: 'working' | 'failing',
-    isWanted: () => boolean,
+    signal: AbortSignal,
   ): Promise<Outcome | undefined> {
     let release: () => void
     try {
-      release = await this[slots].acquire(new URL(row.url).host, { signal: this.stopping })
+      release = await this[slots].acquire(new URL(row.url).host, { signal })
     } catch {
       return undefined
     }
     try {
-      if (!isWanted() || this.stopping.aborted || !this.lease.isHeld) return undefined
+      if (signal.aborted || !this.lease.isHeld) return undefined
       const outcome = await this.post(row, message)
       if (outcome) this.figures[outcome.error === undefined ? 'delivered' : 'failed']++
       return outcome
@@ -111,5 +106,5 @@ function failureOf({ code, message }: NodeJS.ErrnoException): string {
   if (reason === 'wrong version number') return 'the port does not speak TLS. Check if it is an http port.'
   if (reason) return `the TLS handshake failed: ${reason}`
   if (message === 'no address') return 'its host name has no address'
-  return message.slice(0, ERROR_CHARACTERS) || code || 'no response'
+  return shownProblem(message) || code || 'no response'
 }
