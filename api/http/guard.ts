@@ -235,7 +235,7 @@ export function guardRequests(
   })
 }
 
-/** Refuses large responses to a client that has not read those before. Register after the compression. */
+/** Refuses large responses to a client that has not read those before. Counts bytes before compression. */
 export function boundResponses(app: FastifyInstance): void {
   const unread = new HeldBytes()
   app.addHook('onSend', (request, reply, payload: unknown, done) => {
