@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify'
-import { integer, object, ref, text, type Schema } from '../http/openapi-components'
+import { answer as answerOf, integer, object, ref, text, type Schema } from '../http/openapi-components'
 
 /** OpenAPI 3.1 description of /mcp. The protocol describes messages, and tools/list the tools. */
 
@@ -42,10 +42,7 @@ export const MCP_COMPONENTS: Record<string, Schema> = {
   ),
 }
 
-const answer = (description: string) => ({
-  description,
-  content: { 'application/json': { schema: ref('McpAnswer') } },
-})
+const answer = (description: string) => answerOf(ref('McpAnswer'), description)
 
 export const mcpSchemas = {
   message: {

@@ -7,7 +7,7 @@ import type { SafeSender } from '../outgoing'
 import { instantOf } from '../http/iso-8601'
 import { recordsError, recordsErrors } from '../http/openapi-components'
 import { RecordsError } from '../http/problems'
-import { parameter, pathOf, queryOf, readParameters, textParameter, wholeReader } from '../http/parameters'
+import { pathOf, queryOf, readParameters, textParameter, wholeParameter } from '../http/parameters'
 import { withTypes } from '../http/schema'
 import { bodyValidator, withRules } from '../http/validation'
 import type { Finality, Store } from '../store'
@@ -299,10 +299,7 @@ function deadLetterRoutes(app: Scope, { webhooks }: WebhookAdminParts): void {
       {
         ...BY_ID,
         querystring: queryOf({
-          after: parameter(
-            { type: 'integer', description: 'Last number of the previous page.' },
-            wholeReader(0),
-          ),
+          after: wholeParameter(0, 'Last number of the previous page.'),
         }),
       },
     ),
