@@ -326,21 +326,6 @@ const known = (reason: unknown = sentence()) =>
 /** Begins a response of JSON with further headers and its body. */
 const begin = (socket: Socket, rest = '\r\n') => void socket.write(`${JSON_HEAD}${rest}`)
 const attacks: Record<string, Attack> = {
-  ...Object.fromEntries(
-    [
-      ...['127.0.0.1', '10.1.2.3', '169.254.169.254', 'fd00:ec2::254', '100.64.0.1', 'fc00::1'],
-      ...['fe80::1', '0.0.0.0', '::', '::ffff:7f00:1', '64:ff9b::7f00:1', '2002:7f00:1::', '2001::1'],
-      ...['224.0.0.1', 'ff02::1', '::7f00:1'],
-    ].map((address): [string, Attack] => [
-      `a name with the address ${address}`,
-      {
-        route: answer(DOCUMENT),
-        setup: { names: { 'good.example': [address] } },
-        reason: sentence('', address),
-        dialled: 0,
-      },
-    ]),
-  ),
   'a name with one private address of several': {
     route: answer(DOCUMENT),
     setup: { names: { 'good.example': [PUBLIC, '2606:4700::1', '10.0.0.1', '1.1.1.1'] } },
