@@ -45,7 +45,7 @@ export class SafeSender {
     return problem && `${problem}, or a host in WEBHOOK_PRIVATE_HOSTS`
   }
 
-  /** Posts a body, and returns once the head of the response has arrived. Throws if none arrives in time. */
+  /** Posts a body, and waits for the end of a short response. Throws if no response arrives in time. */
   async post(
     url: string,
     headers: Readonly<Record<string, string>>,
