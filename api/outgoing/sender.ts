@@ -5,7 +5,8 @@ const CONNECT_MS = 5_000
 /** Number of bytes of a response that are read, to reuse its connection, and discarded. */
 const MAX_ANSWER_BYTES = 4_096
 const MAX_URL_LENGTH = 2_048
-const CONNECTIONS_PER_HOST = 32
+/** Webhooks send 40 requests to a host at once. One that waits for a connection would count as failed. */
+const CONNECTIONS_PER_HOST = 40
 const KEEP_ALIVE_MS = 4_000
 
 /**

@@ -704,6 +704,17 @@ describe('a changed subscription', () => {
   })
 })
 
+test('requests to one host do not wait for connections, in which time they would count as failed', async () => {
+  const hanging = await receiver(() => answers.hang)
+  const sender = new SafeSender(new Set(['127.0.0.1']))
+  closing.push(() => sender.close())
+  // Those of receivers that work, and of the others (deliverer.ts).
+  const slots = 32 + 8
+  for (let i = 0; i < slots; i++)
+    sender.post(hanging.url, {}, '', new AbortController().signal).catch(() => {})
+  await hanging.until(() => hanging.received.length === slots)
+})
+
 describe('addresses of webhooks', () => {
   const sender = new SafeSender(new Set(['hooks.internal:8080']))
   closing.push(() => sender.close())
