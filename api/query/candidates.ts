@@ -146,9 +146,7 @@ function* tasksOf<Row extends { geometry: string | null }>(rows: readonly Row[])
 
 /** True if the database can decide a condition without measuring. */
 function isPlaceless(condition: Condition<Place>): condition is Condition<never> {
-  if ('all' in condition) return condition.all.every(isPlaceless)
-  if ('any' in condition) return condition.any.every(isPlaceless)
-  return !('place' in condition)
+  return partsOf(condition).every((part) => !('place' in part))
 }
 
 /** Estimates the milliseconds of a filter. Parts without an index are charged as scans of all records. */
@@ -164,7 +162,6 @@ export function costOf(condition: Condition<unknown>, records: number): number {
 
 /** Leaves of a tree of `all` and `any`. */
 function partsOf(condition: Condition<unknown>): Condition<unknown>[] {
-  if ('all' in condition) return condition.all.flatMap(partsOf)
-  if ('any' in condition) return condition.any.flatMap(partsOf)
-  return [condition]
+  const parts = 'all' in condition ? condition.all : 'any' in condition ? condition.any : undefined
+  return parts?.flatMap(partsOf) ?? [condition]
 }

@@ -93,17 +93,16 @@ export class Search {
     const { sort = NEWEST_FIRST } = this.paging
     if (sort.by === 'distance') return this.nearestPage(filter, place, sort)
     if (place) return this.pageAt(filter, place, sort)
-    const { limit } = this.paging
-    let { from, offset } = this.paging
+    const query = { ...filter, ...this.paging, sort }
+    const { limit } = query
     const rows: RecordResult[] = []
     for (;;) {
-      const part = await this.part(filter, sort, Math.min(limit - rows.length, WHOLE_PAGE), offset, from)
+      const part = await this.store.page({ ...query, limit: Math.min(limit - rows.length, WHOLE_PAGE) })
       rows.push(...part.rows)
       const fitting = countWithin(rows, PAGE_CHARACTERS)
       if (fitting < rows.length) return pageOf(rows, fitting, sort)
       if (!part.next || rows.length >= limit) return { ...part, rows }
-      from = part.next
-      offset = 0
+      Object.assign(query, { from: part.next, offset: 0 })
     }
   }
 
@@ -174,17 +173,6 @@ export class Search {
     })
   }
 
-  private async part(
-    filter: RecordFilter,
-    sort: TimeSort,
-    limit: number,
-    offset: number | undefined,
-    from: Position | undefined,
-  ): Promise<RecordPage> {
-    const { withGeometry, withProvenance } = this.paging
-    return this.store.page({ ...filter, sort, offset, from, withGeometry, withProvenance, limit })
-  }
-
   /**
    * Yields all matching records, at most `limit`, ordered by time. Reads each page on demand, so a waiting
    * client costs nothing. Records that arrive meanwhile neither repeat nor shift the others.
@@ -196,16 +184,13 @@ export class Search {
       yield* this.pagesAt(filter, place, sort)
       return
     }
-    let { from, offset, limit } = this.paging
+    const query = { ...filter, ...this.paging, sort }
     let size = EXPORT_CHUNK_FIRST
-    while (limit > 0) {
-      const most = Math.min(limit, size)
-      const { rows, next } = await this.part(filter, sort ?? NEWEST_FIRST, most, offset, from)
+    while (query.limit > 0) {
+      const { rows, next } = await this.store.page({ ...query, limit: Math.min(query.limit, size) })
       if (rows.length) yield rows
       if (!next) return
-      limit -= rows.length
-      from = next
-      offset = 0
+      Object.assign(query, { limit: query.limit - rows.length, from: next, offset: 0 })
       size = EXPORT_CHUNK
     }
   }
