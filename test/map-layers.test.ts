@@ -1,5 +1,10 @@
 import path from 'node:path'
-import { validateStyleMin, type StyleSpecification } from '@maplibre/maplibre-gl-style-spec'
+import {
+  featureFilter,
+  validateStyleMin,
+  type FilterSpecification,
+  type StyleSpecification,
+} from '@maplibre/maplibre-gl-style-spec'
 import { expect, test, vi } from 'vitest'
 import { ACTIVE_SLUGS } from '../src/chains'
 
@@ -36,6 +41,20 @@ test.each([
     layers: recordLayers(look),
   }
   expect(validateStyleMin(style as unknown as StyleSpecification)).toEqual([])
+})
+
+test('an area that continues beyond the end of the map has a fill, and no border but its lines', async () => {
+  const { recordLayers } = await layers()
+  const shown = (type: 2 | 3, more: object) =>
+    (recordLayers({ by: 'chain', hidden: [] }) as { id: string; filter: FilterSpecification }[])
+      .filter(({ id, filter }) => {
+        const properties = { chain: 'celo', location_type: 'geojson', ...more }
+        return featureFilter(filter, id).filter({ zoom: 3 }, { type, properties })
+      })
+      .map(({ id }) => id)
+  expect(shown(3, {})).toEqual(['records-areas', 'records-area-edges'])
+  expect(shown(3, { open: true })).toEqual(['records-areas'])
+  expect(shown(2, {})).toEqual(['records-lines'])
 })
 
 test.each([

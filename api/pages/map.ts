@@ -158,8 +158,8 @@ function linesOf(line: readonly Position[]): Shape[] {
 }
 
 /**
- * Rings of a polygon, continued beyond 180 and -180. Around a pole they run around the world several times, and
- * are closed over the pole beyond the picture.
+ * Rings of a polygon, continued beyond 180 and -180. Around a pole they run around the world several times,
+ * and are closed over the pole beyond the picture.
  */
 function ringsOf(rings: readonly Position[][]): Position[][] {
   const plane = rings.map((ring) => unwrapped(planeOf(ring), { start: 0, end: ring.length }))

@@ -15,7 +15,6 @@ import {
   type RecordPage,
   WHOLE_PAGE,
 } from '../store'
-import type { Position } from '../http/paging'
 import { nearest, type Measured } from './nearest'
 import { Sieve, type Place } from './sieve'
 import { tooManyCandidates, MAX_CANDIDATES, Candidates } from './candidates'
