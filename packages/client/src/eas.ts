@@ -12,7 +12,7 @@ import {
 import { expandSignature, isCanonicalSignature } from '../../../src/eas/compact'
 import { ATTEST_FIELDS, type AttestLayout } from '../../../src/eas/layouts'
 import { unitOf, UNITS } from '../../../src/operations/table'
-import { AlteredAnswerError, ConnectionError, SignerError } from './errors'
+import { AlteredAnswerError, ConnectionError, SignerError, messageOf } from './errors'
 import { same } from './says'
 import type { ChainReader, Hex, RevertedError } from './reader'
 import type { Answer, Chain, Claims } from './types'
@@ -269,6 +269,12 @@ export function expectedAttester(
 
 /** Creates the error for an answer that differs from its signed content. */
 export const altered = (problem: string) => new AlteredAnswerError(`The answer was altered: ${problem}.`)
+/** Rejects with an AlteredAnswerError for an answer that cannot be read, such as one with missing members. */
+export function orAltered<T>(reading: Promise<T>): Promise<T> {
+  return reading.catch((error: unknown) => {
+    throw error instanceof AlteredAnswerError ? error : altered(`it cannot be read (${messageOf(error)})`)
+  })
+}
 
 const CLAIMS = ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const
 
@@ -294,11 +300,11 @@ export function withAllFields<C extends { expirationTime?: unknown; refUID?: unk
  */
 export async function checkSignedOn(
   chain: Chain,
-  answer: Parameters<typeof checkSigned>[0],
+  answer: Signed,
   pinned: string | undefined,
 ): Promise<{ attester: string; domain: Domain; layout: AttestLayout }> {
   const { attestation, delegatedAttestation: delegation } = answer
-  const contract: { domain?: Domain } | null = delegation.submission === 'proxy' ? chain.proxy : chain
+  const contract: { domain?: Domain } | null = delegation?.submission === 'proxy' ? chain.proxy : chain
   if (!contract) throw new AlteredAnswerError(`The service has no contract of ${chain.slug} for this answer.`)
   const { domain } = contract
   if (!domain)
@@ -317,12 +323,18 @@ export async function checkSignedOn(
  * @returns layout of the typed data that was signed, and true in `legacy` if the contract's call has no
  * deadline (EAS 0.26 and 1.0)
  */
-export async function checkSigned(
-  answer: Pick<Answer, 'attestation' | 'delegatedAttestation'> &
-    Partial<Pick<Answer, 'attestByDelegation'> & Claims>,
+export function checkSigned(
+  answer: Signed,
   domain: Domain,
   attester: string,
 ): Promise<{ legacy: boolean; layout: AttestLayout }> {
+  return orAltered(layoutOf(answer, domain, attester))
+}
+
+type Signed = Pick<Answer, 'attestation' | 'delegatedAttestation'> &
+  Partial<Pick<Answer, 'attestByDelegation'> & Claims>
+
+async function layoutOf(answer: Signed, domain: Domain, attester: string) {
   const { delegatedAttestation: delegation, attestByDelegation: call } = answer
   const attestation = withAllFields(answer.attestation)
   if (!same(attestation.attester, attester))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { isSignedFirst } from './batch'
 import type { Context } from './context'
-import { attestCall, checkSigned, expectedAttester, multiAttestCall, type Domain } from './eas'
+import { attestCall, checkSigned, expectedAttester, multiAttestCall, orAltered, type Domain } from './eas'
 import { AlteredAnswerError, ConnectionError, GeoError, ServiceVersionError } from './errors'
 import type { Call } from './reader'
 import type { Answer, BatchAnswer, Chain } from './types'
@@ -64,10 +64,11 @@ export async function submissionOf(
   for (const each of answers)
     checked.push(await checkSigned(each, contract.domain, attester).catch(throwUnsent))
   const { legacy } = checked[0]!
-  const data =
+  const encode = async () =>
     'results' in answer
       ? multiAttestCall(groupsOf(answers), legacy)
       : attestCall(answer.attestByDelegation, legacy)
+  const data = await orAltered(encode()).catch(throwUnsent)
   return {
     call: { to: contract.domain.verifyingContract, data },
     answers,

@@ -2,8 +2,8 @@
 import { hashTypedData, recoverAddress } from 'viem'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS, quorumDomain } from '../../../../src/eas/layouts'
-import { altered, decodeClaims, otherClaim, ZERO_HASH } from '../eas'
-import { AlteredAnswerError, messageOf } from '../errors'
+import { altered, decodeClaims, orAltered, otherClaim, ZERO_HASH } from '../eas'
+import { messageOf } from '../errors'
 import { otherThanAsked, type Asked } from '../questions'
 import { same, ZERO_ADDRESS } from '../says'
 import type { Hex } from '../reader'
@@ -84,11 +84,7 @@ export type Signer = Omit<QuorumOperator, 'url'> & { url?: string; signature: He
  * Returns the accounts that signed an answer of a quorum, in ascending order of their indices. Throws an
  * AlteredAnswerError if the members of the answer contradict the signed content or each other.
  */
-export async function signersOf(quorumAnswer: QuorumAnswer): Promise<Signer[]> {
-  return readSigners(quorumAnswer).catch((error: unknown) => {
-    throw error instanceof AlteredAnswerError ? error : altered(`it cannot be read (${messageOf(error)})`)
-  })
-}
+export const signersOf = (answer: QuorumAnswer): Promise<Signer[]> => orAltered(readSigners(answer))
 
 /** Bitmap of the operators, of which GeoQuorum.sol allows 255. */
 const BITMAP = /^0x[0-9a-f]{1,64}$/i
