@@ -248,19 +248,10 @@ async function send(
   const { transactionHash, blockNumber } = outcome.receipt
   const wanted = contents.map((content) => ({ ...content, schema: schema.uid }))
   const found = await attestationsIn(outcome.receipt, wallet.reader(), chain, from, wanted, signal)
-  return found.map((attestation) => {
-    if (!attestation)
-      throw new LandingError(
-        `The transaction ${transactionHash} succeeded, but does not contain the attestation.`,
-        undefined,
-        transactionHash,
-      )
-    const { uid } = attestation
-    return {
-      ...{ uid, chainId: chain.id, transactionHash, blockNumber, attestation },
-      indexed: (waiting) => recordOf(context.records, uid, chain, waiting),
-    }
-  })
+  return found.map((attestation) => ({
+    ...{ uid: attestation.uid, chainId: chain.id, transactionHash, blockNumber, attestation },
+    indexed: (waiting) => recordOf(context.records, attestation.uid, chain, waiting),
+  }))
 }
 
 /** Splits attestations into consecutive lists that each fit in one transaction. */

@@ -24,9 +24,10 @@ type Content = Pick<QuorumContent, 'schema' | 'recipient' | 'refUID' | 'data' | 
 }
 
 /**
- * Returns the attestations with these contents that `attester` made in a transaction; undefined for a content
- * that it did not attest. A smart account may make other attestations in the same transaction, also before
- * these: a bundler joins operations that were sent at the same time.
+ * Returns the attestations with these contents that `attester` made in a transaction. A smart account may make
+ * other attestations in the same transaction, also before these: a bundler joins operations that were sent at
+ * the same time. Throws a LandingError if one is missing: the transaction of a smart account also succeeds if
+ * its call fails.
  */
 export async function attestationsIn(
   receipt: Receipt,
@@ -35,15 +36,22 @@ export async function attestationsIn(
   attester: string,
   contents: readonly Content[],
   signal: AbortSignal | undefined,
-): Promise<(OnchainAttestation | undefined)[]> {
+): Promise<OnchainAttestation[]> {
   const made = await Promise.all(
     attestedUids(receipt, chain, attester).map((uid) =>
       readAfter(receipt, () => getAttestation(reader, chain.eas, uid), signal),
     ),
   )
   return contents.map((content) => {
-    const i = made.findIndex((each) => same(each.attester, attester) && isContentOf(each, content))
-    return i < 0 ? undefined : made.splice(i, 1)[0]
+    const i = made.findIndex((each) => isContentOf(each, content))
+    const [found] = i < 0 ? [] : made.splice(i, 1)
+    if (found) return found
+    const { transactionHash } = receipt
+    throw new LandingError(
+      `The transaction ${transactionHash} succeeded, but ${attester} did not attest the content in it.`,
+      undefined,
+      transactionHash,
+    )
   })
 }
 
@@ -53,15 +61,7 @@ export async function landedIn({ reader, submission, signal }: Search, receipt: 
   const { transactionHash, blockNumber } = receipt
   const contents = answers.map(({ attestation }) => attestation)
   const found = await attestationsIn(receipt, reader, chain, recorded, contents, signal)
-  return found.map((attestation) => {
-    if (!attestation)
-      throw new LandingError(
-        `The transaction ${transactionHash} succeeded, but does not contain the attestation of the answer.`,
-        undefined,
-        transactionHash,
-      )
-    return landedAs(attestation, chain, transactionHash, blockNumber)
-  })
+  return found.map((attestation) => landedAs(attestation, chain, transactionHash, blockNumber))
 }
 
 /** Number of requests, and their interval, before "not landed" counts: the service's RPC endpoint may lag. */

@@ -117,17 +117,16 @@ async function submit(landing: Landing, quorumAnswer: QuorumAnswer): Promise<Lan
     return found
   }
   const { receipt } = outcome
-  const [attestation] = await attestationsIn(receipt, reader, chain, quorum, [answer], signal)
-  if (attestation) return landedAs(attestation, chain, receipt.transactionHash, receipt.blockNumber)
-  // The call of a smart account fails in its transaction if another account has landed the answer.
-  const error = new LandingError(
-    `The transaction ${receipt.transactionHash} succeeded, but does not contain the attestation of the answer: ${quorum} is not a GeoQuorum, or the call of a smart account failed.`,
-    undefined,
-    receipt.transactionHash,
-  )
-  const found = await reasonFor(error, before(), signal)
-  if (!found) throw error
-  return found
+  try {
+    const [attestation] = await attestationsIn(receipt, reader, chain, quorum, [answer], signal)
+    return landedAs(attestation!, chain, receipt.transactionHash, receipt.blockNumber)
+  } catch (error) {
+    if (!(error instanceof LandingError)) throw error
+    // Another account may have landed the answer before the call of a smart account.
+    const found = await reasonFor(error, before(), signal)
+    if (!found) throw error
+    return found
+  }
 }
 
 /** Reads the EAS contract of a quorum. Throws a SignerError if the contract is not a GeoQuorum. */
