@@ -4,6 +4,7 @@ import {
   contractError,
   getSchema,
   registerCall,
+  ZERO_HASH,
   type AttestationData,
   type OnchainAttestation,
   type Schema,
@@ -20,15 +21,7 @@ import type { Context } from './context'
 import { invalidPlace } from './geojson'
 import { attestationsIn } from './landed'
 import { signOffchain, type OffchainFile } from './offchain'
-import {
-  NO_REFERENCE,
-  contentOf,
-  knownSchema,
-  pathOf,
-  type Place,
-  type PlacePath,
-  type SchemaName,
-} from './place'
+import { contentOf, knownSchema, pathOf, type Place, type PlacePath, type SchemaName } from './place'
 import { checkReadable, split } from './readable'
 import { inTurn, readerOfSigner, refusal, transact } from './send'
 import { walletOf, type Signer, type Wallet } from './signer'
@@ -121,9 +114,7 @@ export async function attestPlaces(
   const chain = await context.chain(options.chain, { signal: options.signal })
   const schema = await schemaOf(options.schema ?? 'v0.1', chain, wallet)
   const paths = places.map((place, i) => pathOf(place, several ? `places[${i}]` : 'place'))
-  const contents = places.map((place, i) =>
-    contentOf(place, schema, options.refUID ?? NO_REFERENCE, paths[i]!),
-  )
+  const contents = places.map((place, i) => contentOf(place, schema, options.refUID ?? ZERO_HASH, paths[i]!))
   const attesting = { context, signer, wallet, chain, schema, contents, paths, options }
   const made = await (options.offchain ? signAll(attesting) : sendAll(attesting))
   return several ? made : made[0]!

@@ -10,7 +10,7 @@ import {
   otherClaim,
   withAllFields,
 } from './eas'
-import { AlteredAnswerError, GeoError, SignerError, messageOf, refuseUnknown } from './errors'
+import { AlteredAnswerError, GeoError, messageOf, refuseUnknown } from './errors'
 import type { Logged, OperatorLogged } from './log'
 import { isContentOf } from './landed'
 import { noAttestation, readerOfChain } from './send'
@@ -75,9 +75,10 @@ export async function checkAnswer(
   const { options, info, chain: chainOf } = connection
   const { chain: which, provider, maxAge = Infinity, schemas, answer, signal } = given
   const chain = await chainOf(which, { signal })
-  const node = nodeOf(options, chain, provider)
   if (!(maxAge >= 0)) throw new GeoError(`maxAge: expected seconds, at least 0, got ${maxAge}.`)
-  const reader = await untilAborted(readerOfChain(node, chain), signal)
+  const node = provider ?? options.providers?.[chain.id]
+  const call = "check(uid, { provider: 'https://...' })"
+  const reader = await untilAborted(readerOfChain(node, chain, call), signal)
   if (!/^0x[0-9a-fA-F]{64}$/.test(uid))
     throw new GeoError(`'${uid}' is not a UID: expected 0x and 64 hex digits.`)
   const attestation = await untilAborted(getAttestation(reader, chain.eas, uid), signal)
@@ -155,15 +156,6 @@ function answerProblems(
       !same(answer.quorum, attester) &&
       `The answer is for the quorum ${answer.quorum}, not for ${attester}.`,
   ]
-}
-
-function nodeOf({ providers }: Connection['options'], { id, slug }: Chain, given?: Provider): Provider {
-  const node = given ?? providers?.[id]
-  if (node !== undefined) return node
-  throw new SignerError(
-    `check reads ${slug} directly. Set its RPC endpoint, as in check(uid, { provider: 'https://...' }) or ` +
-      `createGeo({ providers: { ${id}: 'https://...' } }).`,
-  )
 }
 
 /**

@@ -2,7 +2,7 @@
 import { encodeAbiParameters, isAddress, isHex, toHex } from 'viem'
 import { describe } from '../../../src/geodesy'
 import { locationTypeOf } from '../../../src/location/names'
-import { ZERO_HASH, schemaUid, type AttestationData, type Schema } from './eas'
+import { schemaUid, type AttestationData, type Schema } from './eas'
 import { ZERO_ADDRESS } from './says'
 import { geometryOf, invalidPlace } from './geojson'
 import type { GeoJson, Position } from './position'
@@ -125,9 +125,6 @@ export function contentOf(place: Place, schema: Schema, refUID: string, at: Plac
     )
   return { recipient, expirationTime: BigInt(expirationTime), revocable, refUID, data }
 }
-
-/** `refUID` of an attestation that refers to no other attestation. */
-export const NO_REFERENCE = ZERO_HASH
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 import { UNITS } from '../../../src/operations/table'
 import { decodeClaims, getAttestation, getSchema, type OnchainAttestation } from './eas'
-import { GeoError, invalidInput, refuseUnknown, SignerError } from './errors'
+import { GeoError, invalidInput, refuseUnknown } from './errors'
 import type { Context } from './context'
 import type { Claim, Recomputed, RecomputeInput, RecomputeOptions } from './kernel'
 import { noAttestation, readerOfChain } from './send'
-import type { ChainReader } from './reader'
 import type { Provider } from './signer'
-import type { Chain } from './types'
 import { untilAborted } from './waiting'
 
 export interface RecomputeAnswerOptions extends Omit<RecomputeOptions, 'attestation' | 'schema'> {
@@ -38,7 +36,9 @@ export async function recomputeAnswer(
   })
   const connected = once(async () => {
     const { chain, node } = await located()
-    return { chain, reader: await connect(chain, node) }
+    const call = "recompute(answer, inputs, { provider: 'https://...' })"
+    const hint = ' Pass inputs that were GeoJSON: they are not on the chain.'
+    return { chain, reader: await readerOfChain(node, chain, call, hint) }
   })
   const attestation = async (uid: string) => {
     const { chain, reader } = await connected()
@@ -64,16 +64,6 @@ export async function recomputeAnswer(
   const used = [...all, ...inputs.slice(all.length)] as RecomputeInput[]
   const recomputed = await recompute(claim, used, { ...options, attestation, schema })
   return found ? { ...recomputed, attester: found.attester } : recomputed
-}
-
-async function connect(chain: Chain, node: Provider | undefined): Promise<ChainReader> {
-  if (node === undefined)
-    throw new SignerError(
-      `recompute reads attestations from ${chain.slug} directly. Set its RPC endpoint, as in ` +
-        "recompute(answer, inputs, { provider: 'https://...' }) or createGeo({ providers: { " +
-        `${chain.id}: 'https://...' } }). Pass inputs that were GeoJSON: they are not on the chain.`,
-    )
-  return readerOfChain(node, chain)
 }
 
 /** Reads the claims of an attested answer from the bytes to which its UID commits, and its attester. */

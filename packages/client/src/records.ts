@@ -114,21 +114,10 @@ interface Paged {
   data: unknown[]
   next_cursor: string | null
 }
-/** A paginated list of the service, and its single items. */
-interface Lists<Page extends Paged, Asked extends Options> {
-  request: (path: string, query?: object, headers?: Record<string, string>) => Request
-  json: <T>(path: string, query: object, signal?: AbortSignal) => Promise<T>
-  page: (options?: Asked) => Promise<Page>
-  list: (options?: Omit<Asked, 'cursor'>) => AsyncGenerator<Page['data'][number]>
-  get: (uid: string, options?: { chain?: string; signal?: AbortSignal }) => Promise<Page['data'][number]>
-}
-
-export function listOf<Page extends Paged, Asked extends Options>(
-  base: string,
-  at: string,
-  send: Send,
-): Lists<Page, Asked> {
-  const request: Lists<Page, Asked>['request'] = (path, query = {}, headers) => {
+/** Creates the methods of a paginated list of the service, and of its single items. */
+export function listOf<Page extends Paged, Asked extends Options>(base: string, at: string, send: Send) {
+  type Item = Page['data'][number]
+  const request = (path: string, query: object = {}, headers?: Record<string, string>) => {
     const url = new URL(base + path)
     for (const [name, value] of Object.entries(query)) {
       // In a URL, half a surrogate pair would become U+FFFD, which is another filter.
@@ -143,7 +132,7 @@ export function listOf<Page extends Paged, Asked extends Options>(
   }
   const json = async <T>(path: string, query: object, signal?: AbortSignal) =>
     jsonOf<T>(await send(request(path, query), { signal }), base)
-  const page: Lists<Page, Asked>['page'] = (options) => {
+  const page = (options?: Asked): Promise<Page> => {
     const { signal, ...query } = options ?? {}
     return json(at, query, signal)
   }
@@ -151,7 +140,7 @@ export function listOf<Page extends Paged, Asked extends Options>(
     request,
     json,
     page,
-    list: async function* (options) {
+    list: async function* (options?: Omit<Asked, 'cursor'>): AsyncGenerator<Item> {
       let cursor: string | undefined
       for (let left = options?.limit ?? Infinity; left > 0;) {
         const { data, next_cursor } = await page({
@@ -159,20 +148,23 @@ export function listOf<Page extends Paged, Asked extends Options>(
           limit: Math.min(left, PAGE),
           cursor,
         })
-        yield* data
+        yield* data as Item[]
         left -= data.length
         cursor = next_cursor ?? undefined
         if (cursor === undefined) return
       }
     },
-    get: async (uid, { chain, signal } = {}) => {
+    get: async (
+      uid: string,
+      { chain, signal }: { chain?: string; signal?: AbortSignal } = {},
+    ): Promise<Item> => {
       // In a URL path, `.` and `..` would address other resources.
       if (!/^0x[0-9a-f]{64}$/i.test(uid))
         throw new InvalidInputError({
           ...{ status: 400, title: 'Invalid UID format' },
           detail: 'UID must be a 66-character hex string starting with 0x',
         })
-      return json(`${at}/${uid}`, { chain }, signal)
+      return json<Item>(`${at}/${uid}`, { chain }, signal)
     },
   }
 }

@@ -56,8 +56,21 @@ async function sameChain(reader: ChainReader, chain: Chain, what: What): Promise
     )
 }
 
-/** Like `readerOfSigner`, for an RPC endpoint that is only read. */
-export async function readerOfChain(provider: Provider, chain: Chain): Promise<ChainReader> {
+/**
+ * Like `readerOfSigner`, for an RPC endpoint that is only read. Throws a SignerError if it is undefined, with
+ * an example `call` that names one.
+ */
+export async function readerOfChain(
+  provider: Provider | undefined,
+  chain: Chain,
+  call = '',
+  hint = '',
+): Promise<ChainReader> {
+  if (provider === undefined)
+    throw new SignerError(
+      `The attestations of ${chain.slug} are read from the chain. Set its RPC endpoint, as in ${call} or ` +
+        `createGeo({ providers: { ${chain.id}: 'https://...' } }).${hint}`,
+    )
   const reader = readerOf(provider)
   const id = await chainIdOf(reader, 'The node')
   if (id !== chain.id)
