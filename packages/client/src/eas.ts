@@ -278,7 +278,7 @@ export function orAltered<T>(reading: Promise<T>): Promise<T> {
 
 const CLAIMS = ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as const
 
-/** Describes the first claim that is not the signed one; undefined if all are. A reduced answer may lack some. */
+/** Describes a claim that is not the signed one; undefined if all are. A reduced answer may lack some. */
 export function otherClaim(given: Partial<Claims>, says: Claims, isReduced: boolean): string | undefined {
   // Compares JSON, because a program would read the text "false" as true.
   const isOther = (name: (typeof CLAIMS)[number]) =>
@@ -300,7 +300,7 @@ export function withAllFields<C extends { expirationTime?: unknown; refUID?: unk
  */
 export async function checkSignedOn(
   chain: Chain,
-  answer: Signed,
+  answer: Parameters<typeof checkSigned>[0],
   pinned: string | undefined,
 ): Promise<{ attester: string; domain: Domain; layout: AttestLayout }> {
   const { attestation, delegatedAttestation: delegation } = answer
@@ -324,17 +324,15 @@ export async function checkSignedOn(
  * deadline (EAS 0.26 and 1.0)
  */
 export function checkSigned(
-  answer: Signed,
+  answer: Pick<Answer, 'attestation' | 'delegatedAttestation'> &
+    Partial<Pick<Answer, 'attestByDelegation'> & Claims>,
   domain: Domain,
   attester: string,
 ): Promise<{ legacy: boolean; layout: AttestLayout }> {
   return orAltered(layoutOf(answer, domain, attester))
 }
 
-type Signed = Pick<Answer, 'attestation' | 'delegatedAttestation'> &
-  Partial<Pick<Answer, 'attestByDelegation'> & Claims>
-
-async function layoutOf(answer: Signed, domain: Domain, attester: string) {
+async function layoutOf(...[answer, domain, attester]: Parameters<typeof checkSigned>) {
   const { delegatedAttestation: delegation, attestByDelegation: call } = answer
   const attestation = withAllFields(answer.attestation)
   if (!same(attestation.attester, attester))

@@ -24,10 +24,10 @@ type Content = Pick<QuorumContent, 'schema' | 'recipient' | 'refUID' | 'data' | 
 }
 
 /**
- * Returns the attestations with these contents that `attester` made in a transaction. A smart account may make
- * other attestations in the same transaction, also before these: a bundler joins operations that were sent at
- * the same time. Throws a LandingError if one is missing: the transaction of a smart account also succeeds if
- * its call fails.
+ * Returns the attestations with these contents that `attester` made in a transaction. A smart account may
+ * make other attestations in the same transaction, also before these: a bundler joins operations that were
+ * sent at the same time. Throws a LandingError if one is missing: the transaction of a smart account also
+ * succeeds if its call fails.
  */
 export async function attestationsIn(
   receipt: Receipt,

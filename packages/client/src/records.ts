@@ -136,24 +136,25 @@ export function listOf<Page extends Paged, Asked extends Options>(base: string, 
     const { signal, ...query } = options ?? {}
     return json(at, query, signal)
   }
+  async function* list(options?: Omit<Asked, 'cursor'>): AsyncGenerator<Item> {
+    let cursor: string | undefined
+    for (let left = options?.limit ?? Infinity; left > 0;) {
+      const { data, next_cursor } = await page({
+        ...(options as Asked),
+        limit: Math.min(left, PAGE),
+        cursor,
+      })
+      yield* data as Item[]
+      left -= data.length
+      cursor = next_cursor ?? undefined
+      if (cursor === undefined) return
+    }
+  }
   return {
     request,
     json,
     page,
-    list: async function* (options?: Omit<Asked, 'cursor'>): AsyncGenerator<Item> {
-      let cursor: string | undefined
-      for (let left = options?.limit ?? Infinity; left > 0;) {
-        const { data, next_cursor } = await page({
-          ...(options as Asked),
-          limit: Math.min(left, PAGE),
-          cursor,
-        })
-        yield* data as Item[]
-        left -= data.length
-        cursor = next_cursor ?? undefined
-        if (cursor === undefined) return
-      }
-    },
+    list,
     get: async (
       uid: string,
       { chain, signal }: { chain?: string; signal?: AbortSignal } = {},

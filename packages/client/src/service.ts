@@ -109,7 +109,7 @@ function requireContent(earlier: object, signed: object): void {
   ]
   const isKept = ({ attestation }: Answer, i: number) =>
     KEPT.every((name) => {
-      const kept: unknown = attestation?.[name]
+      const kept: string | boolean | undefined = attestation?.[name]
       return kept === undefined || same(String(kept), String(after[i]?.attestation?.[name]))
     })
   if (after?.length !== before.length || !before.every(isKept))
