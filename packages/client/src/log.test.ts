@@ -218,6 +218,8 @@ describe('the state of an answer in the log', () => {
       const past = await signed(kind, now - 50)
       const geo = clientOf()
       expect(await geo.logged(due.answer)).toMatchObject({ state: 'pending', by: now + 50 })
+      const reduced = { ...due.answer, timestamp: undefined } as unknown as Answer
+      expect(await geo.logged(reduced)).toMatchObject({ state: 'pending' })
       expect(await geo.logged(past.answer)).toMatchObject({ state: 'missing' })
       await log.append(Buffer.from('another'), due.entry, past.entry).sign()
       for (const { answer, entry } of [due, past])

@@ -18,7 +18,7 @@ import {
 import { RECORDS_ERRORS, type RecordsErrorKind } from '../../../src/errors'
 import { expandSignature } from '../../../src/eas/compact'
 import { quorumDomain } from '../../../src/eas/layouts'
-import { checkSignedOn, withAllFields } from './eas'
+import { checkSignedOn, decodeClaims, withAllFields } from './eas'
 import {
   AlteredAnswerError,
   ApiError,
@@ -30,6 +30,7 @@ import {
 import { jsonOf, refusalOf } from './http'
 import { limitedFetch } from './quorum/operators'
 import { contentOf, signersOf } from './quorum/signatures'
+import type { Hex } from './reader'
 import { connect, type Connection } from './service'
 import { SKEW_SECONDS, timeOf } from './says'
 import type { Answer, LogClaim, QuorumAnswer, QuorumOperator } from './types'
@@ -296,7 +297,7 @@ async function leafOfAnswer(
     deadline: layout === 'legacy' ? 0 : delegation.deadline,
   }
   const kinds = (Object.keys(ENTRY_KINDS) as EntryKind[]).filter((kind) => kind !== 'quorum')
-  return leafOf(kinds, content, answer.timestamp, log)
+  return leafOf(kinds, content, decodeClaims(data as Hex)!.timestamp, log)
 }
 
 /**
