@@ -14,15 +14,15 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { run } from './run'
+import { geoHere } from '../test/here'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-records-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
 const CSV = 'uid\n0x1\n'
+const CSV_OF_SERVICE = ['records', '--format', 'csv', '--url', 'http://service']
 /** Runs geo records in the folder. Returns the filters of its request. */
 async function records(...argv: string[]): Promise<URLSearchParams> {
   const asked: URLSearchParams[] = []
@@ -30,11 +30,8 @@ async function records(...argv: string[]): Promise<URLSearchParams> {
     asked.push(new URL(url).searchParams)
     return new Response(CSV, { headers: { 'content-type': 'text/csv' } })
   })
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const { signal } = new AbortController()
-  const all = ['records', '--format', 'csv', '--url', 'http://service', ...argv]
-  const code = await run(all, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: folder })
-  expect([code, String(stderr.read())]).toEqual([0, expect.not.stringContaining('geo:')])
+  const { code, stderr } = await geoHere([...CSV_OF_SERVICE, ...argv], { cwd: folder })
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('geo:')])
   return asked[0]!
 }
 
@@ -88,14 +85,8 @@ test('geo records writes a whole file while another run writes it', async () => 
       .reverse()
       .map((name) => readFileSync(path.join(folder, name), 'utf8'))
   const begin = async (first: string) => {
-    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-    const context = {
-      ...{ stdin, stdout, stderr, signal: new AbortController().signal },
-      env: {},
-      cwd: folder,
-    }
-    const args = ['records', '--format', 'csv', '--url', 'http://service', '-o', 'twice.csv']
-    const [ended, count] = [run(args, context), parts.length]
+    const count = parts.length
+    const ended = geoHere([...CSV_OF_SERVICE, '-o', 'twice.csv'], { cwd: folder })
     await vi.waitUntil(() => parts.length > count)
     parts[count]!.enqueue(Buffer.from(first))
     // The last byte is written at the end.
@@ -103,7 +94,7 @@ test('geo records writes a whole file while another run writes it', async () => 
     return async (last: string) => {
       parts[count]!.enqueue(Buffer.from(last))
       parts[count]!.close()
-      return [await ended, ...contents()]
+      return [(await ended).code, ...contents()]
     }
   }
   const slow = await begin('uid\n0x1\n')

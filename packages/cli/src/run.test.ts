@@ -2,34 +2,27 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { encodeAbiParameters, zeroAddress } from 'viem'
 import { formatVerifierKey } from '../../../src/tlog'
 import { seededKey } from '../../../test/tlog'
 import { EXIT } from './exit'
-import { run } from './run'
+import { geoHere } from '../test/here'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-run-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
 let stop: AbortController
-async function resultOf(...argv: string[]): Promise<{ code: number; out: string; error: string }> {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+function resultOf(...argv: string[]) {
   stop = new AbortController()
-  const { signal } = stop
-  const code = await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/' })
-  stdout.end()
-  stderr.end()
-  return { code, out: await text(stdout), error: await text(stderr) }
+  return geoHere(argv, { signal: stop.signal })
 }
-const errorOf = async (...argv: string[]) => (await resultOf(...argv)).error
+const errorOf = async (...argv: string[]) => (await resultOf(...argv)).stderr
 
 test('the completion script of a shell keeps its line breaks', async () => {
-  const { out } = await resultOf('completion', 'bash')
-  expect(out).toMatch(/^# bash completion.*\n_geo\(\) \{\n/)
+  const { stdout } = await resultOf('completion', 'bash')
+  expect(stdout).toMatch(/^# bash completion.*\n_geo\(\) \{\n/)
 })
 
 test('an error has no control characters besides its line breaks', async () => {
@@ -106,10 +99,10 @@ describe('an RPC endpoint that fails after its chain id', () => {
     })
     const given = ['--url', 'http://service', '--chain', '1', '--rpc', 'https://node.example/SECRET']
     const [name, ...options] = command.split(' ')
-    const { code, error } = await resultOf(name!, ...given, ...options, ...more)
+    const { code, stderr } = await resultOf(name!, ...given, ...options, ...more)
     expect(code).toBe(EXIT.unreachable)
-    expect(error).toContain('ethereum')
-    expect(error).not.toContain('SECRET')
+    expect(stderr).toContain('ethereum')
+    expect(stderr).not.toContain('SECRET')
   })
 })
 
@@ -124,23 +117,20 @@ test.each(['verify', 'recompute'])(
       const { id, method } = JSON.parse(init!.body as string) as { id: number; method: string }
       return Response.json({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : '0x' })
     })
-    const { code, error } = await resultOf(name, `0x${'1'.repeat(64)}`, '--rpc', 'http://node')
-    expect([code, error]).toEqual([EXIT.key, expect.stringContaining(address)])
+    const { code, stderr } = await resultOf(name, `0x${'1'.repeat(64)}`, '--rpc', 'http://node')
+    expect([code, stderr]).toEqual([EXIT.key, expect.stringContaining(address)])
   },
 )
 
 test('an internal error is reported without URLs, which may include secrets', async () => {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const { signal } = new AbortController()
   const env = {
     get GEO_URL(): string {
       throw new Error('https://node.example/SECRET failed')
     },
   }
-  expect(await run(['chains'], { ...{ stdin, stdout, stderr, signal }, env, cwd: '/' })).toBe(EXIT.fault)
-  const report = String(stderr.read())
-  expect(report).toContain('https://... failed')
-  expect(report).not.toContain('SECRET')
+  const { code, stderr } = await geoHere(['chains'], { env })
+  expect([code, stderr]).toEqual([EXIT.fault, expect.stringContaining('https://... failed')])
+  expect(stderr).not.toContain('SECRET')
 })
 
 describe('a transaction that was sent', () => {
@@ -192,8 +182,8 @@ describe('a transaction that was sent', () => {
     ['fails', EXIT.landing, (): Response => new Response('closed', { status: 410 })],
     ['is read at Ctrl-C', EXIT.interrupted, (): undefined => void stop.abort(new Error('Ended by Ctrl-C.'))],
   ])('is named if the RPC endpoint then %s', async (_, expected, after) => {
-    const { code, error } = await attested(after)
-    expect(error).toContain(hash)
+    const { code, stderr } = await attested(after)
+    expect(stderr).toContain(hash)
     expect(code).toBe(expected)
   })
 })

@@ -2,20 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import type { Context } from '../src/context'
 import { run } from '../src/run'
+import { geoHere } from './here'
 
 /** Tests runs of `geo` in this process, without a service. */
-async function geo(argv: string[], more: { env?: NodeJS.ProcessEnv; cwd?: string; stdin?: string } = {}) {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  stdin.end(more.stdin)
-  const { signal } = new AbortController()
-  const code = await run(argv, { ...{ stdin, stdout, stderr, signal }, env: {}, cwd: '/', ...more, stdin })
-  stdout.end()
-  stderr.end()
-  return { code, stdout: await text(stdout), stderr: await text(stderr) }
-}
+const geo = (argv: string[], more: Partial<Context> = {}) =>
+  geoHere(argv, { stdin: new PassThrough().end(), ...more })
 const NOWHERE = ['--url', 'http://127.0.0.1:9', '--timeout', '0.1']
 
 test('the code of geo uses properties of the process only in main.ts', () => {
@@ -99,10 +93,9 @@ test.each([true, false])(
 )
 
 test.each(['mcp', 'log monitor'])('geo %s ends at its timeout with the status of a timeout', async (name) => {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const { signal } = new AbortController()
-  const context = { stdin, stdout, stderr, signal, env: {}, cwd: '/' }
   const argv = [...name.split(' '), '--url', 'http://127.0.0.1:9', '--timeout', '0.2']
-  expect(await run(argv, context)).toBe(4)
-  expect(String(stderr.read())).toMatch(/^(.*\n)?(geo: )?0\.2 s have elapsed \(--timeout\)\.\n$/)
+  expect(await geoHere(argv)).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(/^(.*\n)?(geo: )?0\.2 s have elapsed \(--timeout\)\.\n$/),
+  })
 })

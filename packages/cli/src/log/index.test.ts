@@ -2,27 +2,20 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { MemoryLog, seededKey } from '../../../../test/tlog'
 import { formatNote, formatVerifierKey, signNote } from '../../../../src/tlog'
 import { EXIT } from '../exit'
-import { run } from '../run'
+import { geoHere } from '../../test/here'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-proof-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(() => void vi.unstubAllGlobals())
 
 let stop: AbortController
-async function geo(...argv: string[]) {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+function geo(...argv: string[]) {
   stop = new AbortController()
-  const { signal } = stop
-  const code = await run(argv, { ...{ stdin, stdout, stderr, signal, cwd: folder }, env: {} })
-  stdout.end()
-  stderr.end()
-  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+  return geoHere(argv, { signal: stop.signal, cwd: folder })
 }
 
 test('geo log proof prints the proof of each operator that signed, although one does not respond', async () => {

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { PassThrough } from 'node:stream'
 import { domainSeparator } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, expect, vi } from 'vitest'
@@ -12,7 +11,7 @@ import { encodeNumericResult } from '../../../../src/eas'
 import { ATTEST_FIELDS } from '../../../../src/eas/layouts'
 import { encodeEntry, formatNote, formatVerifierKey, signNote, type Entry } from '../../../../src/tlog'
 import { EXIT } from '../exit'
-import { run } from '../run'
+import { geoHere } from '../../test/here'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-malformed-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -130,11 +129,9 @@ hunt(
         ...(below(2) ? ['--log-policy', 'log.policy'] : []),
         ...(below(2) ? ['--state', 'state.json'] : []),
       ]
-      const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-      const context = { ...{ stdin, stdout, stderr, signal: stop.signal, cwd: folder }, env: {} }
       const monitor = ['log', 'monitor', '--once', '--every', '0', '--url', 'http://own', ...options]
-      const code = await run(monitor, context)
-      expect([broken, code, code === EXIT.fault && String(stderr.read())]).toEqual([broken, code, false])
+      const { code, stderr } = await geoHere(monitor, { signal: stop.signal, cwd: folder })
+      expect([broken, code, code === EXIT.fault && stderr]).toEqual([broken, code, false])
     }
   },
   ['slow'],
