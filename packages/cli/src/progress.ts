@@ -13,6 +13,11 @@ const WIDTH = 24
 const EVERY_MS = 100
 const SILENT: Progress = { add: () => {}, end: () => {} }
 
+/** Replaces the current line of a terminal. A longer text would wrap, and only its last row be cleared. */
+export function redraw(stream: Output, text: string): void {
+  stream.write(`\r\x1b[K${text.slice(0, (stream.columns || 80) - 1)}`)
+}
+
 /** @param total undefined if it is unknown; with `atLeast` it is a lower bound */
 export function startProgress(
   stream: Output,
@@ -33,12 +38,7 @@ export function startProgress(
       size ? bytes(size) : '',
       `${Math.round((drawn - started) / 1000)} s`,
     ]
-    stream.write(
-      `\r\x1b[K${parts
-        .filter(Boolean)
-        .join('  ')
-        .slice(0, (stream.columns || 80) - 1)}`,
-    )
+    redraw(stream, parts.filter(Boolean).join('  '))
   }
   draw()
   return {
@@ -47,6 +47,6 @@ export function startProgress(
       size += more
       if (performance.now() - drawn >= EVERY_MS) draw()
     },
-    end: () => stream.write('\r\x1b[K'),
+    end: () => redraw(stream, ''),
   }
 }

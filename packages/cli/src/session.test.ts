@@ -41,6 +41,20 @@ test('the session writes no control characters of strangers', () => {
   expect(String(stderr.read())).toBe(`${safe}\n`)
 })
 
+test('the session shows what it waits for on one line of a narrow terminal', async () => {
+  vi.useFakeTimers()
+  vi.stubGlobal('fetch', () => new Promise(() => {}))
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
+  const stderr = Object.assign(new PassThrough(), { isTTY: true as const, columns: 20 })
+  const context = { stdin, stdout, stderr, env: {}, cwd: '/', signal: new AbortController().signal }
+  const session = openSession({ url: 'http://127.0.0.1:9' }, context, filesIn('/'), () => {})
+  void session.geo.info().catch(() => {})
+  await vi.advanceTimersByTimeAsync(2_000)
+  session.end()
+  vi.useRealTimers()
+  expect(String(stderr.read())).toBe('\r\x1b[KWaiting for the ser')
+})
+
 test('the session connects its wallet again after an endpoint did not respond', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'geo-session-'))
   const keyFile = path.join(folder, 'key')

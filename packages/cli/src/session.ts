@@ -8,6 +8,7 @@ import { NoEndpointError, KeyError, UsageError } from './exit'
 import { standardInput } from './inputs'
 import { readAccount } from './key'
 import { fields, jsonLine, paintOf, table, visible, type Field, type Paint } from './output'
+import { redraw } from './progress'
 import { startWaiting, type Waiting } from './waiting'
 
 /** Options that several commands share. Each command adds its own. */
@@ -71,7 +72,7 @@ export function openSession<O extends object>(
   }
   const waiting = startWaiting(
     stderr.isTTY && !options.quiet
-      ? (what) => stderr.write(`\r\x1b[K${what === undefined ? '' : `Waiting for ${visible(what)} ...`}`)
+      ? (what) => redraw(stderr, what === undefined ? '' : `Waiting for ${visible(what)} ...`)
       : undefined,
   )
   const over = new AbortController()
