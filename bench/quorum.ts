@@ -1,5 +1,5 @@
 import { createGeo } from '@geospatial-attestation/client'
-import { deployQuorum, startLocalChain, testAccount } from '../dev/chain'
+import { bringToPresent, deployQuorum, startLocalChain, testAccount } from '../dev/chain'
 import { inOrder, Operator } from '../dev/operators'
 import { seededRandom } from '../dev/random'
 import { freePort } from '../dev/services'
@@ -28,8 +28,7 @@ const NETWORK = { least: 20, rest: 10, slow: 300, slowShare: 0.02 }
 export async function quorum(bench: Bench): Promise<Table[]> {
   const chain = await startLocalChain({ port: await freePort() })
   bench.atEnd(() => chain.stop())
-  await chain.provider.send('anvil_setTime', [Date.now()])
-  await chain.provider.send('anvil_mine', ['0x1'])
+  await bringToPresent(chain)
   const wallets = inOrder(Array.from({ length: OPERATORS }, (_, i) => `0x${`${i + 1}`.repeat(64)}`))
   const contract = await deployQuorum(chain, {
     ...{ operators: wallets.map(({ address }) => address), threshold: THRESHOLD },

@@ -1,7 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Wallet } from 'ethers'
-import { deployQuorum, LOCAL_CHAIN, mineOn, missingNodeBinary, startLocalChain, testAccount } from './chain'
+import {
+  bringToPresent,
+  deployQuorum,
+  LOCAL_CHAIN,
+  mineOn,
+  missingNodeBinary,
+  startLocalChain,
+  testAccount,
+} from './chain'
 import type { LocalChain } from './chain'
 import { stopAll } from './in-process'
 import { lockFolder, QUORUM_FOLDER } from './lock'
@@ -179,8 +187,7 @@ class Start {
     const chain = await startLocalChain({ port: this.options.port })
     this.stops.push(() => chain.stop())
     void chain.ended.then((reason) => this.breaks(`${reason}. Start again.`))
-    await chain.provider.send('anvil_setTime', [Date.now()])
-    await chain.provider.send('anvil_mine', ['0x1'])
+    await bringToPresent(chain)
     mineOn(chain)
     return chain
   }

@@ -1,7 +1,15 @@
 import { Readable, Writable } from 'node:stream'
 import { Contract, Wallet } from 'ethers'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, attest, deployQuorum, locationRequest, mined } from '../dev/chain'
+import {
+  bringToPresent,
+  LOCAL_CHAIN,
+  LOCAL_SIGNER_KEY,
+  attest,
+  deployQuorum,
+  locationRequest,
+  mined,
+} from '../dev/chain'
 import { run } from '../packages/cli/src/run'
 import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
@@ -35,8 +43,7 @@ let quorum: string
 beforeAll(async () => {
   world = await startTestWorld()
   const { chain, databaseUrl } = world
-  await chain.provider.send('anvil_setTime', [Date.now()])
-  await chain.provider.send('anvil_mine', ['0x1'])
+  await bringToPresent(chain)
   const operators = [new Wallet(LOCAL_SIGNER_KEY).address]
   quorum = await deployQuorum(chain, { operators, threshold: 1 })
   zone = await attest(chain, locationRequest(POLYGON as never))

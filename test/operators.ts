@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Wallet, type TypedDataField } from 'ethers'
 import { createGeo, type Quorum, type QuorumOptions } from '@geospatial-attestation/client'
-import { deployQuorum, testAccount, type LocalChain } from '../dev/chain'
+import { bringToPresent, deployQuorum, testAccount, type LocalChain } from '../dev/chain'
 import type { ServiceHere } from '../dev/in-process'
 import { inOrder, Operator } from '../dev/operators'
 import { freePort, startService, type Service } from '../dev/services'
@@ -35,9 +35,7 @@ export const THRESHOLD = 3
 export async function startOperators(): Promise<OperatorsWorld> {
   const folder = temporaryFolder()
   const chain = await startTestChain({ port: await freePort(), statesKept: 200 })
-  // Local chains start in the past, but answers have the present time.
-  await chain.provider.send('anvil_setTime', [Date.now()])
-  await chain.provider.send('anvil_mine', ['0x1'])
+  await bringToPresent(chain)
   const wallets = inOrder(Array.from({ length: OPERATORS }, (_, i) => `0x${`${i + 1}`.repeat(64)}`))
   const quorum = await deployQuorum(chain, {
     ...{ operators: wallets.map(({ address }) => address), threshold: THRESHOLD },

@@ -3,7 +3,7 @@ import { createGeo } from '@geospatial-attestation/client'
 import { Wallet } from 'ethers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Pages } from '../api/web'
-import { deployQuorum, LOCAL_CHAIN } from '../dev/chain'
+import { bringToPresent, deployQuorum, LOCAL_CHAIN } from '../dev/chain'
 import { parseSignerKey } from '../src/tlog'
 import { startApi, type TestApi } from './api'
 import { openPage, WITHOUT_MAP, type OpenPage } from './browser'
@@ -23,9 +23,7 @@ let operators: TestApi[]
 beforeAll(async () => {
   world = await startTestWorld()
   const { chain } = world
-  // Local chains start in the past, but answers have the present time.
-  await chain.provider.send('anvil_setTime', [Date.now()])
-  await chain.provider.send('anvil_mine', ['0x1'])
+  await bringToPresent(chain)
   contract = await deployQuorum(chain, {
     operators: WALLETS.map(({ address }) => address),
     threshold: THRESHOLD,

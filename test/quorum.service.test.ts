@@ -7,7 +7,16 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createGeo, type QuorumAnswer, type QuorumError } from '@geospatial-attestation/client'
 import { createMcpServer } from '@geospatial-attestation/mcp'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { attest, deployQuorum, LOCAL_CHAIN, locationRequest, mined, revoke, testAccount } from '../dev/chain'
+import {
+  bringToPresent,
+  attest,
+  deployQuorum,
+  LOCAL_CHAIN,
+  locationRequest,
+  mined,
+  revoke,
+  testAccount,
+} from '../dev/chain'
 import { QUORUM_ABI, quorumDigest, quorumDomain } from '../src/eas'
 import { OPERATIONS, type OperationName } from '../src/operations'
 import { run } from '../packages/cli/src/run'
@@ -49,9 +58,7 @@ let place: string
 beforeAll(async () => {
   world = await startTestWorld()
   const { chain } = world
-  // Local chains start in the past, but answers have the present time.
-  await chain.provider.send('anvil_setTime', [Date.now()])
-  await chain.provider.send('anvil_mine', ['0x1'])
+  await bringToPresent(chain)
   const address = await deployQuorum(chain, {
     operators: operatorsByAddress.map((each) => each.address),
     threshold: THRESHOLD,

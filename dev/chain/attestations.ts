@@ -2,7 +2,7 @@ import { AbiCoder, Interface, ZeroAddress, ZeroHash, type JsonRpcProvider } from
 import type { FeatureCollection, Geometry } from 'geojson'
 import { fieldTypes } from '../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
-import { readJson, testAccount, type LocalChain } from './local-chain'
+import { bringToPresent, readJson, testAccount, type LocalChain } from './local-chain'
 
 /** Attestations on a local chain. */
 
@@ -146,6 +146,5 @@ export async function attestPlaces(
     if (i % 20 === 19) await revoke(chain, uid, account, schema)
     onProgress(i + 1, places.length)
   }
-  await provider.send('anvil_setTime', [Date.now()])
-  await provider.send('anvil_mine', ['0x1'])
+  await bringToPresent(chain)
 }

@@ -48,6 +48,12 @@ export async function mined(chain: LocalChain, hash: string): Promise<Transactio
   }
 }
 
+/** Sets the clock of a chain, which starts in the past, to the present, and mines a block at that time. */
+export async function bringToPresent({ provider }: Pick<LocalChain, 'provider'>): Promise<void> {
+  await provider.send('anvil_setTime', [Date.now()])
+  await provider.send('anvil_mine', ['0x1'])
+}
+
 /** Reads a JSON file of the project. npm starts everything in the project's folder. */
 export function readJson(file: string): any {
   return JSON.parse(readFileSync(file, 'utf8'))

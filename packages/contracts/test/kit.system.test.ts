@@ -5,7 +5,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { Interface, type InterfaceAbi } from 'ethers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, mineOn } from '../../../dev/chain'
+import { attest, bringToPresent, locationRequest, mineOn } from '../../../dev/chain'
 import { QUORUM_ABI } from '../../../src/eas'
 import { LOCATION_SCHEMA } from '../../../src/location'
 import { temporaryFolder } from '../../../test/database'
@@ -38,11 +38,7 @@ describe.skipIf(missing !== undefined)(`contracts${missing ? ` (skipped: ${missi
   beforeAll(async () => {
     const starting = startTestWorld({ CHAINS: SLUGS.join() }).then((started) => (world = started))
     await Promise.all([forge(['build']), starting])
-    // Local chains start in the past, but answers have the present time.
-    for (const { provider } of world.chains.values()) {
-      await provider.send('anvil_setTime', [Date.now()])
-      await provider.send('anvil_mine', ['0x1'])
-    }
+    for (const chain of world.chains.values()) await bringToPresent(chain)
   }, 600_000) // solc compiles all contracts, which takes four times as long next to three browsers
   afterAll(() => world?.stop())
   const local = (slug: string) => world.chains.get(slug)!
