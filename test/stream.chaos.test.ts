@@ -1,20 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
-import { LOCAL_SIGNER_KEY, attest, locationRequest, mined, revoke } from '../dev/chain'
+import { attest, locationRequest, mined, revoke } from '../dev/chain'
 import { seededRandom } from '../dev/random'
-import { freePort, startService, type Service } from '../dev/services'
-import { blankSettings } from '../dev/settings'
-import { rows, temporaryFolder } from './database'
+import { freePort, type Service } from '../dev/services'
+import { rows } from './database'
 import { expectInvariants, onChain } from './invariants'
 import { listen, type SseEvent, type SseListener } from './sse'
 import { EFFORT, hunt } from './seed'
-import { mine, reorg, startTestWorld, type TestWorld } from './world'
+import { mine, reorg, startApiProcess, startTestWorld, type TestWorld } from './world'
 import { sentence, testSentences } from './sentences'
 
 /** Tests clients of the record stream on the whole service, through reorgs and killed API instances. */
 let world: TestWorld
-const folder = temporaryFolder()
 beforeAll(async () => {
   world = await startTestWorld({ TRUST_PROXY: '127.0.0.1' }, { processes: true })
 })
@@ -30,19 +28,7 @@ const start = async (listener: SseListener) => {
 
 /** Another API instance, on its own port. */
 async function startCopy(port: number): Promise<Service> {
-  const environment = {
-    ...process.env,
-    ...blankSettings(),
-    DATABASE_URL: world.databaseUrl,
-    RPC_URL_BASE_SEPOLIA: world.chain.url,
-    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
-    PORT: String(port),
-    API_PROCESSES: '1',
-    RECORDS_RATE_LIMIT_PER_HOUR: '0',
-    TRUST_PROXY: '127.0.0.1',
-  }
-  const copy = startService(`api-${port}`, ['dist/api/main.js'], environment, folder)
-  await copy.ready
+  const copy = await startApiProcess(world, { PORT: String(port), TRUST_PROXY: '127.0.0.1' })
   // An instance that has no connection to the database yet refuses streams.
   while (!(await fetch(`http://127.0.0.1:${port}/health`)).ok) await pause(50)
   return copy

@@ -2,12 +2,11 @@ import { spawnSync } from 'node:child_process'
 import type { IncomingHttpHeaders } from 'node:http'
 import { json, text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
-import { LOCAL_SIGNER_KEY, attest, locationRequest } from '../dev/chain'
-import { freePort, startService } from '../dev/services'
+import { attest, locationRequest } from '../dev/chain'
+import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
-import { temporaryFolder } from './database'
 import { serve } from './http-server'
-import { startTestWorld } from './world'
+import { startApiProcess, startTestWorld } from './world'
 
 /** Tests the traces of a running service, as an OpenTelemetry collector receives them. */
 
@@ -51,7 +50,8 @@ test('the API traces requests with statements and calls, without secrets, and se
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
     })()
   })
-  const { chain, caughtUp, databaseUrl } = await startTestWorld()
+  const world = await startTestWorld()
+  const { chain, caughtUp } = world
   const headers: IncomingHttpHeaders[] = []
   const node = await serve((request, response) => {
     headers.push(request.headers)
@@ -67,20 +67,11 @@ test('the API traces requests with statements and calls, without secrets, and se
   const from = await attest(chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
   await caughtUp()
   const port = await freePort()
-  const settings = {
-    ...blankSettings(),
-    DATABASE_URL: databaseUrl,
-    CHAINS: 'base-sepolia',
-    RPC_URL_BASE_SEPOLIA: `${node}/key`,
-    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
-    PORT: String(port),
-    API_PROCESSES: '1',
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector,
-    OTEL_SERVICE_NAME: 'another',
+  const api = await startApiProcess(world, {
+    ...{ PORT: String(port), CHAINS: 'base-sepolia', RPC_URL_BASE_SEPOLIA: `${node}/key` },
+    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector, OTEL_SERVICE_NAME: 'another' },
     OTEL_BSP_SCHEDULE_DELAY: '3600000',
-  }
-  const api = startService('api', ['dist/api/main.js'], { ...process.env, ...settings }, temporaryFolder())
-  await api.ready
+  })
   const before = headers.length
   const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, baggage: 'a=b' }
   const url = `http://127.0.0.1:${port}`

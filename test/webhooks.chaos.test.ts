@@ -3,15 +3,14 @@ import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LOCAL_SIGNER_KEY, attest, locationRequest, revoke } from '../dev/chain'
+import { attest, locationRequest, revoke } from '../dev/chain'
 import { seededRandom } from '../dev/random'
-import { freePort, startService, type Service } from '../dev/services'
-import { blankSettings } from '../dev/settings'
+import { freePort, type Service } from '../dev/services'
 import { rows, temporaryFolder } from './database'
 import { onChain } from './invariants'
 import { answers, distinct, startReceiver, type Receiver } from './receiver'
 import { hunt } from './seed'
-import { mine, reorg, startTestWorld, type TestWorld } from './world'
+import { mine, reorg, startApiProcess, startTestWorld, type TestWorld } from './world'
 
 /**
  * Tests webhooks of the whole service: API instances that are killed while they deliver, reorgs, an indexer
@@ -44,25 +43,8 @@ afterAll(async () => {
 })
 
 const webhooks = () => ({ WEBHOOKS_FILE: file, WEBHOOK_PRIVATE_HOSTS: new URL(receiver.url).host })
-async function startCopy(port: number, settings: NodeJS.ProcessEnv = webhooks()): Promise<Service> {
-  const copy = startService(
-    `api-${port}`,
-    ['dist/api/main.js'],
-    {
-      ...process.env,
-      ...blankSettings(),
-      DATABASE_URL: world.databaseUrl,
-      RPC_URL_BASE_SEPOLIA: world.chain.url,
-      SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
-      PORT: String(port),
-      API_PROCESSES: '1',
-      ...settings,
-    },
-    folder,
-  )
-  await copy.ready
-  return copy
-}
+const startCopy = (port: number, settings: NodeJS.ProcessEnv = webhooks()) =>
+  startApiProcess(world, { PORT: String(port), ...settings })
 /** Process id of the instance that delivers to the final subscription, or did before it was killed. */
 async function deliverer(): Promise<number> {
   const [row] = await rows<{ pid: string }>(

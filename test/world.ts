@@ -2,9 +2,9 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, w
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { toBeHex, zeroPadValue, type TransactionReceipt } from 'ethers'
-import { LOCAL_CHAIN, mined, startLocalChain, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, LOCAL_SIGNER_KEY, mined, startLocalChain, type LocalChain } from '../dev/chain'
 import { built, forgetBuilt, startHere, stopAll } from '../dev/in-process'
-import { freePort } from '../dev/services'
+import { freePort, startService, type Service } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { looks, waitForHead, waitForLook } from '../dev/indexed'
 import { addressOf, setLocalChain, setLocalDefaults } from '../dev/local-settings'
@@ -91,6 +91,23 @@ export async function startTestWorld(
         console.error(`A test of this file failed. The logs of its world: ${folder}`)
     }),
   }
+}
+
+/** Starts another API of a world in a process, which is stopped after the file's tests. */
+export async function startApiProcess(
+  { databaseUrl, chain }: TestWorld,
+  settings: NodeJS.ProcessEnv,
+): Promise<Service> {
+  const environment: NodeJS.ProcessEnv = {
+    ...(await environmentOf(databaseUrl)),
+    RPC_URL_BASE_SEPOLIA: chain.url,
+    SIGNER_PRIVATE_KEY: LOCAL_SIGNER_KEY,
+    ...settings,
+  }
+  const api = startService(`api-${environment.PORT}`, ['dist/api/main.js'], environment, temporaryFolder())
+  atEnd(() => api.stop())
+  await api.ready
+  return api
 }
 
 /** Settings of a service on free ports, without limits. The developer's own settings must not apply. */

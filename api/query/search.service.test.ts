@@ -1,17 +1,10 @@
 import type { Geometry, Position } from 'geojson'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../../dev/random'
-import {
-  GeometryError,
-  intersects,
-  isWithin,
-  prepareGeometry,
-  readGeometry,
-  reachOf,
-} from '../../src/geodesy'
+import { intersects, isWithin, readGeometry, reachOf } from '../../src/geodesy'
 import { SIEVE_WORKER } from '../../test/api'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
-import { insertRecords } from '../../test/records'
+import { insertRecords, preparedOf } from '../../test/records'
 import { SEED, hunt } from '../../test/seed'
 import { RecordSearch, type SearchQuery } from './search'
 import { placeOf } from './sieve'
@@ -53,22 +46,13 @@ const shape = (): Geometry => {
   const ring = [at, near(at, degrees), near(at, degrees)]
   return { type: 'Polygon', coordinates: [[...ring, at]] }
 }
-const prepared = (geometry: Geometry) => {
-  try {
-    return prepareGeometry(readGeometry(geometry, 'geometry'))
-  } catch (error) {
-    if (error instanceof GeometryError) return undefined
-    throw error
-  }
-}
-
 let database: TestDatabase
 let store: Store
 let records: RecordSearch
 /** UIDs of the shapes, in their order. */
 let uids: string[]
 const shapes = Array.from({ length: COUNT }, shape)
-const measurable = shapes.map(prepared)
+const measurable = shapes.map(preparedOf)
 beforeAll(async () => {
   database = await createMigratedDatabase()
   uids = (
@@ -100,7 +84,7 @@ hunt(
     let hits = 0
     for (let n = 0; n < cases; n++) {
       const asked = shape()
-      const target = prepared(asked)
+      const target = preparedOf(asked)
       if (!target) continue
       const meets = await all({ place: placeOf(asked, 'intersects') })
       expect([asked, meets]).toEqual([
@@ -110,7 +94,7 @@ hunt(
       const [center, radius] = [position(), [50, 5_000, 300_000, 3_000_000, 15_000_000][n % 5]!]
       const point: Geometry = { type: 'Point', coordinates: center }
       const within = await all({ place: placeOf(point, 'near', radius) })
-      const at = prepared(point)!
+      const at = preparedOf(point)!
       expect([center, radius, within]).toEqual([
         center,
         radius,
