@@ -5,6 +5,7 @@ import { availableParallelism, cpus, tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { queryOnce } from '../dev/indexed'
 import { PlainError, startService } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import type { Bench, Table } from './bench'
@@ -100,8 +101,8 @@ function benchOn(server: string, folder: string): Bench {
   const environment = { ...process.env, ...blankSettings() }
   const createDatabase = async () => {
     const name = `bench_${randomBytes(6).toString('hex')}`
-    await onServer(server, `CREATE DATABASE ${name}`)
-    cleanups.push(async () => void (await onServer(server, `DROP DATABASE ${name} WITH (FORCE)`)))
+    await queryOnce(server, `CREATE DATABASE ${name}`)
+    cleanups.push(async () => void (await queryOnce(server, `DROP DATABASE ${name} WITH (FORCE)`)))
     const url = new URL(server)
     url.pathname = `/${name}`
     return url.toString()
@@ -142,20 +143,10 @@ function benchOn(server: string, folder: string): Bench {
 }
 
 async function serverSetting(server: string, name: string): Promise<string> {
-  const [row] = await onServer<Record<string, string>>(server, `SHOW ${name}`).catch((error: Error) => {
+  const [row] = await queryOnce<Record<string, string>>(server, `SHOW ${name}`).catch((error: Error) => {
     throw new PlainError(`The Postgres server does not answer: ${error.message || String(error)}`)
   })
   return row![name]!
-}
-
-async function onServer<Row extends object>(server: string, sql: string): Promise<Row[]> {
-  const client = new Client({ connectionString: server })
-  try {
-    await client.connect()
-    return (await client.query<Row>(sql)).rows
-  } finally {
-    await client.end()
-  }
 }
 
 /** Formats rows as a table under their column names, with numbers aligned to the right. */

@@ -94,7 +94,8 @@ export async function checkSameChain(
   await queryOnce(settings.databaseUrl, ofChain.join('; '))
 }
 
-async function queryOnce<Row extends object>(databaseUrl: string, sql: string): Promise<Row[]> {
+/** Returns the rows of one query, on a connection of its own. */
+export async function queryOnce<Row extends object>(databaseUrl: string, sql: string): Promise<Row[]> {
   const client = new Client({ connectionString: await primaryUrl(databaseUrl) })
   await client.connect()
   try {
