@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import type { Geo, Input } from '@geospatial-attestation/client'
+import type { Input } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { cut } from '../../../src/cut'
 import { ToolInputError } from './errors'
@@ -68,9 +68,4 @@ function fromText(text: string): unknown {
   } catch {
     throw new ToolInputError(`'${cut(text, 60)}' is not valid JSON: expected a ${PLACE}.`)
   }
-}
-
-/** Returns the slug of a chain that is named by its slug or id. */
-export async function slugOf(geo: Geo, which: string | number): Promise<string> {
-  return (await geo.chain(which)).slug
 }

@@ -12,7 +12,7 @@ import {
 import { z } from 'zod'
 import { OPERATION_ROWS, TEXTS, type OperationName, type OperationRow } from '../../../src/operations/table'
 import { ToolInputError } from './errors'
-import { chain, metres, place, placeOf, shape, slugOf, type Place } from './inputs'
+import { chain, metres, place, placeOf, shape, type Place } from './inputs'
 import { addTool, READS, type Tools } from './tool'
 
 /** Parameters of every operation. */
@@ -97,7 +97,7 @@ export function operationTools(tools: Tools): void {
       const { result, units, timestamp, inputRefs }: Claims = answer
       const { attester, deadline, ...ofQuorum } = signingOf(answer)
       const sentence = sentenceOf(answer)
-      const slug = await slugOf(geo, answer.chainId)
+      const { slug } = await geo.chain(answer.chainId)
       const id = kept?.keep(answer)
       return {
         structured: {

@@ -2,7 +2,7 @@
 import { sentenceOf, type Answer, type ZoneSet } from '@geospatial-attestation/client'
 import { z } from 'zod'
 import { ToolInputError } from './errors'
-import { chain, place, placeOf, slugOf } from './inputs'
+import { chain, place, placeOf } from './inputs'
 import { visible } from './records'
 import { addTool, READS, type Tools } from './tool'
 
@@ -46,11 +46,12 @@ export function zoneTools(tools: Tools): void {
         ...(kept && { answer_id: kept.keep(answer) }),
       }
     })
+    const { slug } = await geo.chain(found.chainId)
     const undecided = found.undecided.map(({ uid, reason }) => ({ uid, reason: visible(reason) }))
     return {
       structured: {
         ...{ zones, on_boundary: onBoundary, complete, untrusted: { undecided } },
-        chain: await slugOf(geo, found.chainId),
+        chain: slug,
       },
       texts: [
         [
