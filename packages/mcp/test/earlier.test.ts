@@ -42,6 +42,20 @@ const signed = (nonce: number) => ({
   attestByDelegation: { data: {}, signature: { v: 27, r: '0x', s: '0x' } },
 })
 
+test('the instructions of a server with a quorum exclude find_zones, which one service signs', async () => {
+  const instructions = async (options: object) => {
+    const [ours, theirs] = InMemoryTransport.createLinkedPair()
+    await createMcpServer({ geo: {} as never, ...options }).connect(theirs)
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(ours)
+    const text = client.getInstructions()
+    await client.close()
+    return text
+  }
+  expect(await instructions({ quorum: {} })).toContain('find_zones')
+  expect(await instructions({})).not.toContain('find_zones')
+})
+
 test('land_answer lands the last signature of an answer again after a lost connection', async () => {
   const landed: object[] = []
   let isKnown = true
