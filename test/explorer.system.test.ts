@@ -477,11 +477,11 @@ withChromium.describe('the explorer', () => {
     const tiles = '**/tiles/location-records/**'
     await page.route(tiles, (route) => route.fulfill({ status: 503 }))
     await page.goto(world.url)
-    await page.locator('.map-failure').getByText('Part of the map is missing').waitFor()
+    await page.locator('.map-stage > .notice').getByText('Part of the map is missing').waitFor()
     await page.unroute(tiles)
     await somePlaces.waitFor({ state: 'attached' })
     await page.goto(`${world.url}/?memo=???`)
-    await page.locator('.map-failure').getByText('the service refuses these filters').waitFor()
+    await page.locator('.map-stage > .notice').getByText('the service refuses these filters').waitFor()
     await page.getByRole('button', { name: 'Clear all filters' }).click()
     await somePlaces.waitFor({ state: 'attached' })
     await page.locator('body:not(:has(.notice))').waitFor()

@@ -102,7 +102,7 @@ export default function Places() {
           />
           <ChainStates />
           {isExplorer && <Legend />}
-          {mapFailure && <MapFailure failure={mapFailure} retry={retryMap} />}
+          {mapFailure && <FailureNotice failure={mapFailure} retry={retryMap} />}
           {shown && <ShownCounts {...shown} />}
           {chosen && (
             <Sheet
@@ -137,12 +137,6 @@ export default function Places() {
     </div>
   )
 }
-
-const MapFailure = (props: Parameters<typeof FailureNotice>[0]) => (
-  <div class="map-failure">
-    <FailureNotice {...props} />
-  </div>
-)
 
 /** Numbers of places on the map, for those who do not see it. */
 const ShownCounts = ({ places, revoked }: Pick<Shown, 'places' | 'revoked'>) => (

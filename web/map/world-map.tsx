@@ -56,7 +56,6 @@ export function WorldMap({ view, onReady, onView, fallback }: WorldMapProps) {
       // No cache in memory, because tiles may have changed: the browser's own cache revalidates their ETag.
       maxTileCacheSize: 0,
     })
-    performance.mark('map-made')
     const rest = followState(map, setState)
     const removeControls = addControls(map, foot.current)
     const leaveScheme = followScheme(map)
@@ -73,7 +72,6 @@ export function WorldMap({ view, onReady, onView, fallback }: WorldMapProps) {
     })
     let leave: void | (() => void)
     map.once('style.load', () => {
-      markTimes(map)
       leave = onReady(map)
       const first = map.getStyle().layers.find((layer) => 'source' in layer && layer.source !== 'world')
       void addStreets(map, first?.id).then((added) => {
@@ -133,16 +131,6 @@ function addControls(map: Map, foot: HTMLElement | null): () => void {
     unsubscribe()
     for (const control of below) control.onRemove()
   }
-}
-
-/** Marks the times at which the land is drawn and everything is, for performance measurements. */
-function markTimes(map: Map): void {
-  const landed = map.on('sourcedata', ({ sourceId, isSourceLoaded }) => {
-    if (sourceId !== 'world' || !isSourceLoaded) return
-    landed.unsubscribe()
-    map.once('render', () => performance.mark('map-land'))
-  })
-  map.once('idle', () => performance.mark('map-idle'))
 }
 
 function hasWebGL(): boolean {

@@ -43,11 +43,7 @@ export async function find(text: string, signal: AbortSignal): Promise<Hit[]> {
   if (address !== undefined) return byAddress(`0x${address}`, signal)
   const positions = positionsIn(wanted).map(positionHit)
   if (positions.length > 0) return positions
-  const [towns, places] = await Promise.all([
-    // Records are shown even if the towns cannot be loaded.
-    townsNamed(wanted).catch(() => []),
-    placesNamed(wanted, signal),
-  ])
+  const [towns, places] = await Promise.all([townsNamed(wanted), placesNamed(wanted, signal)])
   return [...places, ...towns.map(townHit)]
 }
 

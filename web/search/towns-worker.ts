@@ -17,18 +17,21 @@ export interface TownsQuery {
   /** name in lower case without accents */
   wanted: string
 }
-export type TownsReply = { id: string } & ({ towns: readonly Town[] } | { problem: string })
+/** Towns; none if the list could not be loaded. */
+export interface TownsReply {
+  id: string
+  towns: readonly Town[]
+}
 
 /** Maximum number of towns that a search returns. */
 const MOST = 5
 const loaded = new Map<string, Promise<readonly (Town & { plain: string })[]>>()
 
 addEventListener('message', ({ data: { id, url, wanted } }: MessageEvent<TownsQuery>) => {
-  const reply = (content: { towns: readonly Town[] } | { problem: string }) =>
-    postMessage({ id, ...content } satisfies TownsReply)
+  const reply = (towns: readonly Town[]) => postMessage({ id, towns } satisfies TownsReply)
   void (loaded.get(url) ?? load(url)).then(
-    (towns) => reply({ towns: found(towns, wanted) }),
-    (error: Error) => reply({ problem: error.message }),
+    (towns) => reply(found(towns, wanted)),
+    () => reply([]),
   )
 })
 

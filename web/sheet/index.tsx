@@ -167,21 +167,21 @@ const Fact = ({ name, children }: { name: string; children: preact.ComponentChil
 /** Area or length as computed by the kernel, in the chosen units. */
 function Size({ details }: Pick<Full, 'details'>) {
   const geometry = details?.geometry
-  const key = geometry && /LineString|Polygon/.test(geometry.type) ? JSON.stringify(geometry) : undefined
+  const [, kind] = /(Polygon|LineString)$/.exec(geometry?.type ?? '') ?? []
+  const operation = kind === 'Polygon' ? 'area' : 'length'
   /** Size of the geometry; null if it cannot be measured, undefined until it is measured. */
-  const { data: size } = useLoaded(key, () =>
-    import('./verify').then(({ sizeOf }) => sizeOf(geometry!) ?? null).catch(() => null),
+  const { data: size } = useLoaded(kind && JSON.stringify(geometry), () =>
+    import('@geospatial-attestation/client/kernel')
+      .then(({ measurable }) => measurable(geometry!)[operation]())
+      .catch(() => null),
   )
-  if (key === undefined || size === null) return null
-  const name = /Polygon/.test(geometry!.type) ? say.sheet.area : say.sheet.length
+  if (kind === undefined || size === null) return null
   return (
-    <Fact name={name}>
+    <Fact name={say.sheet[operation]}>
       {size === undefined ? (
         say.sheet.measuring
       ) : (
-        <span data-size={size.value}>
-          {size.operation === 'area' ? areaText(size.value) : lengthText(size.value)}
-        </span>
+        <span data-size={size}>{operation === 'area' ? areaText(size) : lengthText(size)}</span>
       )}{' '}
       <UnitsField />
     </Fact>

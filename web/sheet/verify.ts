@@ -1,11 +1,5 @@
 import { getAttestation, type ChainReader } from '@geospatial-attestation/client'
-import {
-  isContentOf,
-  locationTexts,
-  measurable,
-  type AttestationContent,
-} from '@geospatial-attestation/client/kernel'
-import type { Geometry } from 'geojson'
+import { isContentOf, locationTexts, type AttestationContent } from '@geospatial-attestation/client/kernel'
 import { say } from '../messages'
 import { addressOf, geo } from '../service'
 import { stateOf } from '../wallet/chain'
@@ -16,7 +10,7 @@ import { contentOf } from './record'
 import { shows } from './shows'
 import { secondsText } from '../explorer/words'
 
-/** Checks that this page performs itself, and the place's size as computed by the kernel. */
+/** Checks that this page performs itself. */
 
 export interface Check {
   /**
@@ -110,15 +104,4 @@ export function checkStanding({ attestation }: Reading, now: number): Check {
     state: 'good',
     sentence: expires > 0 ? say.checks.until(secondsText(expires)) : say.checks.standing,
   }
-}
-
-/** Area of polygons in square metres, or length of lines in metres; undefined for other geometries. */
-export function sizeOf(geometry: Geometry): { operation: 'area' | 'length'; value: number } | undefined {
-  const operation = /Polygon$/.test(geometry.type)
-    ? 'area'
-    : /LineString$/.test(geometry.type)
-      ? 'length'
-      : undefined
-  if (!operation) return undefined
-  return { operation, value: measurable(geometry)[operation]() }
 }
