@@ -1,4 +1,4 @@
-import type { Feature, FeatureCollection, Geometry } from 'geojson'
+import type { Feature, Geometry } from 'geojson'
 import { axesOf } from '../../src/location/names'
 import { featureOf, mapPositions } from '../map/extent'
 import { locale, say } from '../messages'
@@ -29,10 +29,10 @@ export async function placesIn(file: File): Promise<FilePlace[]> {
 
 async function read(file: File): Promise<FilePlace[]> {
   const name = file.name.toLowerCase()
-  if (/\.(zip|shp)$/.test(name)) return featuresOf(await shapefile(file, name.endsWith('.zip')))
+  if (/\.(zip|shp)$/.test(name)) return placesOf(await shapefile(file, name.endsWith('.zip')))
   const text = await file.text()
   if (/\.(kml|gpx)$/.test(name) || text.trimStart().startsWith('<'))
-    return featuresOf(await xml(text, file.name))
+    return placesOf(await xml(text, file.name))
   let json: unknown
   try {
     json = JSON.parse(text)
@@ -41,7 +41,7 @@ async function read(file: File): Promise<FilePlace[]> {
   }
   // The text of a private place stays unchanged, because its salt belongs to exactly this geometry.
   if ((json as { salt?: unknown } | null)?.salt !== undefined) return [{ name: file.name, text: text.trim() }]
-  return featuresOf([{ type: 'FeatureCollection', features: featuresIn(json, file.name) }])
+  return placesOf(featuresIn(json, file.name))
 }
 
 /**
@@ -73,15 +73,15 @@ function refuseCrs(crs: unknown, file: string): void {
   if ((axesOf(given) ?? 'none') === 'none') throw new CrsError(file, given)
 }
 
-async function xml(text: string, name: string): Promise<FeatureCollection[]> {
+async function xml(text: string, name: string): Promise<Feature[]> {
   const { gpx, kml } = await import('@tmcw/togeojson')
   const document = new DOMParser().parseFromString(text, 'application/xml')
   if (document.querySelector('parsererror')) throw new Error(say.sources.notXml(name))
   const isGpx = document.documentElement.localName === 'gpx'
-  return [(isGpx ? gpx(document) : kml(document, { skipNullGeometry: true })) as FeatureCollection]
+  return (isGpx ? gpx(document) : kml(document, { skipNullGeometry: true })).features as Feature[]
 }
 
-async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[]> {
+async function shapefile(file: File, isZip: boolean): Promise<Feature[]> {
   const [{ default: shp, parseShp }, { iter }] = await Promise.all([import('shpjs'), import('but-unzip')])
   const bytes = await file.arrayBuffer()
   try {
@@ -92,11 +92,10 @@ async function shapefile(file: File, isZip: boolean): Promise<FeatureCollection[
           const prj = new TextDecoder().decode(await read())
           if (!isWorldwide(prj)) throw new CrsError(file.name, /"([^"]*)"/.exec(prj)?.[1] ?? '')
         }
-      const layers = [await shp(bytes)].flat()
-      return [{ type: 'FeatureCollection', features: layers.flatMap((each) => featuresIn(each, file.name)) }]
+      return [await shp(bytes)].flat().flatMap((layer) => featuresIn(layer, file.name))
     }
     // Read as degrees: without its .prj file, a shapefile does not state its coordinate system.
-    return [{ type: 'FeatureCollection', features: parseShp(bytes).map(featureOf) }]
+    return parseShp(bytes).map(featureOf)
   } catch (error) {
     if (error instanceof CrsError) throw error
     throw new Error(say.sources.notShapefile(file.name), { cause: error })
@@ -114,9 +113,8 @@ function isWorldwide(prj: string): boolean {
   )
 }
 
-function featuresOf(collections: readonly FeatureCollection[]): FilePlace[] {
-  return collections
-    .flatMap(({ features }) => features)
+function placesOf(features: readonly Feature[]): FilePlace[] {
+  return features
     .filter(({ geometry }) => (geometry as Geometry | null) !== null)
     .map(({ geometry, properties }, i) => {
       const { name, title, NAME, Name } = (properties ?? {}) as Record<string, unknown>
