@@ -542,6 +542,23 @@ withChromium.describe('the search field of the explorer', () => {
     await flown(page, 18.9551, 69.6489)
     expect(complaints).toEqual([])
   })
+  test('opens a hit if fewer hits arrive after the arrow keys were pressed', async () => {
+    const { page } = plain
+    await page.goto(world.url)
+    await idle(page)
+    await search(page, 'bridge')
+    await hits(page).nth(2).waitFor()
+    let respond = () => {}
+    const pressed = new Promise<void>((resolve) => (respond = resolve))
+    await page.route('**/graphql*', (route) => pressed.then(() => route.continue()))
+    await searchField(page).fill(park.uid)
+    for (let presses = 0; presses < 2; presses++) await page.keyboard.press('ArrowDown')
+    respond()
+    await hits(page).nth(1).waitFor({ state: 'detached' })
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toContain(park.uid)
+    await page.unrouteAll()
+  })
   test('finds a UID, the transaction that attested it, and its attester', async () => {
     const { page, complaints } = plain
     await page.goto(world.url)

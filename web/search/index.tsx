@@ -25,6 +25,8 @@ export function Search() {
   const [active, setActive] = useState(0)
   const found = useFound(text)
   const hits = isOpen && found ? found.hits : []
+  // Fewer hits may arrive after the user chose one with the arrow keys.
+  const index = Math.min(active, hits.length - 1)
 
   useShortcut(input)
   const go = (hit: Hit | undefined) => {
@@ -40,8 +42,7 @@ export function Search() {
     setEntered(undefined)
     go(hits[0])
   }, [entered, found])
-  const move = (step: number) =>
-    hits.length > 0 && setActive((before) => (before + step + hits.length) % hits.length)
+  const move = (step: number) => hits.length > 0 && setActive((index + step + hits.length) % hits.length)
   return (
     <form role="search" class="search" onSubmit={(event) => event.preventDefault()}>
       <input
@@ -53,7 +54,7 @@ export function Search() {
         aria-expanded={hits.length > 0}
         aria-controls={`${id}-hits`}
         aria-autocomplete="list"
-        aria-activedescendant={hits[active] && `${id}-${active}`}
+        aria-activedescendant={hits[index] && `${id}-${index}`}
         placeholder={say.search.placeholder}
         autocomplete="off"
         spellcheck={false}
@@ -75,7 +76,7 @@ export function Search() {
           if (key === 'ArrowDown') move(1)
           else if (key === 'ArrowUp') move(-1)
           else if (key === 'Enter')
-            if (found?.text === text || active > 0) go(hits[active])
+            if (found?.text === text || index > 0) go(hits[index])
             else setEntered(text)
           else if (key === 'Escape') {
             event.stopPropagation()
@@ -86,7 +87,7 @@ export function Search() {
           event.preventDefault()
         }}
       />
-      <Hits {...{ id, hits, active }} onChoose={go} />
+      <Hits {...{ id, hits }} active={index} onChoose={go} />
       <p role="status" class={isOpen && found && hits.length === 0 ? 'hits none' : 'unseen'}>
         {!isOpen || !found
           ? ''
