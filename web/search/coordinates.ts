@@ -23,28 +23,16 @@ const WHOLE_NUMBER = String.raw`[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\d|[eE][+-
  * `geo:`.
  */
 const ADDRESSES = [
-  new RegExp(String.raw`[?&]mlat=(${WHOLE_NUMBER})&mlon=(${WHOLE_NUMBER})`),
-  new RegExp(String.raw`!3d(${WHOLE_NUMBER})!4d(${WHOLE_NUMBER})`),
-  new RegExp(String.raw`#map=\d+(?:\.\d+)?/(${WHOLE_NUMBER})/(${WHOLE_NUMBER})`),
-  new RegExp(
-    String.raw`/(?:place|search)/(${WHOLE_NUMBER})(?:,|%2C)(?:[+ ]|%20)?(${WHOLE_NUMBER})(?=[/?#]|$)`,
-    'i',
-  ),
-  new RegExp(String.raw`/@(${WHOLE_NUMBER}),(${WHOLE_NUMBER})[,/]`),
-  new RegExp(
-    String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(${WHOLE_NUMBER})(?:,|%2C|~)(${WHOLE_NUMBER})(?:[&(#]|$)`,
-    'i',
-  ),
+  String.raw`[?&]mlat=(N)&mlon=(N)`,
+  String.raw`!3d(N)!4d(N)`,
+  String.raw`#map=\d+(?:\.\d+)?/(N)/(N)`,
+  String.raw`/(?:place|search)/(N)(?:,|%2C)(?:[+ ]|%20)?(N)(?=[/?#]|$)`,
+  String.raw`/@(N),(N)[,/]`,
+  String.raw`[?&](?:q|ll|query|center|daddr|coordinate|cp)=(?:loc:)?(N)(?:,|%2C|~)(N)(?:[&(#]|$)`,
   // Without the parameter crs, or with wgs84, a `geo:` URI has degrees (RFC 5870).
-  new RegExp(
-    String.raw`^geo:(?!.*;crs=(?!wgs84(?:[;?]|$)))(${WHOLE_NUMBER}),(${WHOLE_NUMBER})(?:[,;?].*)?$`,
-    'i',
-  ),
-  new RegExp(
-    String.raw`\bm?lat(?:itude)?"?\s*[:=]\s*(${WHOLE_NUMBER})\s*[,;&]\s*"?m?(?:lng|lon|long|longitude)"?\s*[:=]\s*(${WHOLE_NUMBER})`,
-    'i',
-  ),
-]
+  String.raw`^geo:(?!.*;crs=(?!wgs84(?:[;?]|$)))(N),(N)(?:[,;?].*)?$`,
+  String.raw`\bm?lat(?:itude)?"?\s*[:=]\s*(N)\s*[,;&]\s*"?m?(?:lng|lon|long|longitude)"?\s*[:=]\s*(N)`,
+].map((pattern) => new RegExp(pattern.replaceAll('(N)', `(${WHOLE_NUMBER})`), 'gi'))
 /** Directions have several positions, and their link contains the centre of the map. */
 const DIRECTIONS = /\/maps\/dir\//
 const YANDEX = /^[^?]*\byandex\.[^?]*\?([^#]*)/i
@@ -77,11 +65,10 @@ export function positionsIn(text: string): FoundPosition[] {
   const [, query] = YANDEX.exec(trimmed) ?? []
   if (query !== undefined) return yandexPosition(new URLSearchParams(query))
   for (const pattern of ADDRESSES) {
-    const [, latitude, longitude] = pattern.exec(trimmed) ?? []
-    if (longitude === undefined) continue
+    const [first, second] = trimmed.matchAll(pattern)
     // A list of several positions is not one of them.
-    if (trimmed.match(new RegExp(pattern, `${pattern.flags}g`))!.length > 1) return []
-    return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
+    if (second) return []
+    if (first) return valid([{ latitude: Number(first[1]), longitude: Number(first[2]) }])
   }
   const [, longitude, latitude] = WKT_POINT.exec(trimmed) ?? []
   if (latitude !== undefined) return valid([{ latitude: Number(latitude), longitude: Number(longitude) }])
