@@ -47,7 +47,7 @@ export function RecordList({
       <h2>
         <span role="status">
           {data
-            ? titleOf(data)
+            ? say.list.title(data.total ?? 0, data.total_exact !== false, isLimited())
             : isLoading
               ? say.list.loading
               : failure && failure.retryIn === undefined
@@ -73,7 +73,7 @@ export function RecordList({
         {EXPORTS.map((format) => (
           <a
             key={format}
-            href={addressOf(`api/v0/location-records?${new URLSearchParams({ ...parsed(query), format })}`)}
+            href={addressOf(`api/v0/location-records?${query && `${query}&`}format=${format}`)}
             download
           >
             {say.list.formats[format]}
@@ -83,12 +83,6 @@ export function RecordList({
       </p>
     </section>
   )
-}
-
-const parsed = (query: string) => Object.fromEntries(new URLSearchParams(query))
-
-function titleOf({ total = 0, total_exact: isExact }: ListPage): string {
-  return say.list.title(total, isExact !== false, isLimited())
 }
 
 /** True if a filter limits the area, instead of the view. */

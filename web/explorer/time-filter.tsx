@@ -40,15 +40,14 @@ export function TimeFilter({ isReady, version }: { isReady: boolean; version: nu
     return data[0] ? Date.parse(data[0].timestamp) : Date.now()
   })
   // Before the first record is known, the range of the filter counts.
-  const bounds = [filterValue('fromTimestamp'), filterValue('toTimestamp')].map((time) =>
-    Date.parse(time ?? ''),
-  )
-  const start = dayOf(first.data ?? Math.min(Date.now(), ...bounds.filter((time) => !Number.isNaN(time))))
+  const bounds = (['fromTimestamp', 'toTimestamp'] as const).flatMap((name) => filterValue(name) ?? [])
+  const times = bounds.map((bound) => Date.parse(bound)).filter((time) => !Number.isNaN(time))
+  const start = dayOf(first.data ?? Math.min(Date.now(), ...times))
   const whole = { from: start, to: Math.max(dayOf(Date.now()), start) + 1 }
   const range = useRange(whole)
   const counted = useCounted(version)
   const { from, to } = range.shown
-  const isSet = filterValue('fromTimestamp') !== undefined || filterValue('toTimestamp') !== undefined
+  const isSet = bounds.length > 0
   const title = isSet ? say.time.between(dayText(from * DAY_MS), dayText((to - 1) * DAY_MS)) : say.time.all
   return (
     <details class="time" open={innerWidth > 700 && innerHeight > 600}>
