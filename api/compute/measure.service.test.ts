@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { GeometryError, readGeometry } from '../../src/geodesy'
 import { MEASURE_WORKER } from '../../test/api'
-import { Measurer, ReadGeometry, referenceOf } from './measure'
+import { Measurer, ReadGeometry, referenceOf, type MeasureInput } from './measure'
 import { ComputeError } from '../http/problems'
 import { OWN_WORK } from '../http/work'
 import { sentence, testSentences } from '../../test/sentences'
@@ -24,53 +24,21 @@ const ring = (vertices: number, radius: number, height?: number) => {
 const input = (value: unknown, path = 'geometry') => ({ reading: readGeometry(value, path) })
 
 describe('the measurer', () => {
-  test('returns the same result and references in a worker and in the main thread', async () => {
-    const small = await measurers[0].measure(
-      { operation: 'area', inputs: [input(ring(900, 1, 5))], numbers: [] },
-      WORK,
-    )
+  test('returns the same result and references in a worker as in the main thread', async () => {
+    const measure = (operation: string, ...inputs: MeasureInput[]) =>
+      measurers[0].measure({ operation, inputs, numbers: [] }, WORK)
     // The 900 repeated positions make the input large without changing the polygon.
     const large = {
       type: 'Polygon',
-      coordinates: ring(900, 1, 5).coordinates.map((positions) =>
-        positions.flatMap((position) => [position, position]),
-      ),
+      coordinates: ring(900, 1, 5).coordinates.map((positions) => positions.flatMap((each) => [each, each])),
     }
-    const measured = await measurers[0].measure(
-      { operation: 'area', inputs: [input(large)], numbers: [] },
-      WORK,
-    )
-    expect(measured.outcome).toBe(small.outcome)
-    const here = new Measurer()
-    const both = await Promise.all([
-      measurers[0].measure(
-        {
-          operation: 'intersects',
-          inputs: [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }],
-          numbers: [],
-        },
-        WORK,
-      ),
-      here.measure({ operation: 'area', inputs: [input(ring(900, 2))], numbers: [] }, WORK),
-    ])
-    expect(both[0]).toEqual({ outcome: true, refs: [expect.stringMatching(/^0x[0-9a-f]{64}$/), '0x12'] })
-    const alone = await measurers[0].measure(
-      {
-        operation: 'area',
-        inputs: [
-          input({
-            type: 'MultiPolygon',
-            coordinates: [
-              ring(900, 2).coordinates,
-              ring(300, 0.1).coordinates.map((positions) => positions.map(([lon, lat]) => [lon! + 20, lat!])),
-            ],
-          }),
-        ],
-        numbers: [],
-      },
-      WORK,
-    )
-    expect(alone.refs[0]).not.toBe(both[1].refs[0])
+    const refOf = (value: unknown) => referenceOf(readGeometry(value, 'geometry'))
+    const { outcome } = await measure('area', input(ring(900, 1, 5)))
+    expect(await measure('area', input(large))).toEqual({ outcome, refs: [await refOf(large)] })
+    const both = [input(ring(2_000, 1, 5)), { ref: '0x12', ...input(ring(900, 2)) }]
+    expect(await measure('intersects', ...both)).toEqual({
+      ...{ outcome: true, refs: [await refOf(ring(2_000, 1, 5)), '0x12'] },
+    })
   })
   test('leaves the geometries of a task in this thread, so that they can be measured again', async () => {
     const inputs = [input(ring(900, 2)), input(ring(600, 1, 5))]

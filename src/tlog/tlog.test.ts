@@ -40,7 +40,6 @@ import {
   type HashReader,
   type Tile,
 } from './index'
-import { tileOf } from './tiles'
 
 const entriesOf = (count: number) =>
   Array.from({ length: count }, (_, index) => Buffer.from(`entry ${index}`))
@@ -208,16 +207,6 @@ describe('the tiles of a log', () => {
       ...['tile/0/x999/x999/x999/x999/x999/999', 'tile/entry/000', 'tile/-1/000'],
     ])
       expect([path, parseTilePath(path)]).toEqual([path, undefined])
-  })
-
-  test('are as many as c2sp.org/tlog-tiles counts for 70,000 entries', () => {
-    const widths = (level: Tile['level']) =>
-      Array.from({ length: 300 }, (_, index) => tileOf(level, index, 70_000).width).filter(
-        (width) => width > 0,
-      )
-    expect(widths(0)).toEqual([...Array<number>(273).fill(256), 112])
-    expect(widths('entries')).toEqual(widths(0))
-    expect([1, 2, 3].map(widths)).toEqual([[256, 17], [1], []])
   })
 
   test('bundle entries with their lengths', () => {
