@@ -203,18 +203,22 @@ function follow(edges: readonly Directed[], path: string): Place[][] {
   return loops
 }
 
-/** By ring that does not cross itself: 1 if its smaller side is left of it, -1 if right, 0 if it has none. */
-export function directionsOf(shape: Shape, sides: Rings): Int8Array {
-  const rings = shape.chains.flatMap(({ kind }, c) =>
-    kind === Kind.Ring ? [{ firstChain: c, endChain: c + 1 }] : [],
-  )
-  return rings.length === 0 ? new Int8Array() : sweep(shape, sides, rings, () => {}).turns
+/**
+ * By ring that does not cross itself: 1 if its smaller side is left of it, -1 if right, 0 if it has none.
+ * Each ring is swept alone, because an edge of another one may pass between its first two edges.
+ */
+export function directionsOf({ shape, rings }: Pick<Arranged, 'shape' | 'rings'>): Int8Array {
+  const directions = new Int8Array(shape.chains.length)
+  for (const [c, { kind }] of shape.chains.entries())
+    if (kind === Kind.Ring)
+      directions[c] = sweep(shape, rings, [{ firstChain: c, endChain: c + 1 }], () => {}).turns[0]!
+  return directions
 }
 
 /** Loops of a region as a polygon's rings, shells first. Undefined if it is empty, or has no shell. */
 export function ringsOf({ shape, holdsNorthPole }: Region): ChainOf[] | undefined {
   const sides = findSides(shape)
-  const directions = directionsOf(shape, sides)
+  const directions = directionsOf({ shape, rings: sides })
   // The inside is on the left of each loop, so sums of 0 or 1 at the pole are 0 or 1 everywhere.
   let atPole = 0
   for (const [c, direction] of directions.entries()) if (sides.of[c]!.holdsNorthPole) atPole += direction

@@ -318,6 +318,20 @@ describe('rings that cross by half a centimetre or more', () => {
     [ring.slice(1), ring.slice(1).toReversed()].flatMap((open) =>
       open.map((_, k) => closed([...open.slice(k), ...open.slice(0, k)])),
     )
+  hunt('are rejected for area as parts inside other parts, at their walls', 40, ({ cases, random }) => {
+    for (let i = 0; i < cases; i++) {
+      const at = ground(random, undefined)
+      const width = 10 * 100 ** random()
+      const house = [at(0, 0), at(width, 0), at(width * random(), width)]
+      const yard = [at(0.5 * width, 0), at(0.7 * width, 0), at(0.6 * width, 0.1 * width)]
+      const rings = [house, yard].map((ring) => pick(random, notations(closed(ring))))
+      const both = parts(...pick(random, [rings, rings.toReversed()]))
+      expect(
+        refusalOf(() => areaSquareMeters(prepare(both))),
+        JSON.stringify(both),
+      ).toBeDefined()
+    }
+  })
   test('are rejected as a spike 5 micrometres wide through a wall, from any start', () => {
     const ring = closed(
       positions(`
@@ -327,13 +341,20 @@ describe('rings that cross by half a centimetre or more', () => {
     )
     for (const each of notations(ring)) expect(() => prepare(polygon(each))).toThrow(GeometryError)
   })
-  test('are rejected for area as a part without width through another part, from any start', () => {
-    const [house, sliver] = [
-      positions('10 45.0001220703125, 10 45.0003662109375, 10.000244140625 45.0003662109375'),
-      positions('10 45.000244140625, 10.0001220703125 45.000244140625, 10.000244140625 45.000244140625'),
-    ].map(closed)
-    for (const one of notations(house!))
-      for (const other of notations(sliver!))
+  test.each([
+    [
+      'a part without width through another part',
+      '10 45.0001220703125, 10 45.0003662109375, 10.000244140625 45.0003662109375',
+      '10 45.000244140625, 10.0001220703125 45.000244140625, 10.000244140625 45.000244140625',
+    ],
+    [
+      'a part inside another one, at its wall',
+      '10 0, 10.0004 0, 10.0001 0.0004',
+      '10.0001 0, 10.0003 0, 10.0002 0.0001',
+    ],
+  ])('are rejected for area as %s, from any start', (_, first, second) => {
+    for (const one of notations(closed(positions(first))))
+      for (const other of notations(closed(positions(second))))
         for (const both of [parts(one, other), parts(other, one)])
           expect(() => areaSquareMeters(prepare(both)), JSON.stringify(both)).toThrow(GeometryError)
   })

@@ -106,7 +106,7 @@ export function overlapOf(outline: Outline, note: (refusal: GeometryError) => vo
     },
     (refused) => {
       note(refused)
-      const directions = directionsOf(shape, rings)
+      const directions = directionsOf(outline)
       const bent = bend(shape)
       const isUnambiguous = (): boolean => {
         const sums = bent && arrange({ shape: bent, rings }, refuseWide, directions)
