@@ -14,8 +14,6 @@ import { readEventTime, type EventTime } from './event-time'
 import { axesOf, locationTypeOf } from './names'
 import { locationReader } from './types'
 
-export { locationTypeOf }
-
 /** Payload of a location schema, and its geometry. It runs in every engine, as a part of packages/client. */
 
 /** A schema whose attestations are locations: its UID, lower-case, and its text exactly as registered. */
@@ -219,11 +217,6 @@ export function isLocationSchema(schemaUid: string, chain?: string): boolean {
   return everywhere.has(schemaUid) || found.get(chain)?.has(schemaUid) === true
 }
 
-/** Decodes a payload (docs/spec/facts.md 2). Throws a PayloadError if it does not match its schema. */
-export function decodePayload(schemaUid: string, data: Uint8Array): Payload {
-  return decodeByText(knownSchema(schemaUid), data)
-}
-
 /** Returns a schema that this process reads. Throws a TypeError for another UID. */
 export function knownSchema(uid: string): LocationSchema {
   const schema = schemas.get(uid)
@@ -231,8 +224,8 @@ export function knownSchema(uid: string): LocationSchema {
   return schema
 }
 
-/** Decodes a payload like `decodePayload`, for a schema that this process need not know. */
-export function decodeByText(schema: LocationSchema, data: Uint8Array): Payload {
+/** Decodes a payload (docs/spec/facts.md 2). Throws a PayloadError if it does not match its schema. */
+export function decodePayload(schema: LocationSchema, data: Uint8Array): Payload {
   if (data.length > MAX_PAYLOAD_BYTES)
     throw new PayloadError(`expected a payload of at most ${MAX_PAYLOAD_BYTES} bytes`)
   let plan = plans.get(schema)

@@ -2,7 +2,7 @@ import { payloadBytes } from '../eas'
 import { canonicalJson } from '../geodesy'
 import { joinProblems } from './event-time'
 import { LOCATION_TYPES, SRS_SPELLINGS } from './names'
-import { decodePayload, readLocation, type Payload } from './payload'
+import { decodePayload, knownSchema, readLocation, type Payload } from './payload'
 import { planeShape } from './plane'
 
 /** Geometry as the projection stores it. */
@@ -27,7 +27,7 @@ export interface Location extends Omit<Payload, 'recipePayloads'> {
 /** Decodes a payload. Throws a PayloadError if it does not match its schema, but not for its `location`. */
 export function decodeLocation(schemaUid: string, data: string | Uint8Array): Location {
   const bytes = typeof data === 'string' ? payloadBytes(data) : data
-  const payload = decodePayload(schemaUid, bytes)
+  const payload = decodePayload(knownSchema(schemaUid), bytes)
   return Object.assign(payload, {
     recipePayloads: payload.recipePayloads.map((bytes) => Buffer.from(bytes).toString('base64')),
     ...geometryOf(payload),

@@ -16,11 +16,11 @@ import {
   type Document,
 } from '../../../../src/eas/portable'
 import { GeometryError, canonicalJson, readGeometry, type Reading } from '../../../../src/geodesy'
+import { locationTypeOf } from '../../../../src/location/names'
 import {
   LOCATION_SCHEMAS,
   checkLocationFields,
-  decodeByText,
-  locationTypeOf,
+  decodePayload,
   readLocation,
   type LocationSchema,
   type Payload,
@@ -226,7 +226,7 @@ class InputReader {
     const known = schemaOf(uid, this.options.locationSchemas ?? []) ?? (await this.registeredSchema(uid))
     if (!known) return { refused: `${this.place} has the schema ${uid}, which is not a location schema.` }
     try {
-      const geometry = await geometryOf(decodeByText(known, hexToBytes(data as Hex)))
+      const geometry = await geometryOf(decodePayload(known, hexToBytes(data as Hex)))
       if (typeof geometry === 'string')
         return { refused: `${this.place} has an ambiguous location: ${geometry}.` }
       return { proven: { ...proven, geometry }, reading: readGeometry(geometry, this.place) }
@@ -303,7 +303,7 @@ export function locationTexts({
   const known = LOCATION_SCHEMAS.find(({ uid }) => uid === schema.toLowerCase())
   if (!known) return undefined
   try {
-    return decodeByText(known, hexToBytes(data as Hex))
+    return decodePayload(known, hexToBytes(data as Hex))
   } catch (error) {
     if (error instanceof PayloadError) throw invalid('data', error.message)
     throw error
