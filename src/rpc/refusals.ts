@@ -6,12 +6,19 @@ import { RpcError, RpcProtocolError } from '@subsquid/rpc-client'
  */
 const WORDS = {
   /** The endpoint may answer the same call later. */
-  temporary: /rate limit|too many requests|timed? ?out|try again|temporar|capacity|overloaded/i,
+  temporary:
+    /rate (?:limit|exceeded)|too many requests|per second|\d\/sec|throughput|timed? ?out|try again|temporar|capacity|overloaded/i,
   /** The endpoint would answer a smaller request. */
   tooMuch: /range|limit|exceed|more than|too (many|large|big|wide)|results|size|gas|memory/i,
-  /** Maximum range of blocks: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks". */
-  allowedRange:
+  /**
+   * Maximum range of blocks: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks"; "range 9
+   * exceeds limit of 5", "range: 9, max: 5"; "maximum block range: 5".
+   */
+  allowedRange: [
     /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)/i,
+    /range:? \d[\d,_]*\W{0,3}(?:exceeds|max(?:imum)?)\D{0,15}(\d[\d,_]*)\s*(k\b)?/i,
+    /max(?:imum)? (?:block )?range:? (\d[\d,_]*)\s*(k\b)?/i,
+  ],
   /** A call reverted or halted, in the error's message or its data: geth reports a halt without data. */
   reverted: /\brevert|invalid (?:opcode|jump)/i,
 }
@@ -63,7 +70,7 @@ export function isBatchRefused(error: Error): boolean {
 
 /** Maximum number of blocks in one eth_getLogs that the error names; undefined if it names none. */
 export function allowedRange(error: Error): number | undefined {
-  const found = WORDS.allowedRange.exec(error.message)
+  const found = WORDS.allowedRange.map((form) => form.exec(error.message)).find((each) => each)
   if (!found) return undefined
   return Number(found[1]!.replace(/[,_]/g, '')) * (found[2] ? 1000 : 1) || undefined
 }
