@@ -140,6 +140,12 @@ export function copyOver(client: ClientBase): Copy {
 /** Seconds without a renewal after which a writer may be replaced. */
 const LEASE_SECONDS = 6
 const RENEW_EVERY_MS = 1_500
+/**
+ * Number of renewals without a response after which the database is unreachable: five minutes, because a
+ * transaction of an embedded database, which may wait for an endpoint, delays all others. It is not a time,
+ * because a clock may continue while this machine is suspended.
+ */
+const MOST_MISSED = 200
 const LOOK_EVERY_MS = 500
 const SAY_EVERY_MS = 60_000
 const RELEASE_PATIENCE_MS = 1_000
@@ -149,7 +155,7 @@ const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns
   .join(' ')
   .replaceAll('/', '')
 
-/** Error for a lease that another process has taken. */
+/** Error for a lease that another process has taken, or that cannot be renewed. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError'
 }
@@ -176,12 +182,39 @@ export class Lease implements Transactions {
   ) {}
 
   /**
-   * Waits for the lease, then renews it. Calls `onLost` if another process has taken it. Rejects if the
-   * signal aborts first.
+   * Waits for the lease, then renews it. Calls `onLost` if another process has taken it, or if the database
+   * does not respond any more: a host that has disappeared closes no connection. Rejects if the signal aborts
+   * first.
    */
   async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
+    let isHeld = false
+    let missed = 0
+    this.timer = setInterval(() => {
+      if (++missed > MOST_MISSED)
+        return onLost(new LeaseLostError(`the database of ${this.chain.slug} does not respond`))
+      if (!isHeld) return
+      void this.renew().then(
+        (isOurs) => {
+          missed = 0
+          if (!isOurs) onLost(this.lost())
+        },
+        // A failed renewal needs no action: without the database no batch is written either.
+        () => {},
+      )
+    }, RENEW_EVERY_MS)
+    try {
+      await this.waitForTurn(() => (missed = 0), signal)
+      isHeld = true
+    } catch (error) {
+      clearInterval(this.timer)
+      throw error
+    }
+  }
+
+  private async waitForTurn(onResponse: () => void, signal?: AbortSignal): Promise<void> {
     for (let loggedAt = -Infinity; ;) {
       const other = await this.takeNow()
+      onResponse()
       if (other === undefined) break
       signal?.throwIfAborted()
       if (performance.now() - loggedAt > SAY_EVERY_MS) {
@@ -197,13 +230,6 @@ export class Lease implements Transactions {
       await this.release()
       signal.throwIfAborted()
     }
-    this.timer = setInterval(() => {
-      void this.renew().then(
-        (isOurs) => isOurs || onLost(this.lost()),
-        // A failed renewal needs no action: without the database no batch is written either.
-        () => {},
-      )
-    }, RENEW_EVERY_MS)
   }
 
   /** Runs work in a transaction, of this database or another, that commits only with the lease. */
