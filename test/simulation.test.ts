@@ -30,6 +30,7 @@ import {
   SimulatedEndpoint,
   VirtualClock,
   WELL,
+  type Behaviour,
   ancestor,
   topic,
   type SimulatedBlock,
@@ -364,6 +365,15 @@ async function simulate(random: () => number): Promise<number> {
     await clock.pass(milliseconds, check)
     for (const { shown } of endpoints) shown.splice(0, Math.max(0, shown.length - 2_000))
   }
+  /**
+   * Lets reads end that began while these endpoints refused receipts. If the only endpoint then omitted logs,
+   * nothing would show it before the audit.
+   */
+  const showReceipts = async (behaviours: readonly Behaviour[]) => {
+    if (!behaviours.some(({ cutsLogs }) => cutsLogs)) return
+    for (const each of behaviours) Object.assign(each, WELL)
+    await pass(10_000)
+  }
   await pass(below(chance(0.5) ? 500 : 5_000))
   for (let step = 0; step < 40 && !indexer.refused; step++) {
     const endpoint = endpoints[below(endpoints.length)]!
@@ -391,6 +401,7 @@ async function simulate(random: () => number): Promise<number> {
     } else if (kind < 15) {
       script.push('omit logs')
       // Without receipts, logs that the only endpoint omits are missing until the audit.
+      await showReceipts([behaviour])
       Object.assign(behaviour, WELL, { omitsLogs: true })
     } else if (kind < 17) {
       script.push('well')
@@ -433,6 +444,7 @@ async function simulate(random: () => number): Promise<number> {
       const spoils = RECEIPT_FIELDS[below(RECEIPT_FIELDS.length)]
       const spoilt = chance(0.5) ? [behaviour] : endpoints.map((each) => each.behaviour)
       script.push(`${spoilt.length} of ${endpoints.length} spoil ${spoils}`)
+      await showReceipts(spoilt)
       for (const each of spoilt) Object.assign(each, WELL, { spoils })
     } else if (kind < 28) {
       script.push('no headers')
