@@ -133,16 +133,21 @@ export function isWatched(chain: string, schemaUid: string, attester: string): b
 
 /**
  * Throws unless every attestation announced by these events has a body. Throws a FalseBodyError unless it has
- * the schema and the attester that its log names, which decide how it is read.
+ * the time of its block, and the schema and the attester that its log names, which decide how it is read.
  */
 export function requireBodies(
   events: readonly ChainEvent[],
   bodies: ReadonlyMap<string, AttestationBody>,
 ): void {
-  for (const { kind, uid, schemaUid, attester } of events) {
+  for (const { kind, uid, schemaUid, attester, blockNumber, blockTimestamp } of events) {
     if (kind === EventKind.REVOKED) continue
     const body = bodies.get(uid)
     if (!body) throw new Error(`the content of attestation ${uid} was not read`)
+    // Another block may announce it too.
+    if (body.time * 1_000n !== BigInt(blockTimestamp))
+      throw new FalseBodyError(
+        `attestation ${uid} has another time than block ${blockNumber}, which announces it`,
+      )
     if (body.schema !== schemaUid || body.attester !== attester)
       throw new FalseBodyError(
         `the log of attestation ${uid} names the schema ${schemaUid} and the attester ${attester}, but the ` +

@@ -62,7 +62,7 @@ class Blocks {
       })
     for (let n = Math.floor(this.random() * 3); n > 0; n--) {
       const { event, body } = this.attestation()
-      this.bodies.set(event.uid, body)
+      this.bodies.set(event.uid, { ...body, time: BigInt(height * 12) })
       add(event)
     }
     const all = [...branch.flatMap((block) => block.events), ...events]
