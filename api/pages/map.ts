@@ -1,12 +1,4 @@
-import {
-  aroundPole,
-  cutLine,
-  holdsPole,
-  holeOf,
-  unwrapped,
-  type Line,
-  type Positions,
-} from '../../src/location'
+import { cutLine, polygonLines, unwrapped, type Line, type Positions } from '../../src/location'
 import { html, trusted } from '../http/html'
 import { landIn } from './land'
 import type { Bbox } from '../store'
@@ -162,11 +154,9 @@ function linesOf(line: readonly Position[]): Shape[] {
  * and are closed over the pole beyond the picture.
  */
 function ringsOf(rings: readonly Position[][]): Position[][] {
-  const plane = rings.map((ring) => unwrapped(planeOf(ring), { start: 0, end: ring.length }))
-  const [shell, ...holes] = plane as [(typeof plane)[number], ...typeof plane]
-  if (holdsPole(shell)) return aroundPole(plane).map(pairsOf)
-  const inner = holes.filter(({ turn }) => turn === 0).map((hole) => holeOf(shell, hole))
-  return [shell.line, ...inner].map(pairsOf)
+  return polygonLines(rings.map((ring) => unwrapped(planeOf(ring), { start: 0, end: ring.length }))).map(
+    pairsOf,
+  )
 }
 
 /** Extent of a requested box; its east exceeds 180 if it crosses the antimeridian. */

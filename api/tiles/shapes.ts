@@ -1,10 +1,9 @@
 import { geodesicBetween, Kind, readGeometry, type Reading } from '../../src/geodesy'
 import {
-  aroundPole,
   cutLine,
   eastward,
   holdsPole,
-  holeOf,
+  polygonLines,
   shifted,
   unwrapped,
   WIDEST_DEGREES,
@@ -139,7 +138,7 @@ function drawPolygon(
   frame: Frame,
   push: (polygon: Path[]) => void,
 ): void {
-  const [shell, ...holes] = rings as [(typeof rings)[number], ...typeof rings]
+  const [shell] = rings as [(typeof rings)[number]]
   // A ring that goes around more than once has no certain inside. Its band of latitudes is drawn instead.
   if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) {
     const { south, north } = shell
@@ -147,19 +146,16 @@ function drawPolygon(
     for (const path of frame(band, [0])) push([path])
     return
   }
-  if (holdsPole(shell)) {
-    const [outer, ...inner] = aroundPole(rings).map((line) => frame(line, [0])[0] ?? [])
-    push([outer!, ...inner])
-    return
-  }
-  const inner = holes.filter(({ turn }) => turn === 0).map((hole) => holeOf(shell, hole))
+  const lines = polygonLines(rings)
+  if (holdsPole(shell)) return push(lines.map((line) => frame(line, [0])[0] ?? []))
+  const [exterior, ...interior] = lines as [Line, ...Line[]]
   const [first, last] = [
     Math.ceil((-WIDEST_MAP - shell.east) / 360),
     Math.floor((WIDEST_MAP - shell.west) / 360),
   ]
   for (let turn = first; turn <= last; turn++) {
-    const [outer] = frame(shifted(shell.line, 360 * turn), [0])
-    if (outer) push([outer, ...inner.flatMap((line) => frame(shifted(line, 360 * turn), [0]))])
+    const [outer] = frame(shifted(exterior, 360 * turn), [0])
+    if (outer) push([outer, ...interior.flatMap((line) => frame(shifted(line, 360 * turn), [0]))])
   }
 }
 

@@ -20,11 +20,10 @@ export {
 export { LATEST_SECOND, joinProblems, lacksGeometry } from './event-time'
 export { LINE_VERSION, recordLine } from './line'
 export {
-  aroundPole,
   cutLine,
   eastward,
   holdsPole,
-  holeOf,
+  polygonLines,
   shifted,
   unwrapped,
   WIDEST_DEGREES,

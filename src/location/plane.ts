@@ -123,7 +123,7 @@ export interface PlaneRing {
   share: number
 }
 
-/** True if the smaller side of a ring contains a pole, so that `aroundPole` draws it. */
+/** True if the smaller side of a ring contains a pole, so that its lines are repeated. */
 export function holdsPole({ turn, share }: PlaneRing): boolean {
   return turn !== 0 || share > 0.5
 }
@@ -184,16 +184,12 @@ function ringOf(line: Line, turn: number): PlaneRing {
 
 /** Plane polygons of a polygon (shell, then holes). Boxes within -180 to 180 meet the same parts of both. */
 function planePolygons(rings: readonly PlaneRing[]): Line[][] {
-  const [shell, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
+  const [shell] = rings as [PlaneRing, ...PlaneRing[]]
   // The kernel decides which side of the ellipsoid is the smaller one.
   if (Math.abs(shell.share - 0.5) < 0.01) return [[WORLD]]
   if (Math.abs(shell.turn) > 360 || shell.east - shell.west > WIDEST_DEGREES) return [band(shell)]
-  if (holdsPole(shell)) return [aroundPole(rings)]
-  const lines = [shell.line]
-  for (const hole of holes) {
-    // The longitudes of the hole continue the shell's. One around the pole begins elsewhere: it is left out.
-    if (hole.turn === 0) lines.push(holeOf(shell, hole))
-  }
+  const lines = polygonLines(rings)
+  if (holdsPole(shell)) return [lines]
   const first = Math.ceil((-180 - shell.east) / 360)
   const last = Math.floor((180 - shell.west) / 360)
   // A shell that only touches the border from inside is not repeated.
@@ -204,8 +200,16 @@ function planePolygons(rings: readonly PlaneRing[]): Line[][] {
   return copies.map((shift) => lines.map((line) => shifted(line, shift)))
 }
 
+/** Lines of a polygon: shell, then holes. One that holds a pole is repeated (aroundPole). */
+export function polygonLines(rings: readonly PlaneRing[]): Line[] {
+  const [shell, ...holes] = rings as [PlaneRing, ...PlaneRing[]]
+  if (holdsPole(shell)) return aroundPole(rings)
+  // A hole around the pole begins elsewhere: it is left out.
+  return [shell.line, ...holes.filter(({ turn }) => turn === 0).map((hole) => holeOf(shell, hole))]
+}
+
 /** Line of a hole whose longitudes continue the shell's. Rounding may put either end beyond the shell's. */
-export function holeOf(shell: PlaneRing, hole: PlaneRing): Line {
+function holeOf(shell: PlaneRing, hole: PlaneRing): Line {
   const east = 360 * Math.ceil((shell.west - hole.west) / 360)
   const west = east - 360
   const isBeyond = hole.east + east - shell.east > shell.west - hole.west - west
@@ -243,7 +247,7 @@ const WORLD = [-1080, -90, 1080, -90, 1080, 90, -1080, 90, -1080, -90]
  * and -360 degrees, so that no hole between -180 and 180 crosses the line along which they are closed. If the
  * polygon contains both poles, its shell is a hole of the plane, and its holes around a pole are left out.
  */
-export function aroundPole(rings: readonly PlaneRing[]): Line[] {
+function aroundPole(rings: readonly PlaneRing[]): Line[] {
   const containsBoth = rings[0]!.turn === 0
   const drawn = containsBoth ? rings.filter((ring, i) => i === 0 || !holdsPole(ring)) : rings
   const lines = drawn.flatMap((ring) => {
