@@ -9,7 +9,7 @@ import {
   type Hex,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { DELEGATED_ABIS, encodeBooleanResult, splitSignature } from '../../../src/eas'
 import { ATTEST_FIELDS } from '../../../src/eas/layouts'
 import { hunt } from '../../../test/seed'
@@ -282,6 +282,30 @@ test('an answer that another account lands before the call of a smart account, w
   const context = { ...world.context, verify: () => Promise.reject(cause) }
   await expect(landAnswer(context, second, { request: fails })).rejects.toMatchObject({ ...sent, cause })
 })
+
+test.each([true, false])(
+  'an answer whose transaction was replaced has landed if that one did: %s',
+  async (did) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const world = new World()
+    const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+    let looks = 0
+    const request: typeof world.wallet.request = async (call) => {
+      if (call.method === 'eth_sendTransaction' && did) await world.wallet.request(call)
+      if (call.method === 'eth_sendTransaction') return ZERO_HASH
+      if (call.method === 'eth_getTransactionByHash')
+        return looks++ ? null : ({ from: ZERO_ADDRESS, nonce: '0x5' } as never)
+      return call.method === 'eth_getTransactionCount' ? '0x6' : world.wallet.request(call)
+    }
+    const landing = landAnswer(world.context, answer, { request })
+    const ended = did
+      ? expect(landing).resolves.toMatchObject({ already: true })
+      : expect(landing).rejects.toMatchObject({ name: 'LostTransactionError', reason: 'replaced' })
+    await vi.advanceTimersByTimeAsync(90_000)
+    await ended
+  },
+)
 
 test('an answer that landed is found although its contract denies the attester since then', async () => {
   const world = new World()

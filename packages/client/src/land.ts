@@ -2,7 +2,7 @@
 import { isLong } from './batch'
 import type { Context, Landed, LandOptions } from './context'
 import { contractError, getNonce } from './eas'
-import { isOfRequest, LandingError, refuseUnknown } from './errors'
+import { isOfRequest, LandingError, LostTransactionError, refuseUnknown } from './errors'
 import { landedBefore, landedIn, landedOutOfTurn, type Search } from './landed'
 import { connected, inTurn, reasonFor, sentOf, transact, type Refused, type Sending } from './send'
 import { RevertedError, type ChainReader } from './reader'
@@ -79,6 +79,13 @@ async function submit(landing: Landing, release: () => void): Promise<Landed[] |
   const { wallet, submission, options, signal } = landing
   const found = landing.resigned > 0 ? [] : await landedOutOfTurn(landing)
   if (found.length > 0) return allLanded(found, submission)
+  /** Returns the attestations that another transaction made. */
+  const landedOtherwise = async (error: LandingError): Promise<Landed[]> => {
+    const sent = { transactionHash: error.transactionHash }
+    const before = await reasonFor(error, landedBefore(landing, sent), signal)
+    if (before.length === 0) throw error
+    return allLanded(before, submission, sent)
+  }
   const outcome = await transact(wallet, submission.chain, submission.call, {
     signal,
     onSent: (transactionHash) => {
@@ -87,16 +94,18 @@ async function submit(landing: Landing, release: () => void): Promise<Landed[] |
       if (!submission.direct) release()
       return options.onStep?.({ step: 'sent', transactionHash })
     },
+  }).catch(async (error: unknown) => {
+    // A wallet replaces a transaction by the same one with a higher fee.
+    if (error instanceof LostTransactionError) return { found: await landedOtherwise(error) }
+    throw error
   })
   if ('refused' in outcome) return outcome
   release()
-  const { receipt } = outcome
-  return landedIn(landing, receipt).catch(async (error: unknown) => {
+  if ('found' in outcome) return outcome.found
+  return landedIn(landing, outcome.receipt).catch((error: unknown) => {
     if (!(error instanceof LandingError)) throw error
     // The call of a smart account fails in its transaction if another account has landed the answer.
-    const before = await reasonFor(error, landedBefore(landing, receipt), signal)
-    if (before.length === 0) throw error
-    return allLanded(before, submission, receipt)
+    return landedOtherwise(error)
   })
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { encodeAbiParameters, parseAbiParameters } from 'viem'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Context } from './context'
 import { ATTESTED, REVOKED, REVOKED_OFFCHAIN, ZERO_HASH, selector } from './eas'
 import { revokeOnchain, revokeSigned } from './revoke'
@@ -91,6 +91,26 @@ describe('a revocation', () => {
     const { provider } = world({ fails: true, late: true })
     expect(await revokeOnchain(context, UID, provider)).toMatchObject({ revocationTime: 5, already: true })
   })
+
+  test.each([false, true])(
+    'is found if the transaction that replaced its own made it: not if that fails (%s)',
+    async (fails) => {
+      vi.useFakeTimers()
+      onTestFinished(() => void vi.useRealTimers())
+      const { provider } = world({ fails })
+      let looks = 0
+      const results: Record<string, () => unknown> = {
+        eth_getTransactionReceipt: () => null,
+        eth_getTransactionByHash: () => (looks++ ? null : { from: FIRST, nonce: '0x5' }),
+        eth_getTransactionCount: () => '0x6',
+      }
+      const request = async (call: Parameters<typeof provider.request>[0]) =>
+        (results[call.method] ?? (() => provider.request(call)))()
+      const revoking = revokeOnchain(context, UID, { request }).catch((error: unknown) => error)
+      await vi.advanceTimersByTimeAsync(90_000)
+      expect(await revoking).toMatchObject(fails ? { name: 'LostTransactionError' } : { already: true })
+    },
+  )
 
   test('is reported as failed, with its transaction, if the endpoint then fails', async () => {
     const { provider, sent } = world({ fails: true })

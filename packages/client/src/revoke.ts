@@ -11,7 +11,15 @@ import {
   revokeOffchainCall,
 } from './eas'
 import { same } from './says'
-import { GeoError, LandingError, SignerError, invalidInput, messageOf, refuseUnknown } from './errors'
+import {
+  GeoError,
+  LandingError,
+  LostTransactionError,
+  SignerError,
+  invalidInput,
+  messageOf,
+  refuseUnknown,
+} from './errors'
 import type { Context } from './context'
 import { offchainInput, type OffchainSource } from './offchain'
 import { connected, inTurn, noAttestation, readAfter, readLate, reasonFor, refusal, transact } from './send'
@@ -167,13 +175,22 @@ async function sendRevocation(
   { uid, signer, wallet, chain, call, from, revokedAt }: Revocation,
   { signal, onStep }: RevokeOptions,
 ): Promise<Omit<Revoked, 'uid' | 'chainId'>> {
+  const revokedBefore = async (error: LandingError) => {
+    const before = await reasonFor(error, revokedAt(), signal)
+    if (!before) throw error
+    return before
+  }
   // Each revocation blocks the next one until it is in a block: a second one of the same attestation would
   // revert and cost gas.
   const outcome = await inTurn(signer, signal, async () => {
     const before = await untilAborted(revokedAt(), signal)
     if (before) return { before }
     const onSent = (transactionHash: string) => onStep?.({ step: 'sent', transactionHash })
-    return transact(wallet, chain, call, { from, signal, onSent })
+    return transact(wallet, chain, call, { from, signal, onSent }).catch(async (error: unknown) => {
+      if (!(error instanceof LostTransactionError)) throw error
+      // A wallet replaces a transaction by the same one with a higher fee.
+      return { before: await revokedBefore(error) }
+    })
   })
   if ('before' in outcome) return { revocationTime: outcome.before, already: true }
   const read = async () => (await revokedAt()) || undefined
@@ -196,9 +213,7 @@ async function sendRevocation(
       undefined,
       transactionHash,
     )
-    const before = await reasonFor(error, revokedAt(), signal)
-    if (!before) throw error
-    return { revocationTime: before, already: true }
+    return { revocationTime: await revokedBefore(error), already: true }
   }
   const revocationTime = await readAfter(outcome.receipt, read, signal)
   return { revocationTime, already: false, transactionHash, blockNumber }

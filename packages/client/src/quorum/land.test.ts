@@ -171,6 +171,21 @@ describe('an answer of a quorum', () => {
     ])
     expect(sent).toBe(1)
   })
+  test('has landed if the transaction that replaced its own landed it', async () => {
+    const wallet = walletOn('0x', true)
+    let looks = 0
+    const results: Record<string, () => unknown> = {
+      eth_sendTransaction: () => TRANSACTION,
+      eth_getTransactionReceipt: () => null,
+      eth_getTransactionByHash: () => (looks++ ? null : { from: SENDER, nonce: '0x5' }),
+      eth_getTransactionCount: () => '0x6',
+    }
+    const request: typeof wallet.request = async (call) => {
+      const isLanding = call.method === 'eth_call' && call.params![0].data.length > 100
+      return isLanding ? '0x' : (results[call.method] ?? (() => wallet.request(call)))()
+    }
+    expect(await withoutPauses(() => landOn({ request }))).toMatchObject({ uid: UID, already: true })
+  })
   test("is read from the EAS of its contract, and not from the service's", async () => {
     setClock(answer.deadline + 61)
     // The service may be that of a single operator.

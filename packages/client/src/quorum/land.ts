@@ -2,7 +2,7 @@
 import { QUORUM_FIELDS } from '../../../../src/eas/layouts'
 import type { Context, Landed, LandOptions } from '../context'
 import { ATTESTED, encodeCall, field, getAttestation, read, tuple, type OnchainAttestation } from '../eas'
-import { AlteredAnswerError, LandingError, refuseUnknown, SignerError } from '../errors'
+import { AlteredAnswerError, LandingError, LostTransactionError, refuseUnknown, SignerError } from '../errors'
 import { attestationsIn, isContentOf, landedAs } from '../landed'
 import { same, timeOf } from '../says'
 import {
@@ -80,6 +80,11 @@ async function submit(landing: Landing, quorumAnswer: QuorumAnswer): Promise<Lan
     if (!found) throw tooLate(quorumAnswer)
     return found
   }
+  const landedOtherwise = async (error: LandingError): Promise<Landed> => {
+    const found = await reasonFor(error, before(), signal)
+    if (!found) throw error
+    return found
+  }
   const content = {
     ...answer,
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
@@ -98,7 +103,12 @@ async function submit(landing: Landing, quorumAnswer: QuorumAnswer): Promise<Lan
         },
       },
     ),
-  )
+  ).catch(async (error: unknown) => {
+    // A wallet replaces a transaction by the same one with a higher fee.
+    if (error instanceof LostTransactionError) return { found: await landedOtherwise(error) }
+    throw error
+  })
+  if ('found' in outcome) return outcome.found
   if ('refused' in outcome) {
     const error = await refusal(outcome, 'The answer did not land')
     if (error.contractError === 'EpochNotValid' && (await isBehind(reader, quorumAnswer))) {
@@ -123,9 +133,7 @@ async function submit(landing: Landing, quorumAnswer: QuorumAnswer): Promise<Lan
   } catch (error) {
     if (!(error instanceof LandingError)) throw error
     // Another account may have landed the answer before the call of a smart account.
-    const found = await reasonFor(error, before(), signal)
-    if (!found) throw error
-    return found
+    return landedOtherwise(error)
   }
 }
 
