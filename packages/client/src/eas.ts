@@ -280,13 +280,13 @@ const CLAIMS = ['result', 'units', 'operation', 'timestamp', 'inputRefs'] as con
 
 /** Describes a claim that is not the signed one; undefined if all are. A reduced answer may lack some. */
 export function otherClaim(given: Partial<Claims>, says: Claims, isReduced: boolean): string | undefined {
-  // Compares JSON, because a program would read the text "false" as true.
-  const isOther = (name: (typeof CLAIMS)[number]) =>
-    !(isReduced && given[name] === undefined) && JSON.stringify(given[name]) !== JSON.stringify(says[name])
-  const name = CLAIMS.find(isOther)
-  return (
-    name && `its ${name} is ${JSON.stringify(given[name])}, but the signed value is ${String(says[name])}`
-  )
+  for (const name of CLAIMS) {
+    // Compares JSON, because a program would read the text "false" as true.
+    const [value, signed] = [given[name], says[name]].map((each) => JSON.stringify(each))
+    if (value !== signed && !(isReduced && given[name] === undefined))
+      return `its ${name} is ${value}, but the signed value is ${signed}`
+  }
+  return undefined
 }
 
 /** Adds the signed fields that earlier versions of the service left out, and reduced answers may lack. */

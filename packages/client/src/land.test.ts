@@ -283,6 +283,27 @@ test('an answer that another account lands before the call of a smart account, w
   await expect(landAnswer(context, second, { request: fails })).rejects.toMatchObject({ ...sent, cause })
 })
 
+test.each([
+  ['has read an earlier nonce', { status: 'not landed' }],
+  ['has found an attestation that the endpoint lacks', { status: 'landed' }],
+])('a direct answer is not sent while the service %s', async (_, landed) => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const world = new World()
+  const uid = world.attest(OTHER)
+  const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+  const verify = vi.fn(async () => ({ landed: { ...landed, uid }, nonce: { current: 0 } }))
+  const context = { ...world.context, verify } as unknown as Context
+  const landing = expect(landAnswer(context, answer, world.wallet)).rejects.toMatchObject({
+    name: 'UncertainError',
+  })
+  await vi.advanceTimersByTimeAsync(1_999)
+  expect(verify).toHaveBeenCalledTimes(2)
+  await vi.advanceTimersByTimeAsync(1)
+  await landing
+  expect([verify.mock.calls.length, world.landed.length]).toEqual([3, 1])
+})
+
 test.each([true, false])(
   'an answer whose transaction was replaced has landed if that one did: %s',
   async (did) => {

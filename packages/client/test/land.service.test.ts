@@ -245,7 +245,7 @@ describe('the client sends no transaction', () => {
       (a) => ({ ...a, result: a.result + 0.01 }),
       /its result is 881329.95, but the signed value is 881329.94/,
     ],
-    ['the operation', (a) => ({ ...a, operation: 'length' }), /its operation is length/],
+    ['the operation', (a) => ({ ...a, operation: 'length' }), /its operation is "length"/],
     ['the inputs', (a) => ({ ...a, inputRefs: [...a.inputRefs].reverse() }), /its inputRefs/],
     [
       'the payload',
