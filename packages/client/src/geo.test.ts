@@ -63,6 +63,25 @@ test.each(['geo.example', 'ftp://geo.example', 'https://me:secret@geo.example', 
   },
 )
 
+test('a redirect that loses a question names the URL to set', async () => {
+  const geo = createGeo({
+    ...{ url: 'http://geo.example', chain: 1 },
+    fetch: async (request) => {
+      // fetch follows 301 and 302 with GET, and without a body.
+      const response = Response.json({ type: 'about:blank', title: 'Not Found' }, { status: 404 })
+      const at = {
+        redirected: { value: true },
+        url: { value: (request as Request).url.replace('http:', 'https:') },
+      }
+      return Object.defineProperties(response, at)
+    },
+  })
+  await expect(geo.area([1, 2])).rejects.toMatchObject({
+    ...{ name: 'ServiceVersionError', message: expect.stringContaining('https://geo.example.') as string },
+  })
+  await expect(geo.records.stats()).rejects.toMatchObject({ name: 'InvalidInputError' })
+})
+
 test('JSON that is cut off is a temporary failure', async () => {
   const headers = { 'content-type': 'application/json' }
   const geo = createGeo({

@@ -102,7 +102,13 @@ export function sender(options: HttpOptions): Send {
         )
         if (response.ok || (await accepted(response)))
           return timed && response.body ? new Response(await response.arrayBuffer(), response) : response
-        failure = await refusalOf(response, options.url)
+        const refused = await refusalOf(response, options.url)
+        failure = refused
+        // fetch follows most redirects with GET, for which the service does not have the path.
+        if (response.redirected && body && refused.type === 'about:blank')
+          throw new ServiceVersionError(
+            `The server at ${options.url} redirects requests. Set the URL ${new URL(response.url).origin}.`,
+          )
         // The error of another server, such as a reverse proxy, does not state whether a retry may succeed.
         const isFinal = failure.constructor !== ApiError && !failure.retryable
         if (isFinal || !PASSING.includes(response.status)) throw failure
