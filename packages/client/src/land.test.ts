@@ -316,7 +316,7 @@ test.each([true, false])(
       if (call.method === 'eth_sendTransaction' && did) await world.wallet.request(call)
       if (call.method === 'eth_sendTransaction') return ZERO_HASH
       if (call.method === 'eth_getTransactionByHash')
-        return looks++ ? null : ({ from: ZERO_ADDRESS, nonce: '0x5' } as never)
+        return looks++ ? null : { from: ZERO_ADDRESS, nonce: '0x5' }
       return call.method === 'eth_getTransactionCount' ? '0x6' : world.wallet.request(call)
     }
     const landing = landAnswer(world.context, answer, { request })
