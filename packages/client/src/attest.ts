@@ -223,13 +223,7 @@ async function send(
 ): Promise<Attested[]> {
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
   const outcome = await inTurn(signer, signal, (release) =>
-    transact(wallet, chain, call, {
-      ...{ from, signal },
-      onSent: (transactionHash) => {
-        release()
-        return onSent(transactionHash)
-      },
-    }),
+    transact(wallet, chain, call, { from, signal, release, onSent }),
   )
   if ('refused' in outcome)
     throw await refusal(

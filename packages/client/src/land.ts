@@ -88,12 +88,10 @@ async function submit(landing: Landing, release: () => void): Promise<Landed[] |
   }
   const outcome = await transact(wallet, submission.chain, submission.call, {
     signal,
-    onSent: (transactionHash) => {
-      // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
-      // would revert and cost gas.
-      if (!submission.direct) release()
-      return options.onStep?.({ step: 'sent', transactionHash })
-    },
+    // A direct answer blocks the next one until it is in a block: the second of two answers with one nonce
+    // would revert and cost gas.
+    ...(!submission.direct && { release }),
+    onSent: (transactionHash) => options.onStep?.({ step: 'sent', transactionHash }),
   }).catch(async (error: unknown) => {
     // A wallet replaces a transaction by the same one with a higher fee.
     if (error instanceof LostTransactionError) return { found: await landedOtherwise(error) }

@@ -145,8 +145,9 @@ export interface Refused extends Sending {
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
  * send it, an UncertainError if this is unknown, a LostTransactionError if it is never included in a block,
  * and a LandingError if it fails although its simulation succeeded. `from` is the sender, by default the
- * current account of the wallet: the user may switch the wallet to another account meanwhile. `onSent` is
- * called even if the wallet sends the transaction after the signal was aborted.
+ * current account of the wallet: the user may switch the wallet to another account meanwhile. `release`, which
+ * ends the turn of the signer, and `onSent` are called once it is sent; `onSent` even if the wallet sends it
+ * after the signal was aborted.
  */
 export async function transact(
   wallet: Wallet,
@@ -155,8 +156,14 @@ export async function transact(
   {
     from: given,
     signal,
+    release = () => {},
     onSent = () => {},
-  }: { from?: string; signal?: AbortSignal; onSent?: (transactionHash: string) => unknown },
+  }: {
+    from?: string
+    signal?: AbortSignal
+    release?: () => void
+    onSent?: (transactionHash: string) => unknown
+  },
 ): Promise<{ receipt: Receipt } | Refused> {
   const reader = wallet.reader()
   const from = given ?? (await untilAborted(wallet.address(), signal))
@@ -200,6 +207,7 @@ export async function transact(
       { cause: error },
     )
   }
+  release()
   let failed: { error: unknown } | undefined
   void (async () => onSent(transactionHash))().catch((error: unknown) => (failed = { error }))
   const receipt = await receiptOf(reader, transactionHash, chain, signal)

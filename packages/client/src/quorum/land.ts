@@ -90,19 +90,9 @@ async function submit(landing: Landing, quorumAnswer: QuorumAnswer): Promise<Lan
     ...{ expirationTime: BigInt(answer.expirationTime), deadline: BigInt(answer.deadline) },
   }
   const data = encodeCall('land', LAND, [content, BigInt(signers), signatures])
+  const onSent = (transactionHash: string) => onStep({ step: 'sent', transactionHash })
   const outcome = await inTurn(signer, signal, (release) =>
-    transact(
-      wallet,
-      chain,
-      { to: quorum, data },
-      {
-        signal,
-        onSent: (transactionHash) => {
-          release()
-          return onStep({ step: 'sent', transactionHash })
-        },
-      },
-    ),
+    transact(wallet, chain, { to: quorum, data }, { signal, release, onSent }),
   ).catch(async (error: unknown) => {
     // A wallet replaces a transaction by the same one with a higher fee.
     if (error instanceof LostTransactionError) return { found: await landedOtherwise(error) }
