@@ -220,9 +220,12 @@ test('direct answers that land in parallel are re-signed at most once each', { t
   expect(onStep).toHaveBeenCalledTimes(49)
 })
 
-test('a direct answer that two accounts land at once is sent once', async () => {
+test.each([
+  [1, 1],
+  [21, 2],
+])('%i direct answers that two accounts land at once need %i transactions', async (count, needed) => {
   const world = new World()
-  const [answer] = (await world.batch([resultOf('0x01')])).results as [Answer]
+  const batch = await world.batch(Array.from({ length: count }, (_, i) => resultOf(toHex(i, { size: 32 }))))
   let sent = 0
   // A transaction is in a block once its receipt is read.
   const account = () => {
@@ -234,9 +237,13 @@ test('a direct answer that two accounts land at once is sent once', async () => 
     }
     return { request }
   }
-  const landings = [account(), account()].map((each) => landAnswer(world.context, answer, each))
-  expect(await Promise.all(landings)).toMatchObject([{ already: false }, { already: true }])
-  expect(sent).toBe(1)
+  const landings = [account(), account()].map((each) => landAnswer(world.context, batch, each))
+  const [first, second] = await Promise.all(landings)
+  expect([first, second].flat().map(({ already }: any) => already)).toEqual([
+    ...Array<boolean>(count).fill(false),
+    ...Array<boolean>(count).fill(true),
+  ])
+  expect(sent).toBe(needed)
 })
 
 test('an abort ends the turn of a direct answer whose endpoint hangs', async () => {

@@ -38,11 +38,12 @@ export async function landAnswer(
   options: LandOptions = {},
 ): Promise<Landed | Landed[]> {
   refuseUnknown('land', options, { signal: true, resigns: true, onStep: true })
-  if (isLong(answer))
-    return (await import('./parts')).landParts(answer, options, groupsOf, (part, given) =>
-      landAnswer(context, part, signer, given),
-    )
   const { signal } = options
+  if (isLong(answer)) {
+    const { landParts } = await import('./parts')
+    const land = (part: BatchAnswer, given: LandOptions) => landAnswer(context, part, signer, given)
+    return inTurn(answer, signal, () => landParts(answer, options, groupsOf, land))
+  }
   const { wallet, reader, chain } = await connected(
     context,
     chainIdOf(answer),
