@@ -30,9 +30,14 @@ test.each([
   expect(found && { blockNumber: found.blockNumber }).toEqual(expected)
 })
 
-test.each([[[]], [null]])('a wallet that returns %j has no account', async (accounts) => {
-  const wallet = walletOf({ request: async () => accounts })
-  await expect(wallet.address()).rejects.toMatchObject({ name: 'SignerError' })
+test.each([
+  ['no account', async () => []],
+  ['null', async () => null],
+  // Wallets may reject with objects that are not errors.
+  ['a rejection', () => Promise.reject({ code: 4001, message: 'User rejected the request.' })],
+])('a wallet that responds with %s has no account', async (_, request) => {
+  const { address } = walletOf({ request })
+  await expect(address()).rejects.toMatchObject({ name: 'SignerError', message: expect.any(String) })
 })
 
 describe.each(LIBRARIES)('a call through %s', (_, providerOf) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { DOMAIN_FIELDS } from '../../../src/eas/layouts'
-import { SignerError } from './errors'
+import { messageOf, SignerError } from './errors'
 import {
   ethersReader,
   nodeAt,
@@ -211,7 +211,10 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
   const ask = async (method: string, ...params: unknown[]) =>
     (await provider.request({ method, params })) as Hex
   const address = async () => {
-    const accounts = (await provider.request({ method: 'eth_requestAccounts' })) as string[] | null
+    const asked = provider.request({ method: 'eth_requestAccounts' }) as Promise<string[] | null>
+    const accounts = await asked.catch((cause: unknown) => {
+      throw new SignerError(`The wallet did not connect an account: ${messageOf(cause)}.`, { cause })
+    })
     const first = accounts?.[0]
     if (first === undefined)
       throw new SignerError('The wallet returned no account. Connect one and try again.')
