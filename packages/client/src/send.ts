@@ -141,29 +141,26 @@ export interface Refused extends Sending {
   refused: RevertedError
 }
 
+interface Transacting {
+  /** sender; default: the current account of the wallet, which the user may switch meanwhile */
+  from?: string
+  signal?: AbortSignal
+  /** Ends the turn of the signer. Called once the transaction is sent. */
+  release?: () => void
+  /** Called once it is sent, even if the wallet sends it after the signal was aborted. */
+  onSent?: (transactionHash: string) => unknown
+}
+
 /**
  * Simulates a call, sends it, and waits until it is in a block. Throws a SignerError if the wallet does not
  * send it, an UncertainError if this is unknown, a LostTransactionError if it is never included in a block,
- * and a LandingError if it fails although its simulation succeeded. `from` is the sender, by default the
- * current account of the wallet: the user may switch the wallet to another account meanwhile. `release`, which
- * ends the turn of the signer, and `onSent` are called once it is sent; `onSent` even if the wallet sends it
- * after the signal was aborted.
+ * and a LandingError if it fails although its simulation succeeded.
  */
 export async function transact(
   wallet: Wallet,
   chain: Chain,
   call: Call,
-  {
-    from: given,
-    signal,
-    release = () => {},
-    onSent = () => {},
-  }: {
-    from?: string
-    signal?: AbortSignal
-    release?: () => void
-    onSent?: (transactionHash: string) => unknown
-  },
+  { from: given, signal, release = () => {}, onSent = () => {} }: Transacting,
 ): Promise<{ receipt: Receipt } | Refused> {
   const reader = wallet.reader()
   const from = given ?? (await untilAborted(wallet.address(), signal))
