@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
-import { lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -20,5 +28,15 @@ test('a state or metrics file behind a link is replaced, and the link is kept', 
   symlinkSync(file, link)
   await replaceFile(link, 'new')
   expect([lstatSync(link).isSymbolicLink(), readFileSync(file, 'utf8')]).toEqual([true, 'new'])
+  rmSync(folder, { recursive: true })
+})
+
+test('a state or metrics file that two runs replace at the same time has the content of one', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'geo-metrics-'))
+  const file = path.join(folder, 'state.json')
+  const contents = Array.from({ length: 20 }, (_, i) => `${i} `.repeat(100_000))
+  await Promise.all(contents.map((content) => replaceFile(file, content)))
+  expect(contents.includes(readFileSync(file, 'utf8'))).toBe(true)
+  expect(readdirSync(folder)).toEqual(['state.json'])
   rmSync(folder, { recursive: true })
 })
