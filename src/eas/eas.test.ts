@@ -175,9 +175,7 @@ function vectorSigner(key: string, curve: Curve) {
 }
 
 describe('delegated attestations', () => {
-  const attests = (
-    vectors as { id: string; kind: string; typeVersion: string; [field: string]: any }[]
-  ).filter((vector) => vector.kind === 'Attest')
+  const attests = vectors as { id: string; typeVersion: string; [field: string]: any }[]
   test.each(attests)('match vector $id, byte for byte', async (vector) => {
     const { domain, message, expected, privateKey, attester } = vector
     const layout = vector.typeVersion as AttestLayout
