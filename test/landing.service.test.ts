@@ -26,6 +26,7 @@ import {
   localVersion,
   locationRequest,
   mined,
+  registerSchema,
   revoke,
   testAccount,
   type LocalChain,
@@ -43,7 +44,6 @@ import {
   fieldTypes,
   keySigner,
   layoutOfTypeHash,
-  schemaUid,
 } from '../src/eas'
 import { startRpcProxy } from './rpc-proxy'
 import { startTestWorld, type TestWorld } from './world'
@@ -179,19 +179,13 @@ describe.each(SLUGS)('on %s', (slug) => {
 
   test('an answer has the registered revocable flag, and unknown fields or schemas are rejected', async () => {
     const chain = local(slug)
-    const registry = await chain.registry(1)
     const spaced = NUMERIC_RESULT_FIELDS.replaceAll(',', ', ')
     const reordered = 'string units,uint256 result,bytes32[] inputRefs,uint256 timestamp,string operation'
-    for (const [fields, revocable] of [
-      [spaced, false],
-      [reordered, true],
-    ] as const)
-      await mined(chain, (await registry.getFunction('register').send(fields, ZeroAddress, revocable)).hash)
-    const irrevocable = schemaUid(spaced, ZeroAddress, false)
+    const irrevocable = await registerSchema(chain, spaced, ZeroAddress, false)
     const answer = await ask(chain, 'distance', { ...distance, schema: irrevocable })
     expect(answer.attestation).toMatchObject({ schema: irrevocable, revocable: false })
     expect((await submit(chain, answer)).revocable).toBe(false)
-    for (const schema of [schemaUid(reordered, ZeroAddress, true), `0x${'12'.repeat(32)}`])
+    for (const schema of [await registerSchema(chain, reordered), `0x${'12'.repeat(32)}`])
       expect(await ask(chain, 'distance', { ...distance, schema })).toMatchObject({
         ...{ status: 400, detail: sentence('schema') },
       })
@@ -276,16 +270,11 @@ describe.each(SLUGS)('on %s', (slug) => {
     const [falseResolver, trueResolver] = [`0x${'0'.repeat(35)}f0000`, `0x${'0'.repeat(35)}f0001`] as const
     await chain.provider.send('anvil_setCode', [falseResolver, '0x60206000f3'])
     await chain.provider.send('anvil_setCode', [trueResolver, '0x600160005260206000f3'])
-    const registry = await chain.registry(1)
-    const register = async (fields: string, resolver: string, revocable: boolean) => {
-      await mined(chain, (await registry.getFunction('register').send(fields, resolver, revocable)).hash)
-      return schemaUid(fields, resolver, revocable)
-    }
     const [plain, irrevocable, refused, paid] = [
-      await register('bool a', ZeroAddress, true),
-      await register('bool b', ZeroAddress, false),
-      await register('bool c', falseResolver, true),
-      await register('bool d', trueResolver, true),
+      await registerSchema(chain, 'bool a'),
+      await registerSchema(chain, 'bool b', ZeroAddress, false),
+      await registerSchema(chain, 'bool c', falseResolver),
+      await registerSchema(chain, 'bool d', trueResolver),
     ]
 
     const signer = await keySigner(testAccount(4).privateKey)

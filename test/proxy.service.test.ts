@@ -3,13 +3,13 @@ import { Contract, Interface, Wallet, getAddress, hexlify, randomBytes } from 'e
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_SIGNER_KEY, mineOn, mined, testAccount, type LocalChain } from '../dev/chain'
+import { LOCAL_SIGNER_KEY, mineOn, mined, registerSchema, testAccount, type LocalChain } from '../dev/chain'
 import { startTestChain, testedSlugs } from './chains'
 import { freePort } from '../dev/services'
 import { blankSettings } from '../dev/settings'
 import { deployProxy } from '../api/proxy-deployment'
 import { SettingsError, readSettings } from '../src/config'
-import { NUMERIC_RESULT_FIELDS, schemaUid } from '../src/eas'
+import { NUMERIC_RESULT_FIELDS } from '../src/eas'
 import { postJson, startApi } from './api'
 import { attestationIn, fund, sent } from './newcomers'
 import { runNode } from './node'
@@ -158,9 +158,7 @@ describe.each(SLUGS)('the service on %s', (slug) => {
     const chain = local(slug)
     // EAS reverts without data if the resolver is not a contract.
     const resolver = hexlify(randomBytes(20))
-    const register = (await chain.registry()).getFunction('register')
-    await mined(chain, (await register.send(NUMERIC_RESULT_FIELDS, resolver, true)).hash)
-    const schema = schemaUid(NUMERIC_RESULT_FIELDS, resolver, true)
+    const schema = await registerSchema(chain, NUMERIC_RESULT_FIELDS, resolver)
     for (const submission of ['proxy', 'direct']) {
       const answer = await asked(slug, { schema, submission })
       const { status, body } = await compute('verify', { chainId: chain.chain.id, ...answer })

@@ -1,6 +1,6 @@
 import { AbiCoder, ParamType, ZeroAddress, zeroPadValue } from 'ethers'
 import { expect, test } from 'vitest'
-import { attest, mined, request } from '../dev/chain'
+import { attest, registerSchema, request } from '../dev/chain'
 import { events } from '../src/abi/EAS'
 import { schemaUid } from '../src/eas'
 import { audit } from './behind'
@@ -26,12 +26,7 @@ inFaultyWorld()
 
 let made = 0
 const fieldsOf = (name: string) => `string srs,string location_type,string location,uint64 ${name}${made++}`
-const register = async (fields: string) => {
-  const { chain } = world
-  const send = (await chain.registry()).getFunction('register').send(fields, ZeroAddress, true)
-  await mined(chain, (await send).hash)
-  return schemaUid(fields, ZeroAddress, true)
-}
+const register = (fields: string) => registerSchema(world.chain, fields)
 const payload = (fields: string) =>
   AbiCoder.defaultAbiCoder().encode(ParamType.from(`tuple(${fields})`).components!, [
     ...['EPSG:4326', 'wkt', 'POINT(13.4 52.5)'],

@@ -1,6 +1,6 @@
 import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, attest, mined, request, revoke, type LocalChain } from '../dev/chain'
+import { LOCAL_CHAIN, attest, mined, registerSchema, request, revoke } from '../dev/chain'
 import { LOCATION_SCHEMA } from '../src/location'
 import { schemaUid } from '../src/eas'
 import { expectInvariants } from './invariants'
@@ -25,17 +25,12 @@ const encode = (fields: string, values: unknown[]) =>
   AbiCoder.defaultAbiCoder().encode(ParamType.from(`tuple(${fields})`).components!, values)
 const chainOf = (slug: string) => world.chains.get(slug)!
 
-async function register(chain: LocalChain, fields: string, resolver = ZeroAddress, revocable = true) {
-  const registry = await chain.registry()
-  await mined(chain, (await registry.getFunction('register').send(fields, resolver, revocable)).hash)
-  return schemaUid(fields, resolver, revocable)
-}
 const recordOf = (uid: string) => world.get(`/api/v0/location-records/${uid}`)
 
 describe.each(CHAINS)('the indexer on %s', (slug) => {
   test('indexes the schema of the public SDK since its first attestation', async () => {
     const chain = chainOf(slug)
-    const schema = await register(chain, SDK_FIELDS)
+    const schema = await registerSchema(chain, SDK_FIELDS)
     const uid = await attest(chain, request(schema, encode(SDK_FIELDS, sdkValues('pump-7', [7, 8]))))
     const other = await attest(chain, request(schema, encode(SDK_FIELDS, sdkValues('pump-8', [7, 8]))))
     await world.caughtUp()
@@ -87,7 +82,7 @@ describe.each(CHAINS)('the indexer on %s', (slug) => {
       { from: account, data: creation },
     ])) as string
     const { contractAddress } = await mined(chain, hash)
-    const schema = await register(chain, SDK_FIELDS, contractAddress!, false)
+    const schema = await registerSchema(chain, SDK_FIELDS, contractAddress!, false)
     const made = request(schema, encode(SDK_FIELDS, sdkValues('kept', [3, 4])))
     const uid = await attest(chain, { ...made, data: { ...made.data, revocable: false } })
     await world.caughtUp()
@@ -103,7 +98,7 @@ describe.each(CHAINS)('the indexer on %s', (slug) => {
   test('reads attestations that compute accepts as inputs', async () => {
     const chain = chainOf(slug)
     const fields = 'string srs,string locationType,string location,int8[2] shelf'
-    const schema = await register(chain, fields)
+    const schema = await registerSchema(chain, fields)
     const uid = await attest(
       chain,
       request(schema, encode(fields, ['EPSG:4326', 'wkt', 'POINT(7 8)', [-1, 2]])),
@@ -136,7 +131,7 @@ test('hostile registrations of schemas cost bounded work', { tags: ['slow'] }, a
     `${place.replace('string', 'bytes')}`,
     '',
   ]
-  for (const fields of useless) await register(chain, fields)
+  for (const fields of useless) await registerSchema(chain, fields)
   // Registers many valid schemas in few blocks.
   for (let at = 0; at < VALID; at += 100)
     await inOneBlock(

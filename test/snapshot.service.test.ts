@@ -2,10 +2,18 @@ import { createHash } from 'node:crypto'
 import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { AbiCoder, ParamType, ZeroAddress } from 'ethers'
+import { AbiCoder, ParamType } from 'ethers'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { LOCAL_CHAIN, attest, locationRequest, mined, request, revoke, testAccount } from '../dev/chain'
-import { attestationUid, schemaUid } from '../src/eas'
+import {
+  LOCAL_CHAIN,
+  attest,
+  locationRequest,
+  registerSchema,
+  request,
+  revoke,
+  testAccount,
+} from '../dev/chain'
+import { attestationUid } from '../src/eas'
 import { restoreSnapshot } from '../src/indexer/snapshot'
 import { Database, bodyOf, rowOf } from '../src/indexer/store'
 import { startApi } from './api'
@@ -51,12 +59,11 @@ beforeAll(async () => {
   for (let i = 0; i < 5; i++) uids.push(await attest(chain, place(i)))
   await attest(chain, locationRequest({ type: 'Point', coordinates: [500, 95] }))
   await revoke(chain, uids[1]!)
-  const registry = await chain.registry()
-  await mined(chain, (await registry.getFunction('register').send(FIELDS, ZeroAddress, true)).hash)
+  const schema = await registerSchema(chain, FIELDS)
   const data = AbiCoder.defaultAbiCoder().encode(ParamType.from(`tuple(${FIELDS})`).components!, [
     ...['EPSG:4326', 'geojson-point', '{"type":"Point","coordinates":[7,8]}', 'pump-7'],
   ])
-  await attest(chain, request(schemaUid(FIELDS, ZeroAddress, true), data))
+  await attest(chain, request(schema, data))
   await attest(chain, answerRequest(88_132_994n), ANSWERER)
   // A uint64 that JSON numbers cannot represent.
   const latest = place(8)

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AbiCoder, ZeroAddress } from 'ethers'
+import { AbiCoder } from 'ethers'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { attest, locationRequest, mined, request, revoke, testAccount } from '../../dev/chain'
-import { schemaUid } from '../../src/eas'
+import { attest, locationRequest, registerSchema, request, revoke, testAccount } from '../../dev/chain'
 import { contains, distanceCentimeters, orNull, type PreparedGeometry } from '../../src/geodesy'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
 import { MEASURE_WORKER, postJson, startApi, type TestApiOptions } from '../../test/api'
@@ -86,9 +85,7 @@ describe('POST /compute/v0/zones', () => {
   test('selects zones by a schema that the indexer has found and reads, and refuses any other schema', async () => {
     const { chain, databaseUrl } = world
     const fields = 'string srs,string location_type,string location'
-    const schema = schemaUid(fields, ZeroAddress, true)
-    const register = (await chain.registry()).getFunction('register')
-    await mined(chain, (await register.send(fields, ZeroAddress, true)).hash)
+    const schema = await registerSchema(chain, fields)
     const location = JSON.stringify(polygon(square(70, 50)))
     const payload = texts('EPSG:4326', 'lp.geojson-polygon.v1', location)
     const uid = await attest(chain, request(schema, payload))

@@ -1,8 +1,8 @@
 import { AbiCoder, Interface, ZeroAddress, ZeroHash, type JsonRpcProvider } from 'ethers'
 import type { FeatureCollection, Geometry } from 'geojson'
-import { fieldTypes } from '../../src/eas'
+import { fieldTypes, schemaUid } from '../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA, LOCATION_SCHEMA } from '../../src/location'
-import { bringToPresent, readJson, testAccount, type LocalChain } from './local-chain'
+import { bringToPresent, mined, readJson, testAccount, type LocalChain } from './local-chain'
 
 /** Attestations on a local chain. */
 
@@ -83,6 +83,18 @@ export async function revoke(
   schema = LOCATION_SCHEMA.uid,
 ): Promise<void> {
   await send(chain, account, EAS.encodeFunctionData('revoke', [{ schema, data: { uid, value: 0 } }]))
+}
+
+/** Registers a schema, whose fields may have a resolver, and returns its UID. */
+export async function registerSchema(
+  chain: LocalChain,
+  fields: string,
+  resolver = ZeroAddress,
+  revocable = true,
+): Promise<string> {
+  const { hash } = await (await chain.registry()).getFunction('register').send(fields, resolver, revocable)
+  await mined(chain, hash)
+  return schemaUid(fields, resolver, revocable)
 }
 
 /** The last call that was sent to each chain. */

@@ -1,4 +1,4 @@
-import { Contract, ContractFactory, getCreateAddress, Interface, ZeroAddress } from 'ethers'
+import { Contract, ContractFactory, getCreateAddress, Interface } from 'ethers'
 import { proxyCreation } from '../../api/contracts/proxy-creation'
 import { settingSuffix, type Chain } from '../../src/chains'
 import {
@@ -10,6 +10,7 @@ import {
 } from '../../src/eas'
 import { LOCATION_SCHEMAS } from '../../src/location'
 import { PlainError } from '../services'
+import { registerSchema } from './attestations'
 import { mined, readJson, type LocalChain } from './local-chain'
 
 /** Contracts of a local chain: EAS and its registry, Multicall3, and the proxy of the signer. */
@@ -79,13 +80,12 @@ export async function deploy(local: LocalChain): Promise<void> {
       `The local EAS of ${chain.slug} has the domain separator and attest type hash ${answered.join(', ')}, expected ${expected.join(', ')}`,
     )
 
-  const registry = await local.registry()
   for (const fields of [
     ...LOCATION_SCHEMAS.map((schema) => schema.fields),
     NUMERIC_RESULT_FIELDS,
     BOOLEAN_RESULT_FIELDS,
   ])
-    await mined(local, (await registry.getFunction('register').send(fields, ZeroAddress, true)).hash)
+    await registerSchema(local, fields)
 }
 
 /** Indexing needs a final block, which evm-processor waits for. */

@@ -1,5 +1,5 @@
 /** Local nodes that simulate the chains of the table, with the real contracts. Start at node.ts. */
-export { attest, attestPlaces, locationRequest, request, revoke } from './attestations'
+export { attest, attestPlaces, locationRequest, registerSchema, request, revoke } from './attestations'
 export { LOCAL_PROXY_NAME, localVersion, MULTICALL3 } from './contracts'
 export { bringToPresent, LOCAL_CHAIN, LOCAL_SIGNER_KEY, mined, testAccount } from './local-chain'
 export type { LocalChain } from './local-chain'

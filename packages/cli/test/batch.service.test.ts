@@ -5,8 +5,8 @@ import path from 'node:path'
 import { Wallet } from 'ethers'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createGeo } from '@geospatial-attestation/client'
-import { mined } from '../../../dev/chain'
-import { NUMERIC_RESULT_FIELDS, schemaUid } from '../../../src/eas'
+import { registerSchema } from '../../../dev/chain'
+import { NUMERIC_RESULT_FIELDS } from '../../../src/eas'
 import { serve } from '../../../test/http-server'
 import { startTestWorld, type TestWorld } from '../../../test/world'
 import { batchesOf, distances, land, rows, type Batches } from './batch'
@@ -234,12 +234,7 @@ describe('geo batch --land', () => {
     // A resolver that rejects everything: it returns false.
     const resolver = Wallet.createRandom().address
     await chain.provider.send('anvil_setCode', [resolver, '0x600060005260206000f3'])
-    const registry = await chain.registry()
-    await mined(
-      chain,
-      (await registry.getFunction('register').send(NUMERIC_RESULT_FIELDS, resolver, true)).hash,
-    )
-    const schema = schemaUid(NUMERIC_RESULT_FIELDS, resolver, true)
+    const schema = await registerSchema(chain, NUMERIC_RESULT_FIELDS, resolver)
     const lines = distances(6)
     lines[3] = { ...lines[3]!, schema } as never
     const name = batches.questions(lines)

@@ -13,7 +13,7 @@ import {
 } from '@geospatial-attestation/client'
 import type { Polygon } from 'geojson'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { mined, testAccount, type LocalChain } from '../../../dev/chain'
+import { registerSchema, testAccount, type LocalChain } from '../../../dev/chain'
 import { LOCATION_SCHEMAS } from '../../../src/location'
 import { mine, startTestWorld, type TestWorld } from '../../../test/world'
 import { SIGNER_KINDS, injected, signerOf } from './signers'
@@ -285,18 +285,13 @@ describe('a schema that the chain does not have', () => {
     const resolver = '0x00000000000000000000000000000000000c0ffe'
     // A resolver that returns false for every call.
     await chain.provider.send('anvil_setCode', [resolver, '0x600060005260206000f3'])
-    const registry = await chain.registry(1)
-    const uidOf = async (address: string, revocable: boolean) => {
-      const transaction = await registry.getFunction('register').send(OWN_SCHEMA, address, revocable)
-      return (await mined(chain, transaction.hash)).logs[0]!.topics[1]!
-    }
-    const refusing = await uidOf(resolver, true)
+    const refusing = await registerSchema(chain, OWN_SCHEMA, resolver)
     await expect(geo.attest(GATE, signer, { schema: refusing })).rejects.toThrow(sentence())
     await expect(geo.attest(GATE, signer, { schema: refusing, unchecked: true })).rejects.toMatchObject({
       ...{ name: 'LandingError', contractError: 'InvalidAttestation' },
       message: sentence() as string,
     })
-    const lasting = await uidOf(`0x${'0'.repeat(40)}`, false)
+    const lasting = await registerSchema(chain, OWN_SCHEMA, undefined, false)
     const options = { schema: lasting, unchecked: true }
     await expect(geo.attest({ location: GATE, revocable: true }, signer, options)).rejects.toThrow(
       sentence('place.revocable'),

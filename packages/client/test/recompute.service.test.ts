@@ -17,8 +17,8 @@ import { AbiCoder, JsonRpcProvider, Wallet, ZeroAddress, id } from 'ethers'
 import { latLngToCell } from 'h3-js'
 import { rolldown } from 'rolldown'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { attest, locationRequest, mined, request, testAccount } from '../../../dev/chain'
-import { fieldTypes, schemaUid } from '../../../src/eas'
+import { attest, locationRequest, registerSchema, request, testAccount } from '../../../dev/chain'
+import { fieldTypes } from '../../../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../../../src/location'
 import { openPage } from '../../../test/browser'
 import { offchain } from '../../../test/offchain'
@@ -353,15 +353,11 @@ describe('in recompute, an attestation', () => {
     })
   })
   test('is read with the field list of the registry on chain if its schema is of a third party', async () => {
-    const registry = await world.chain.registry()
-    await mined(
-      world.chain,
-      (await registry.getFunction('register').send(FLOOR_SCHEMA, ZeroAddress, true)).hash,
-    )
+    const schema = await registerSchema(world.chain, FLOOR_SCHEMA)
     const data = AbiCoder.defaultAbiCoder().encode(fieldTypes(FLOOR_SCHEMA), [
       ...['EPSG:4326', 'geojson', JSON.stringify(TOWER), 3],
     ])
-    const uid = await attest(world.chain, request(schemaUid(FLOOR_SCHEMA, ZeroAddress, true), data))
+    const uid = await attest(world.chain, request(schema, data))
     const answer = await ask('distance', { from: uid, to: STREET })
     const recomputed = (options: object) => recompute(answer, [uid, STREET], { ...onChain, ...options })
     const geo = createGeo({

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-import { AbiCoder, Signature, TypedDataEncoder, ZeroAddress, dataSlice, getAddress, keccak256 } from 'ethers'
+import { AbiCoder, Signature, TypedDataEncoder, dataSlice, getAddress, keccak256 } from 'ethers'
 import {
   LOCAL_PROXY_NAME,
   LOCAL_SIGNER_KEY,
   attest,
   localVersion,
   locationRequest,
-  mined,
+  registerSchema,
   type LocalChain,
 } from '../../../dev/chain'
 import { BOOLEAN_RESULT_FIELDS } from '../../../src/eas'
@@ -70,8 +70,8 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
   const schemas: Record<Schema, string> = {
     token: await token.getFunction('schema').staticCall(),
     parcels: await parcels.getFunction('schema').staticCall(),
-    denied: await register(chain, ZeroAddress),
-    tokenDenied: await register(chain, await token.getAddress()),
+    denied: await registerSchema(chain, DENIED_FIELDS),
+    tokenDenied: await registerSchema(chain, DENIED_FIELDS, await token.getAddress()),
   }
   const answers: Record<string, object> = {}
   for (const [name, { operation, inputs, radius, schema, to = 'account' }] of Object.entries(QUESTIONS)) {
@@ -100,13 +100,6 @@ export async function recordAnswers(world: TestWorld, chain: LocalChain, other: 
     ...{ places, refs, answers, escrow: ESCROW, points: await points(world, chain) },
     ...hashes(other, elsewhere),
   }
-}
-
-async function register(chain: LocalChain, resolver: string): Promise<string> {
-  const registering = (await chain.registry()).getFunction('register')
-  const uid = (await registering.staticCall(DENIED_FIELDS, resolver, true)) as string
-  await mined(chain, (await registering.send(DENIED_FIELDS, resolver, true)).hash)
-  return uid
 }
 
 /** An answer in the form for submission, with its signatures for EAS and for the proxy. */
