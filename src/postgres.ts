@@ -3,10 +3,11 @@ import { Client } from 'pg'
 /** Postgres servers of a URL that lists one or more hosts, one of which accepts writes. */
 
 /**
- * Options of each session that reads times or numbers: pg reads times in the ISO form only, and numbers need
- * all their digits. A database or a role may have other defaults.
+ * Options of each session: pg reads times in the ISO form only, numbers need all their digits, and writers
+ * that meet wait for each other instead of failing. A database or a role may have other defaults.
  */
-export const SESSION = '-c DateStyle=ISO -c extra_float_digits=1'
+export const SESSION =
+  '-c DateStyle=ISO -c extra_float_digits=1 -c default_transaction_isolation=read\\ committed'
 
 /** Maximum milliseconds until a server reports its role. */
 const PROBE_MS = 5_000

@@ -52,9 +52,13 @@ withPostgres.test('the connection ends a transaction that stops, which releases 
   await Promise.all([stopped.close(), indexer.close()])
 })
 
-test('the connection reads times and numbers whole, whatever the defaults of the database are', async () => {
+test('the connection reads times and numbers whole and lets writers wait, whatever the defaults of the database are', async () => {
   const odd = await createMigratedDatabase()
-  for (const setting of ["DateStyle = 'SQL, DMY'", 'extra_float_digits = 0'])
+  for (const setting of [
+    "DateStyle = 'SQL, DMY'",
+    'extra_float_digits = 0',
+    "default_transaction_isolation = 'repeatable read'",
+  ])
     await rows(
       odd.url,
       `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${setting.replaceAll("'", "''")}', current_database()); END $$`,
@@ -63,8 +67,11 @@ test('the connection reads times and numbers whole, whatever the defaults of the
   const at = new Date('2026-11-30T12:34:56.789Z')
   try {
     expect(
-      await connections.query('SELECT $1::timestamptz AS at, $2::float8 AS degrees', [at, 0.1 + 0.2]),
-    ).toEqual([{ at, degrees: 0.1 + 0.2 }])
+      await connections.query(
+        `SELECT $1::timestamptz AS at, $2::float8 AS degrees, current_setting('transaction_isolation') AS isolation`,
+        [at, 0.1 + 0.2],
+      ),
+    ).toEqual([{ at, degrees: 0.1 + 0.2, isolation: 'read committed' }])
   } finally {
     await connections.close()
   }
