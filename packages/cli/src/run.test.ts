@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { encodeAbiParameters, zeroAddress } from 'viem'
+import { LOCATION_SCHEMAS, type LocationSchema } from '../../../src/location/payload'
 import { formatVerifierKey } from '../../../src/tlog'
 import { seededKey } from '../../../test/tlog'
 import { EXIT } from './exit'
@@ -136,9 +137,10 @@ test('an internal error is reported without URLs, which may include secrets', as
 describe('a transaction that was sent', () => {
   const key = path.join(folder, 'key.txt')
   writeFileSync(key, `0x${'1'.padStart(64, '0')}`, { mode: 0o600 })
+  const [{ uid, fields }] = LOCATION_SCHEMAS as [LocationSchema]
   const schema = encodeAbiParameters(
     [{ type: 'tuple', components: ['bytes32', 'address', 'bool', 'string'].map((type) => ({ type })) }],
-    [[`0x${'1'.padStart(64, '0')}`, zeroAddress, true, '']],
+    [[uid, zeroAddress, true, fields]],
   )
   const hash = `0x${'2'.padStart(64, '0')}`
   let isSent: boolean
