@@ -627,7 +627,7 @@ withChromium.describe('the aids of the attest page', () => {
     ]) {
       // oxfmt-ignore
       const polygon = JSON.stringify({ type: 'Polygon', coordinates })
-      await follow(page, `${world.url}/attest?${new URLSearchParams({ place: polygon })}`)
+      await follow(page, `${world.url}/attest?${new URLSearchParams({ place: polygon }).toString()}`)
       await page.getByRole('button', { name: 'Attest place with a test account' }).click()
       await page.locator('#problem-place[role=alert]', { hasText: /^coordinates\[0\]/ }).waitFor()
     }

@@ -50,6 +50,7 @@ test('a page has a connection only while it is visible, and misses no change', a
     if (connections.length > 1) options.onPosition(`${connections.length}`)
     await new Promise((resolve) => options.signal.addEventListener('abort', resolve))
     connection.isOpen = false
+    yield* []
   }
   await onPage(stream, async (turn, follow) => {
     const seen: string[] = []

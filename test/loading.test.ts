@@ -33,12 +33,18 @@ beforeAll(async () => {
 })
 
 test('a list requests all of its places at once, and the rest of a page that the service shortens', async () => {
-  const { geoOnce } = (await import(path.resolve('web/service.ts'))) as any
-  const { loadFirst } = (await import(PLAIN_RECORDS)) as PlainRecords
+  const { geoOnce } = (await import(path.resolve('web/service.ts'))) as {
+    geoOnce: { records: { page: (query: any) => Promise<object> } }
+  }
+  const { loadFirst }: PlainRecords = await import(PLAIN_RECORDS)
   const asked: { limit: number; cursor?: string }[] = []
-  const page = vi.spyOn(geoOnce.records, 'page').mockImplementation(async ({ limit, cursor }: any) => {
+  const page = vi.spyOn(geoOnce.records, 'page').mockImplementation(({ limit, cursor }: any) => {
     asked.push({ limit, cursor })
-    return { data: Array.from({ length: Math.min(limit, 120) }), total: 500, next_cursor: `${asked.length}` }
+    return Promise.resolve({
+      data: Array.from({ length: Math.min(limit, 120) }),
+      total: 500,
+      next_cursor: `${asked.length}`,
+    })
   })
   onTestFinished(() => page.mockRestore())
   expect((await loadFirst(100, 'chain=celo')).data).toHaveLength(100)

@@ -219,8 +219,8 @@ const WRITE_AGAIN_MS = 2_000
 let writing: ReturnType<typeof setTimeout> | undefined
 
 /**
- * Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true. Safari
- * refuses more than 100 changes in 30 s, as of a text that is typed: it gets the address later.
+ * Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true.
+ * Safari refuses more than 100 changes in 30 s, as of a text that is typed: it gets the address later.
  */
 function writeAddress(isStep = false): void {
   clearTimeout(writing)

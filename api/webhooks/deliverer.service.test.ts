@@ -708,7 +708,7 @@ test('requests to one host do not wait for connections, in which time they would
   const hanging = await receiver(() => answers.hang)
   const sender = new SafeSender(new Set(['127.0.0.1']))
   closing.push(() => sender.close())
-  // Those of receivers that work, and of the others (deliverer.ts).
+  // Slots of receivers that work, and of the others (deliverer.ts).
   const slots = 32 + 8
   for (let i = 0; i < slots; i++)
     sender.post(hanging.url, {}, '', new AbortController().signal).catch(() => {})

@@ -42,8 +42,8 @@ export interface SourceOptions<Block> extends ComparisonOptions {
   stored: BlockRef | undefined
   /**
    * Decodes the logs of a block. Malformed ones throw a ContradictionError and, except a gateway's, are
-   * reread. For a block near the head, `agreementAgeMs` returns the milliseconds since the last poll that found
-   * it on the chain.
+   * reread. For a block near the head, `agreementAgeMs` returns the milliseconds since the last poll that
+   * found it on the chain.
    */
   decode: (block: ChainBlock, agreementAgeMs?: () => number) => Block
   /** Called with blocks of history before they are written. */

@@ -52,7 +52,7 @@ export const isAcross = (geometry: Geometry): boolean =>
     part.some(([longitude = 0], i) => nearest(longitude, part[Math.max(0, i - 1)]![0]!) !== longitude),
   )
 
-/** True if the geometry has positions where its type has them. Brackets that are missing are a common mistake. */
+/** True if the geometry has positions where its type has them. Missing brackets are a common mistake. */
 export function isWellFormed(geometry: Geometry): boolean {
   const isPosition = (given: unknown) =>
     Array.isArray(given) && given.length > 1 && given.every((each) => Number.isFinite(each))

@@ -205,7 +205,7 @@ export function withheldProblem(reason: Error): string {
 // work of an INSERT from JSON.
 
 /** Returns the arguments of COPY for the rows of a table; an empty array if there are no rows. */
-export function copied(table: string, rows: readonly object[]): Parameters<Copy>[] {
+function copied(table: string, rows: readonly object[]): Parameters<Copy>[] {
   if (rows.length === 0) return []
   const columns = Object.keys(rows[0]!)
   return [[table, columns, copyTexts(rows, columns)]]

@@ -144,7 +144,7 @@ export async function followsHead(query: Query, chain: Chain): Promise<boolean> 
 const NO_BLOCK: HashAndHeight = { height: -1, hash: '0x' }
 
 /** Returns the last final block, and the hot blocks in ascending order. */
-export async function chainState(query: Query, chain: Chain): Promise<HotDatabaseState> {
+async function chainState(query: Query, chain: Chain): Promise<HotDatabaseState> {
   const [row] = await query<{ final: HashAndHeight | null; top: HashAndHeight[] | null }>(
     `SELECT (SELECT json_build_object('height', final_height, 'hash', final_hash) FROM chain_status
          WHERE chain = $1 AND final_height IS NOT NULL) AS final,
