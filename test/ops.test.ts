@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { apiConnections } from '../api/store/pool'
 import { CHAINS } from '../src/chains'
 import { settingNames } from '../src/config'
+import { SESSION } from '../src/postgres'
 import { ROWS, type Setting } from '../src/settings/table'
 import { needing } from './needs'
 import { missing } from './servers'
@@ -267,11 +269,20 @@ describe('the configuration of the proxies', () => {
     )
     expect(haproxy).toContain('httpchk GET /health')
   })
-  test('sets the same PgBouncer parameters as the API does by itself', () => {
-    const [, options] = /options: '([^']+)'/.exec(read('api/store/pool.ts'))!
-    const api = /^api = (.*)$/m.exec(read('ops/pgbouncer.ini'))![1]!.replaceAll("''", "'")
-    for (const [, name, value] of options!.matchAll(/-c (\w+)=(\w+)/g))
-      expect(api).toMatch(new RegExp(`SET ${name} = '?${value}'?;`))
-    expect(api).toContain("SET statement_timeout = '5s'")
+  test('sets the same PgBouncer parameters as the API and the indexers do by themselves', () => {
+    const configured = (name: string) =>
+      `${new RegExp(`^${name} = .*connect_query='(.*)'$`, 'm').exec(read('ops/pgbouncer.ini'))![1]!.replaceAll("''", "'")};`
+    const setBy = (options: string) =>
+      [...options.matchAll(/-c (\w+)=((?:\\.|\S)+)/g)].map(([, name, value]) => [
+        name,
+        value!.replace('\\', ''),
+      ])
+    for (const [database, options] of [
+      ['api', apiConnections(1, {}).options!],
+      ['geo', SESSION],
+    ] as const)
+      for (const [name, value] of setBy(options))
+        expect(configured(database)).toMatch(new RegExp(`SET ${name} = '?${value}'?;`))
+    expect(configured('api')).toContain("SET statement_timeout = '5s'")
   })
 })
