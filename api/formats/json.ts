@@ -1,5 +1,5 @@
 import { chainNamed } from '../../src/chains'
-import { BareRow, type RecordResult } from '../store/model'
+import { type BareRecord, type RecordResult } from '../store/model'
 
 /** Records as JSON. A worker loads this file, so it must not import the database. */
 
@@ -41,8 +41,8 @@ export function recordBytes(before: string, rows: readonly RecordResult[], after
   return bytes
 }
 
-function isBare(row: RecordResult): row is BareRow {
-  return row instanceof BareRow && row.centimeters === undefined
+function isBare(row: RecordResult): row is BareRecord {
+  return 'lines' in row && row.centimeters === undefined
 }
 
 /**

@@ -107,6 +107,16 @@ export interface RecordPage {
   next?: Position
 }
 
+/**
+ * Record without geometry, stored as a slice of the list's text. Consecutive records are written with one
+ * copy.
+ */
+export interface BareRecord extends RecordResult {
+  readonly lines: string
+  readonly start: number
+  readonly end: number
+}
+
 /** SQL text with its parameters. */
 export interface Statement {
   text: string
@@ -168,37 +178,6 @@ export interface DecidedPlace {
 
 const UID_LENGTH = 66
 /** The JSON of a record begins with its UID and its chain, at these offsets. */
-const UID_AT = '{"uid":"'.length
-const UID_END = UID_AT + UID_LENGTH
-const CHAIN_AT = UID_END + '","chain":"'.length
-export function uidOf(text: string): string {
-  return text.slice(UID_AT, UID_END)
-}
-export function chainOf(text: string): string {
-  return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
-}
-
-/**
- * Record without geometry, stored as a slice of the list's text. Consecutive records are written with one
- * copy.
- */
-export class BareRow implements RecordResult {
-  readonly geometry = null
-  centimeters?: number
-
-  constructor(
-    readonly lines: string,
-    readonly start: number,
-    readonly end: number,
-  ) {}
-
-  get text(): string {
-    return this.lines.slice(this.start, this.end)
-  }
-  get uid(): string {
-    return uidOf(this.text)
-  }
-  get chain(): string {
-    return chainOf(this.text)
-  }
-}
+export const UID_AT = '{"uid":"'.length
+export const UID_END = UID_AT + UID_LENGTH
+export const CHAIN_AT = UID_END + '","chain":"'.length

@@ -1,8 +1,8 @@
 import { LINE_VERSION, recordLine, type RecordFields } from '../../src/location'
 import {
-  BareRow,
-  chainOf,
-  uidOf,
+  CHAIN_AT,
+  UID_AT,
+  UID_END,
   NEWEST_FIRST,
   type Bbox,
   type Bind,
@@ -15,6 +15,7 @@ import {
   type TimeWindow,
   type Condition,
   type DecidedPlace,
+  type BareRecord,
   type Sort,
   type RecordPage,
 } from './model'
@@ -203,7 +204,28 @@ export function recordOf([text, geometry, provenance]: string[]): RecordResult {
   }
 }
 
-function bareRecords(lines: string): BareRow[] {
+class BareRow implements BareRecord {
+  readonly geometry = null
+  centimeters?: number
+
+  constructor(
+    readonly lines: string,
+    readonly start: number,
+    readonly end: number,
+  ) {}
+
+  get text(): string {
+    return this.lines.slice(this.start, this.end)
+  }
+  get uid(): string {
+    return uidOf(this.text)
+  }
+  get chain(): string {
+    return chainOf(this.text)
+  }
+}
+
+function bareRecords(lines: string): BareRecord[] {
   const rows: BareRow[] = []
   for (let start = 0; start <= lines.length;) {
     const end = lines.indexOf('\n', start)
@@ -229,6 +251,14 @@ export function pageOf(
   if (!last) return { rows: page }
   const at = last.centimeters ?? Date.parse((JSON.parse(last.text) as Record<string, string>)[by]!)
   return { rows: page, next: { at, id: `${last.chain}-${last.uid}` } }
+}
+
+function uidOf(text: string): string {
+  return text.slice(UID_AT, UID_END)
+}
+
+function chainOf(text: string): string {
+  return text.slice(CHAIN_AT, text.indexOf('"', CHAIN_AT))
 }
 
 /** Counts the matching records, up to `cap`, within a window of time if one is given. */
