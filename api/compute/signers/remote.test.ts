@@ -40,6 +40,7 @@ type Answer =
   | 'drop'
   | undefined
 const UNKNOWN: Answer = { error: { code: -32601, message: 'Method not found' } }
+const LIMITED = { error: { code: -32005, message: 'Limit exceeded' } }
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -182,16 +183,41 @@ describe('a remote signer', () => {
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
     await expect(signer.sign(await digestOf(1), typedOf(1))).rejects.toThrow(UnavailableError)
   })
-  test('finds the supported method again after the service has changed', async () => {
+  test('finds the supported method of a service that replaced another, in the same signature', async () => {
     let method = 'eth_signTypedData_v4'
-    const { url } = await service((call) =>
+    const { url, calls } = await service((call) =>
       call.method === method ? { result: signed(call.params[1]).serialized } : UNKNOWN,
     )
     const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
     method = 'account_signTypedData'
     const digest = await digestOf(1)
-    await expect(signer.sign(digest, typedOf(1))).rejects.toThrow(UnavailableError)
-    expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
+    for (const count of [4, 5]) {
+      expect(await signer.sign(digest, typedOf(1))).toBe(KEY.signingKey.sign(digest).serialized)
+      expect(calls).toHaveLength(count)
+    }
+  })
+  test('asks no other method while the service refuses to sign, by a rule or a rate limit', async () => {
+    let isLimited = false
+    const { url, calls } = await service((call) => {
+      if (call.method !== 'account_signTypedData') return UNKNOWN
+      return isLimited ? LIMITED : { result: signed(call.params[1]).serialized }
+    })
+    const signer = await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS })
+    const digest = await digestOf(1)
+    for (const [limited, count] of [[true, 4], [true, 5], [false, 6]] as const) { // oxfmt-ignore
+      isLimited = limited
+      const signature = await signer.sign(digest, typedOf(1)).catch((error: unknown) => error)
+      if (limited) expect(signature).toBeInstanceOf(UnavailableError)
+      else expect(signature).toBe(KEY.signingKey.sign(digest).serialized)
+      expect(calls).toHaveLength(count)
+    }
+  })
+  test('logs the refusal of the service, not an unknown method', async () => {
+    const { url } = await service(({ method }) => (method === 'account_signTypedData' ? LIMITED : UNKNOWN))
+    const details: (string | undefined)[] = []
+    const onChange = (_problem?: string, detail?: string) => details.push(detail)
+    await remoteSigner(url, ADDRESS, { timeoutMs: SLOW_MS, onChange })
+    expect(details).toEqual([LIMITED.error.message])
   })
   test('reports the start and the end of an outage', async () => {
     const up = await service(v4())

@@ -52,8 +52,9 @@ class RemoteDevice implements Device {
       })
       return readSignature(answer)
     }
-    let first: Error | undefined
-    for (const way of this.way ? [this.way] : WAYS)
+    const known = this.way
+    let problem: Error | undefined
+    for (const way of known ? [known, ...WAYS.filter((each) => each !== known)] : WAYS)
       try {
         const rs = await ask(way)
         if (!(await isRight(rs))) throw new WrongSignature()
@@ -62,13 +63,20 @@ class RemoteDevice implements Device {
       } catch (error) {
         // A service that does not respond at all would not respond to another method either.
         if (!(error instanceof RpcError || error instanceof WrongSignature)) throw error
-        // The next signature tries all methods: the service may have been replaced.
-        this.way = undefined
-        // A signature by another key is more informative than an unknown method.
-        if (!first || error instanceof WrongSignature) first = error
+        // A refusal by a rule or a rate limit is no reason to try the other methods. A service that has been
+        // replaced does not know the method, or signs differently.
+        if (way === known && weightOf(error) === REFUSED) throw error
+        if (!problem || weightOf(error) > weightOf(problem)) problem = error
       }
-    throw first!
+    throw problem!
   }
+}
+
+const [UNKNOWN_METHOD, REFUSED, WRONG] = [0, 1, 2]
+/** Ranks errors of methods: the most informative one is reported. */
+function weightOf(error: Error): number {
+  if (!(error instanceof RpcError)) return WRONG
+  return error.code === -32601 ? UNKNOWN_METHOD : REFUSED
 }
 
 function readSignature(answer: unknown): Uint8Array {
