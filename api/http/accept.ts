@@ -1,13 +1,14 @@
-/** Parsers of the header Accept (RFC 9110, 12.5.1). */
+/** Parsers of the headers Accept and Accept-Encoding (RFC 9110, 12.5). */
 
 /**
- * Parses the elements of a header with weights, in its order and in lower case. A malformed q counts as 1.
+ * Parses the elements of a header with weights, in its order and in lower case, in linear time. A malformed q
+ * (with a sign or an exponent, or without a digit) counts as 1.
  */
 export function weighted(header = '') {
   const texts = header.slice(0, 2_000).toLowerCase().split(',')
   return texts.map((text, i) => {
     const [range = '', ...parameters] = text.split(';').map((part) => part.trim())
-    const [q = 1] = parameters.flatMap((each) => /^q\s*=\s*(?=\.?\d)(\d*\.?\d*)$/.exec(each)?.[1] ?? [])
+    const [q = 1] = parameters.flatMap((each) => /^q\s*=\s*(?=\.?\d)(\d*(?:\.\d*)?)$/.exec(each)?.[1] ?? [])
     return { range, q: Math.min(1, Number(q)), i }
   })
 }
