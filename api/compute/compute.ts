@@ -266,7 +266,8 @@ export async function computeUnsigned(
   const { data, claims } = described(name, operation, numbers, measurement, timestamp)
   const recipient = request.recipient === undefined ? NO_RECIPIENT : parseChecksumAddress(request.recipient)!
   const sources = inputs.map(({ source }) => source)
-  // An input may have expired since the second in which it was checked, at the latest in that of the answer.
+  // If the answer names a later second than the check of its inputs, one may have expired in between: it is
+  // checked again before the signature.
   const checkedSecond = Math.floor((now + checkedAt - performance.now()) / 1000)
   const since = checkedSecond < timestamp ? -Infinity : checkedAt
   return {
