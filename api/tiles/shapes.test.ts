@@ -220,6 +220,9 @@ test('a tile draws the borders of an area beyond the end of the map as lines, an
   const drawnAlongEnd = (paths: readonly Path[], isRing: boolean) =>
     paths.flatMap((path) => segments(path, isRing)).filter(([, ay, , by]) => ay === 0 && by === 0).length
   expect([drawnAlongEnd(cut!.open, true), drawnAlongEnd(cut!.lines, false)]).toEqual([1, 0])
+  // Two corners that reach less than half a unit below the end have an area of 0, and no border between them.
+  const corners = drawn(polygon(positions('10 85.0505, 40 85.0505, 40 88, 10 88, 10 85.0505')), tile)
+  expect(corners).toMatchObject({ rings: [], open: [], lines: [[455, 0, 456, 0], [1_819, 0, 1_820, 0]] }) // oxfmt-ignore
   expect(
     featuresIn({ type: 'MultiPolygon', coordinates: [far, near].map((each) => each.coordinates) }, tile),
   ).toEqual(

@@ -176,6 +176,8 @@ function pushPolygon(rings: readonly Path[], borders: Borders, drawing: Drawing,
       if (isOpen) pushLines(ring, borders, drawing, budget)
     } else if (i === 0) {
       if (path.length < 4) pushSmall(cut, drawing)
+      // The end of the map is not a border, although the clipped ring runs along it.
+      else if (isOpen) pushLines(ring, borders, drawing, budget)
       else drawing.lines.push(path)
       return
     }
