@@ -5,14 +5,13 @@ const CONNECT_MS = 5_000
 /** Number of bytes of a response that are read, to reuse its connection, and discarded. */
 const MAX_ANSWER_BYTES = 4_096
 const MAX_URL_LENGTH = 2_048
-/** Webhooks send 40 requests to a host at once. One that waits for a connection would count as failed. */
-const CONNECTIONS_PER_HOST = 40
 const KEEP_ALIVE_MS = 4_000
 
 /**
  * Posts to addresses that others name, by docs/spec/trust.md 3: https on port 443 of hosts with public
  * addresses only, checked for each connection before a byte is sent, without redirects. Hosts that the
- * operator names are exempt, and may use http.
+ * operator names are exempt, and may use http. Callers limit their requests: one that waited here for a
+ * connection would count as failed.
  */
 export class SafeSender {
   private readonly open: Agent
@@ -24,7 +23,6 @@ export class SafeSender {
     world: Pick<FetchWorld, 'resolve' | 'dial' | 'ca'> = INTERNET,
   ) {
     const options: Agent.Options = {
-      connections: CONNECTIONS_PER_HOST,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
