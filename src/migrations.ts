@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Client } from 'pg'
 import { ACTIVE_SLUGS } from './chains'
 import { SettingsError } from './config'
-import { SESSION, primaryUrl } from './postgres'
+import { primaryUrl, sessionsAt } from './postgres'
 
 /** Key of the advisory lock that one process holds while it applies migrations. */
 const LOCK = 7_283_461
@@ -27,9 +27,8 @@ export async function runMigrations(
   to: string | undefined,
   print: (line: string) => void,
 ): Promise<void> {
-  const connectionString = await primaryUrl(url)
+  const database = new Client(sessionsAt(await primaryUrl(url)))
   const comments = (await readFile('db/comments.sql', 'utf8')).replaceAll('{chains}', ACTIVE_SLUGS.join(', '))
-  const database = new Client({ connectionString, options: SESSION })
   await database.connect()
   try {
     if (to !== undefined) return await undoAfter(database, to, print)

@@ -6,8 +6,7 @@ import { Client } from 'pg'
  * Options of each session: pg reads times in the ISO form only, numbers need all their digits, and writers
  * that meet wait for each other instead of failing. A database or a role may have other defaults.
  */
-export const SESSION =
-  '-c DateStyle=ISO -c extra_float_digits=1 -c default_transaction_isolation=read\\ committed'
+const SESSION = '-c DateStyle=ISO -c extra_float_digits=1 -c default_transaction_isolation=read\\ committed'
 
 /** Maximum milliseconds until a server reports its role. */
 const PROBE_MS = 5_000
@@ -16,6 +15,22 @@ const PROBE_MS = 5_000
 export function hostUrls(url: string): string[] {
   const [, head, hosts, tail] = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?@]*)(.*)$/.exec(url)!
   return hosts!.split(',').map((host) => head! + host + tail!)
+}
+
+/**
+ * Returns pg's settings for sessions at a URL of one host: with the operator's options, which the URL or
+ * PGOPTIONS states, followed by ours. pg itself uses only the first of URL, setting and PGOPTIONS.
+ * @param more options of these sessions, in addition to SESSION
+ */
+export function sessionsAt(url: string, more = ''): { connectionString: string; options: string } {
+  const [, address, query] = /^([^?]*)\??(.*)$/.exec(url)!
+  const parameters = new URLSearchParams(query)
+  const given = parameters.get('options')
+  parameters.delete('options')
+  return {
+    connectionString: given === null ? url : `${address}?${parameters}`,
+    options: `${given ?? process.env['PGOPTIONS'] ?? ''} ${SESSION} ${more}`.trim(),
+  }
 }
 
 /** Returns the host and port of a URL, without user and password. */

@@ -125,12 +125,11 @@ export class PublishedViews {
   async describe<T>(work: (pool: Pool) => Promise<T>): Promise<T> {
     const config = {
       ...READS,
-      connectionString: await this.servers.primaryUrl(),
       max: 1,
       statement_timeout: INTROSPECTION_TIMEOUT_MS,
       query_timeout: INTROSPECTION_TIMEOUT_MS + 1_000,
     }
-    const pool = openPool(config, this.onError)
+    const pool = openPool(await this.servers.primaryUrl(), config, this.onError)
     try {
       return await work(pool)
     } finally {

@@ -1,16 +1,16 @@
 import { Connection, Pool, type PoolClient, type PoolConfig } from 'pg'
-import { SESSION, isUnmigrated } from '../../src/postgres'
+import { isUnmigrated, sessionsAt } from '../../src/postgres'
 import { TooExpensiveError, UnavailableError } from '../http/problems'
 
 /** Milliseconds after which the database cancels a statement. */
 export const STATEMENT_TIMEOUT_MS = 5_000
 
 /**
- * Opens a pool of connections. A lost connection does not end the process.
+ * Opens a pool of connections to a server. A lost connection does not end the process.
  * @param onError receives the errors of idle connections, which the pool replaces
  */
-export function openPool(config: PoolConfig, onError: (error: Error) => void): Pool {
-  const pool = new Pool(config)
+export function openPool(url: string, config: PoolConfig, onError: (error: Error) => void): Pool {
+  const pool = new Pool({ ...config, ...sessionsAt(url, config.options) })
   pool.on('error', onError)
   // Without this listener, a connection that ends while the pool hands it over would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -31,7 +31,7 @@ export function apiConnections(max: number, options: PoolConfig): PoolConfig {
     // Every query stops early or uses an index, but the planner cannot know this for counts. JIT took 60 ms
     // per query, and starting parallel workers as long. A bitmap of two indexes exceeds the default work_mem
     // of 4 MB.
-    options: `${SESSION} -c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB`,
+    options: '-c jit=off -c max_parallel_workers_per_gather=0 -c work_mem=16MB',
     ...options,
   }
 }

@@ -41,8 +41,7 @@ class Server {
 
   pool(config: PoolConfig): Pool {
     let pool = this.pools.get(config)
-    if (!pool)
-      this.pools.set(config, (pool = openPool({ ...config, connectionString: this.url }, this.onError)))
+    if (!pool) this.pools.set(config, (pool = openPool(this.url, config, this.onError)))
     return pool
   }
 

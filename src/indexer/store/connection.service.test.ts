@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../../test/database'
 import { CHAINS } from '../../chains'
 import { Database, lockChain } from './connection'
@@ -52,7 +52,7 @@ withPostgres.test('the connection ends a transaction that stops, which releases 
   await Promise.all([stopped.close(), indexer.close()])
 })
 
-test('the connection reads times and numbers whole and lets writers wait, whatever the defaults of the database are', async () => {
+test('the connection reads times and numbers whole and lets writers wait, whatever the defaults of the database and the options of the URL are', async () => {
   const odd = await createMigratedDatabase()
   for (const setting of [
     "DateStyle = 'SQL, DMY'",
@@ -63,16 +63,33 @@ test('the connection reads times and numbers whole and lets writers wait, whatev
       odd.url,
       `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${setting.replaceAll("'", "''")}', current_database()); END $$`,
     )
-  const connections = new Database(odd.url, () => {})
+  const url = new URL(odd.url)
+  url.searchParams.set('options', '-c search_path=pg_catalog -c DateStyle=German')
+  const connections = new Database(url.href, () => {})
   const at = new Date('2026-11-30T12:34:56.789Z')
   try {
     expect(
       await connections.query(
-        `SELECT $1::timestamptz AS at, $2::float8 AS degrees, current_setting('transaction_isolation') AS isolation`,
+        `SELECT $1::timestamptz AS at, $2::float8 AS degrees, current_setting('transaction_isolation') AS isolation,
+           current_setting('search_path') AS path`,
         [at, 0.1 + 0.2],
       ),
-    ).toEqual([{ at, degrees: 0.1 + 0.2, isolation: 'read committed' }])
+    ).toEqual([{ at, degrees: 0.1 + 0.2, isolation: 'read committed', path: 'pg_catalog' }])
   } finally {
+    await connections.close()
+  }
+})
+test('the connection has the options of PGOPTIONS unless its URL has others', async () => {
+  vi.stubEnv('PGOPTIONS', '-c search_path=pg_catalog -c DateStyle=German')
+  const connections = new Database(database.url, () => {})
+  try {
+    expect(
+      await connections.query(
+        `SELECT current_setting('search_path') AS path, current_setting('DateStyle') AS style`,
+      ),
+    ).toEqual([{ path: 'pg_catalog', style: expect.stringMatching(/^ISO/) as string }])
+  } finally {
+    vi.unstubAllEnvs()
     await connections.close()
   }
 })

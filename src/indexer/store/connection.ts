@@ -8,7 +8,7 @@ import type { Logger } from '@subsquid/logger'
 import { Pool, type ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
 import type { Chain } from '../../chains'
-import { SESSION } from '../../postgres'
+import { sessionsAt } from '../../postgres'
 import { READING } from '../project'
 
 /** Executes one statement and returns its rows. */
@@ -54,7 +54,7 @@ export class Database {
     max = MAX_CONNECTIONS,
     private readonly idleSeconds = IDLE_SECONDS,
   ) {
-    this.pool = new Pool({ connectionString: url, max, connectionTimeoutMillis: 10_000, options: SESSION })
+    this.pool = new Pool({ ...sessionsAt(url), max, connectionTimeoutMillis: 10_000 })
     this.pool.on('error', onLost)
   }
 
