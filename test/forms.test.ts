@@ -1,19 +1,21 @@
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 /** Tests of the state of the forms, in a page without elements: its components render nothing. */
 
 /** Address of the page. */
 let address = new URL('http://127.0.0.1/')
-const reload = vi.fn()
+const [reload, assign] = [vi.fn(), vi.fn()]
 beforeAll(() => {
   // Modules of pages read their address and language when they are loaded.
   const place = {
-    get: (_: object, name: keyof URL | 'reload') => (name === 'reload' ? reload : address[name]),
+    get: (_: object, name: keyof URL | 'reload' | 'assign') =>
+      name === 'reload' ? reload : name === 'assign' ? assign : address[name],
   }
   const replaceState = (_: unknown, __: string, to: string) => void (address = new URL(to, address))
   vi.stubGlobal('location', new Proxy({}, place))
-  vi.stubGlobal('history', { replaceState, pushState: replaceState })
+  const pushState = (...change: Parameters<typeof replaceState>) => replaceState(...change)
+  vi.stubGlobal('history', { replaceState, pushState })
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {}, querySelector: () => null })
   vi.stubGlobal('addEventListener', (type: string, listener: () => void) => {
@@ -108,20 +110,95 @@ describe.each(['playground', 'attest'])('the address of a form (%s)', (page) => 
   })
 })
 
-test('a text that is typed faster than the browser accepts addresses is in the address later', async () => {
-  vi.useFakeTimers()
-  const { parametersOf, setParameters } = await load('location.ts')
-  await open('/playground?a=1', () => {})
-  const { history } = globalThis as unknown as { history: { replaceState: () => void } }
-  const refused = vi.spyOn(history, 'replaceState').mockImplementation(() => {
-    throw new DOMException('more than 100 times per 30 seconds', 'SecurityError')
+describe('a browser that refuses an address, as Safari does after 100 changes in 30 s', () => {
+  let history: Record<'pushState' | 'replaceState', () => void>
+  /** Refuses all changes of the address; returns a function that ends this. */
+  const refuse = (name = 'SecurityError') => {
+    const error = new DOMException('more than 100 times per 30 seconds', name)
+    const spies = (['pushState', 'replaceState'] as const).map((method) =>
+      vi.spyOn(history, method).mockImplementation(() => {
+        throw error
+      }),
+    )
+    return () => spies.forEach((spy) => spy.mockRestore())
+  }
+  beforeEach(() => {
+    ;({ history } = globalThis as unknown as { history: typeof history })
+    vi.useFakeTimers()
   })
-  for (const a of ['12', '123']) setParameters('playground', { a })
-  expect([parametersOf('playground').get('a'), address.searchParams.get('a')]).toEqual(['123', '1'])
-  refused.mockRestore()
-  await vi.runAllTimersAsync()
-  expect(address.searchParams.get('a')).toBe('123')
-  vi.useRealTimers()
+  afterEach(() => void vi.useRealTimers())
+
+  test('gets the address of a typed text later', async () => {
+    const { parametersOf, setParameters } = await load('location.ts')
+    await open('/playground?a=1', () => {})
+    const accept = refuse()
+    for (const a of ['12', '123']) setParameters('playground', { a })
+    expect([parametersOf('playground').get('a'), address.searchParams.get('a')]).toEqual(['123', '1'])
+    accept()
+    await vi.runAllTimersAsync()
+    expect(address.searchParams.get('a')).toBe('123')
+  })
+
+  test('gets a history entry for a refused step, and none for one that was undone', async () => {
+    const { setParameters } = await load('location.ts')
+    await open('/?by=type', () => {})
+    const step = (record: string | undefined) => setParameters('explorer', { record }, true)
+    for (const isUndone of [false, true]) {
+      const accept = refuse()
+      step('celo-0x1')
+      await vi.advanceTimersByTimeAsync(10_000)
+      if (isUndone) setParameters('explorer', { record: undefined })
+      setParameters('explorer', { at: '1,2,3' })
+      accept()
+      const push = vi.spyOn(history, 'pushState')
+      await vi.runAllTimersAsync()
+      setParameters('explorer', { at: '3,2,1' })
+      expect([push.mock.calls.length, address.searchParams.get('record')]).toEqual(
+        isUndone ? [0, null] : [1, 'celo-0x1'],
+      )
+      push.mockRestore()
+      setParameters('explorer', { record: undefined, at: undefined })
+    }
+  })
+
+  test('loads the page that a link opens', async () => {
+    const { goTo } = await load('location.ts')
+    await open('/playground?a=1', () => {})
+    const accept = refuse()
+    goTo('http://127.0.0.1/log')
+    expect(assign).toHaveBeenCalledExactlyOnceWith('http://127.0.0.1/log')
+    accept()
+  })
+
+  test('gets the address of a form later that the user keeps after the back button', async () => {
+    const { askBeforeLosing } = await load('location.ts')
+    await open('/playground?a=1', () => {})
+    askBeforeLosing('playground', 'Lose it?')
+    vi.stubGlobal('confirm', () => false)
+    const accept = refuse()
+    await open('/log', () => {})
+    accept()
+    await vi.runAllTimersAsync()
+    expect(address.pathname + address.search).toBe('/playground?a=1')
+    askBeforeLosing('playground', undefined)
+  })
+
+  test('does not repeat a change that fails for another reason', async () => {
+    const { setParameters } = await load('location.ts')
+    await open('/playground?a=1', () => {})
+    const accept = refuse('DataCloneError')
+    expect(() => setParameters('playground', { a: '2' })).toThrow(DOMException)
+    expect(vi.getTimerCount()).toBe(0)
+    accept()
+  })
+})
+
+test('the address of a form is written in one notation when it is the first page', async () => {
+  address = new URL('/attest?place=1,%202', address)
+  const others = arrive
+  await load('location.ts?first')
+  arrive = others
+  expect(address.search).toBe('?place=1%2C+2')
 })
 
 test('each form shows a transaction that was sent, although the storage is full', async () => {

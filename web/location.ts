@@ -60,11 +60,17 @@ const namedOperators = () =>
 /** Operators to which the Content-Security-Policy of the loaded document allows requests. */
 const allowedOperators = namedOperators()
 
+/** Milliseconds to the next attempt to write an address that the browser refused. */
+const WRITE_AGAIN_MS = 2_000
+let writing: ReturnType<typeof setTimeout> | undefined
+/** True if the next address that is written gets a new history entry, because the browser refused one. */
+let isStepMissing = false
+
 export const shownPage = signal<Page>(pageOf(location.pathname) ?? 'explorer')
 arrive()
 addEventListener('popstate', () => {
   if (mayShow(pageOf(location.pathname))) arrive()
-  else history.replaceState(null, '', hrefOf(shownPage.peek()))
+  else writeAddress()
 })
 addEventListener('click', followLink)
 
@@ -88,8 +94,24 @@ export function hrefOf(page: Page): string {
  */
 export function goTo(href: string): boolean {
   if (!mayShow(pageOf(new URL(href, location.href).pathname))) return false
-  history.pushState(null, '', href)
-  return arrive()
+  if (changeAddress(href, true)) return arrive()
+  location.assign(href)
+  return true
+}
+
+/**
+ * Changes the address, as a new history entry if `isStep` is true. Returns false if the browser refuses the
+ * change: Safari accepts 100 in 30 s.
+ */
+function changeAddress(href: string, isStep: boolean): boolean {
+  try {
+    if (isStep) history.pushState(null, '', href)
+    else history.replaceState(null, '', href)
+    return true
+  } catch (error) {
+    if ((error as Error).name === 'SecurityError') return false
+    throw error
+  }
 }
 
 /** Parameters of a page as in its address: those of a form include the filters of the map, if they fit. */
@@ -152,6 +174,7 @@ function arrive(): boolean {
     if (isOther) states.value = { ...states.peek(), [page]: { parameters, visit: visit + 1 } }
   }
   shownPage.value = page
+  isStepMissing = false
   if (hasForm(page)) writeAddress()
   const operators = namedOperators()
   if (operators !== null && operators !== allowedOperators && !isLocked(page)) location.reload()
@@ -214,29 +237,23 @@ export function shareTexts(page: Page, texts: Readonly<Record<string, string>>):
   return shared.every(([name, text]) => (text ?? '') === texts[name])
 }
 
-/** Milliseconds to the next attempt to write an address that the browser refused. */
-const WRITE_AGAIN_MS = 2_000
-let writing: ReturnType<typeof setTimeout> | undefined
-
 /**
- * Writes the parameters of the shown page into the address, as a new history entry if `isStep` is true.
- * Safari refuses more than 100 changes in 30 s, as of a text that is typed: it gets the address later.
+ * Writes the shown page and its parameters into the address, as a new history entry if `isStep` is true. An
+ * address that the browser refuses, for example while the user types, is written later.
  */
 function writeAddress(isStep = false): void {
   clearTimeout(writing)
-  const parameters = addressedOf(shownPage.peek(), states.peek())
+  const page = shownPage.peek()
+  const parameters = new URLSearchParams(addressedOf(page, states.peek()))
   const place = placeIn(location.pathname)
   const isPlace = place !== undefined && parameters.get('record') === place
-  const shown = new URLSearchParams(parameters)
-  if (isPlace) shown.delete('record')
-  const path = place === undefined || isPlace ? location.pathname : new URL(addressOf('')).pathname
-  const query = shown.toString()
-  const address = `${path}${query && `?${query}`}`
-  if (address === `${location.pathname}${location.search}`) return
-  try {
-    if (isStep) history.pushState(null, '', address)
-    else history.replaceState(null, '', address)
-  } catch {
-    writing = setTimeout(writeAddress, WRITE_AGAIN_MS)
-  }
+  if (isPlace) parameters.delete('record')
+  const query = parameters.toString()
+  const address = isPlace ? `${location.pathname}${query && `?${query}`}` : hrefOf(page)
+  const { pathname, search } = new URL(address, location.href)
+  const isShown = pathname === location.pathname && search === location.search
+  isStepMissing = !isShown && (isStepMissing || isStep)
+  if (isShown) return
+  if (changeAddress(address, isStepMissing)) isStepMissing = false
+  else writing = setTimeout(writeAddress, WRITE_AGAIN_MS)
 }
