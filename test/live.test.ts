@@ -13,6 +13,7 @@ interface StreamOptions {
   after?: string
   signal: AbortSignal
   onOpen: () => void
+  onDrop: () => void
   onPosition: (id: string) => void
 }
 
@@ -73,15 +74,44 @@ test('a page has a connection only while it is visible, and misses no change', a
   })
 })
 
+test('a page whose connection dropped before it was hidden reloads everything when it is shown', async () => {
+  const opened: (string | undefined)[] = []
+  const stream = async function* ({ after, signal, onOpen, onDrop, onPosition }: StreamOptions) {
+    opened.push(after)
+    onOpen()
+    onPosition('1')
+    if (opened.length === 1) onDrop()
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    yield* []
+  }
+  await onPage(stream, async (turn, follow) => {
+    await turn(false)
+    const seen: string[] = []
+    const stop = follow(
+      {},
+      () => {},
+      () => seen.push('reset'),
+    )
+    for (const isHidden of [true, false, true, false]) await turn(isHidden)
+    expect(opened).toEqual([undefined, '1', '1'])
+    expect(seen).toEqual(['reset'])
+    stop()
+  })
+})
+
 test.each([
   [300, 300],
   [301, 'reset'],
   [10_000, 'reset'],
-])('a page that was hidden for %d changes shows %s', async (changes, shown) => {
-  const stream = async function* () {
-    for (let i = 0; i < changes; i++) yield { id: String(i), kind: 'new', record: {} }
+])('a page that is shown again after %d changes shows %s', async (changes, shown) => {
+  const stream = async function* ({ after, signal, onOpen, onPosition }: StreamOptions) {
+    onOpen()
+    onPosition('1')
+    if (after === undefined) await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    else for (let i = 0; i < changes; i++) yield { id: String(i), kind: 'new', record: {} }
   }
   await onPage(stream, async (turn, follow) => {
+    await turn(false)
     const seen: unknown[] = []
     const stop = follow(
       {},

@@ -20,7 +20,8 @@ export type Change = Exclude<RecordEvent, { kind: 'reset' }>
 
 /**
  * Follows the changes of records. They are delivered in batches, and only while the page is visible: a hidden
- * page has no connection, because over HTTP/1.1 a browser opens at most six to a service, for all its tabs.
+ * page closes this connection, because over HTTP/1.1 a browser opens at most six to a service, for all its
+ * tabs. A watch (watch/watching.ts) has its own connection, also while the page is hidden.
  * @param onReset called if changes may have been missed, or instead of a large batch
  * @returns a function that stops following
  */
@@ -34,7 +35,7 @@ export function followChanges(
   let connection: AbortController | undefined
   /** position in the stream, at which the next connection resumes */
   let after: string | undefined
-  /** true if changes before the next connection are unknown */
+  /** true if changes before the next connection are unknown, or data may have failed to load */
   let hasGap = document.hidden
   let waiting: Change[] | 'reset' = []
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -53,7 +54,6 @@ export function followChanges(
   }
   const follow = async () => {
     const { signal: hidden } = (connection = new AbortController())
-    let drops = 0
     for await (const event of geoOnce.records.stream({
       ...filters,
       ...(after !== undefined && { after }),
@@ -62,12 +62,11 @@ export function followChanges(
       onOpen: () => {
         live.value = 'live'
         // The server responds again, so data that failed to load can now be loaded.
-        if (drops > 0 || hasGap) onReset()
-        drops = 0
+        if (hasGap) onReset()
         hasGap = false
       },
       onDrop: () => {
-        drops++
+        hasGap = true
         live.value = 'reconnecting'
       },
     })) {
