@@ -29,7 +29,7 @@ export function App() {
           {SITE_PAGES.map((site) => (
             <SiteLink key={site.path} site={site} />
           ))}
-          {/* Another page needs another element, which is closed. */}
+          {/* The key closes the menu when another page opens. */}
           <details key={page}>
             <summary>{say.site.more}</summary>
             <div>
