@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import path from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
 import { hunt } from './seed'
 import { positionsIn } from '../web/search/coordinates'
 import { positions } from './positions'
@@ -278,4 +279,17 @@ describe('the parser of coordinates', () => {
   ])('finds no position in %j', (text) => {
     expect(positionsIn(text)).toEqual([])
   })
+})
+
+test('a search for a name finds no towns where workers are forbidden', async () => {
+  vi.doMock('virtual:towns', () => ({ default: { a: 'towns-a.txt' } }))
+  vi.stubGlobal('location', new URL('http://127.0.0.1/'))
+  vi.stubGlobal('Worker', function () {
+    throw new DOMException('worker-src', 'SecurityError')
+  })
+  const { townsNamed } = (await import(path.resolve('web/search/towns.ts'))) as {
+    townsNamed: (text: string) => Promise<readonly object[]>
+  }
+  expect(await townsNamed('Accra')).toEqual([])
+  vi.unstubAllGlobals()
 })

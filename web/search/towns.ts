@@ -11,7 +11,12 @@ export async function townsNamed(text: string): Promise<readonly Town[]> {
   const wanted = plainOf(text).trim()
   const url = lists[wanted[0] ?? '']
   if (url === undefined || wanted.length < 2) return []
-  worker ??= start()
+  try {
+    worker ??= start()
+  } catch {
+    // The browser forbids workers, or has none.
+    return []
+  }
   const id = String(asked++)
   worker.postMessage({ id, url: new URL(url, location.href).href, wanted } satisfies TownsQuery)
   return new Promise((resolve) => waiting.set(id, resolve))
