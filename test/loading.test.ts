@@ -19,6 +19,9 @@ interface PlainRecords {
     query: string,
     version: number,
   ) => { failure: { retryIn: number | undefined } | undefined }
+}
+const LIST = path.resolve('web/explorer/list.tsx')
+interface List {
   loadFirst: (most: number, query: string) => Promise<{ data: unknown[] }>
 }
 let loading: Loading
@@ -27,8 +30,12 @@ beforeAll(async () => {
   vi.stubGlobal('location', new URL('http://127.0.0.1/'))
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {} })
+  vi.stubGlobal('addEventListener', () => {})
   loading = (await import(LOADING)) as Loading
   await import(PLAIN_RECORDS)
+  // The map needs the build of the pages.
+  vi.doMock(path.resolve('web/map/world-map.tsx'), () => ({}))
+  await import(LIST)
   vi.unstubAllGlobals()
 })
 
@@ -36,7 +43,7 @@ test('a list requests all of its places at once, and the rest of a page that the
   const { geoOnce } = (await import(path.resolve('web/service.ts'))) as {
     geoOnce: { records: { page: (query: any) => Promise<object> } }
   }
-  const { loadFirst }: PlainRecords = await import(PLAIN_RECORDS)
+  const { loadFirst }: List = await import(LIST)
   const asked: { limit: number; cursor?: string }[] = []
   const page = vi.spyOn(geoOnce.records, 'page').mockImplementation(({ limit, cursor }: any) => {
     asked.push({ limit, cursor })

@@ -5,10 +5,9 @@ import { chainName } from '../chains'
 import { useLoaded, type Loaded } from '../loading'
 import { hasArea } from '../location'
 import type { Box } from '../map/extent'
-import { loadFirst } from '../map/plain-records'
 import { keyText } from '../map/record-layers'
 import { say } from '../messages'
-import { addressOf } from '../service'
+import { addressOf, geoOnce } from '../service'
 import { placeKey } from '../sheet/twins'
 import { FailureNotice } from './notice'
 import { boxText, clearFilters, entryOf, filterQuery, hidden, select, selected } from './state'
@@ -30,6 +29,23 @@ export function useList(query: string | undefined, version: number) {
   const count = pages.query === query ? pages.count : 1
   const loaded = useLoaded(query, (signal) => loadFirst(PAGE * count, query!, signal), `${count} ${version}`)
   return { ...loaded, more: () => setPages({ query, count: count + 1 }) }
+}
+
+/**
+ * Loads this many records. The service shortens pages of many or large records (to 1,000 and some 4 MB): only
+ * then this takes several requests.
+ */
+export async function loadFirst(most: number, query: string, signal: AbortSignal): Promise<ListPage> {
+  const filters = Object.fromEntries(new URLSearchParams(query))
+  const first = await geoOnce.records.page({ ...filters, limit: most, total: true, signal })
+  let last = first
+  const data = [...first.data]
+  while (data.length < most && last.next_cursor) {
+    const limit = most - data.length
+    last = await geoOnce.records.page({ ...filters, limit, cursor: last.next_cursor, signal })
+    data.push(...last.data)
+  }
+  return { ...last, data, total: first.total, total_exact: first.total_exact }
 }
 
 /** List of the records in view, so that every record is reachable without the map. */

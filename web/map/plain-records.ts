@@ -1,4 +1,4 @@
-import type { ListPage, RecordFeatureCollection } from '@geospatial-attestation/client'
+import type { RecordFeatureCollection } from '@geospatial-attestation/client'
 import { useLoaded } from '../loading'
 import { geoOnce } from '../service'
 
@@ -25,19 +25,4 @@ export function usePlainRecords(query: string, version: number) {
     }
   }
   return useLoaded(`plain ${query}`, load, `${version}`)
-}
-
-/** Loads this many records by few requests: the list is loaded again after each change of the records. */
-export async function loadFirst(most: number, query: string, signal: AbortSignal): Promise<ListPage> {
-  const filters = Object.fromEntries(new URLSearchParams(query))
-  const first = await geoOnce.records.page({ ...filters, limit: most, total: true, signal })
-  let last = first
-  const data = [...first.data]
-  // The service shortens pages of many or large records.
-  while (data.length < most && last.next_cursor) {
-    const limit = most - data.length
-    last = await geoOnce.records.page({ ...filters, limit, cursor: last.next_cursor, signal })
-    data.push(...last.data)
-  }
-  return { ...last, data, total: first.total, total_exact: first.total_exact }
 }
