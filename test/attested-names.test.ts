@@ -4,12 +4,13 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 /** The modules, without the types of browsers, which this project does not have. */
 const [WORDS, NAMES] = [path.resolve('web/explorer/words.ts'), path.resolve('web/playground/names.ts')]
 let lineText: (text: string, most?: number) => string
+let isoOf: (seconds: number) => string | undefined
 let namesOf: (parsed: readonly object[], fields: readonly object[]) => string[]
 beforeAll(async () => {
   vi.stubGlobal('location', new URL('http://127.0.0.1/'))
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {} })
-  lineText = ((await import(WORDS)) as { lineText: typeof lineText }).lineText
+  ;({ lineText, isoOf } = (await import(WORDS)) as { lineText: typeof lineText; isoOf: typeof isoOf })
   namesOf = ((await import(NAMES)) as { namesOf: typeof namesOf }).namesOf
   vi.unstubAllGlobals()
 })
@@ -34,3 +35,10 @@ describe('an attested text', () => {
     expect(nameOf('\u202e')).toContain('0x111111…1111')
   })
 })
+
+test.each([
+  [1_795_219_200, '2026-11-21T00:00:00Z'],
+  [8.64e12, '+275760-09-13T00:00:00Z'],
+  [8.64e12 + 1, undefined],
+  [Number.MAX_SAFE_INTEGER, undefined],
+])('an attested time of %d s is %s', (seconds, iso) => expect(isoOf(seconds)).toBe(iso))

@@ -81,7 +81,7 @@ withChromium.describe('the page of the log', () => {
     }
     await show(await cosigned(note.text))
     const standing = (name: string) => page.locator(`[data-witness=${name}]`).innerText()
-    expect(await standing('a')).toBe('a: verified, cosigned at 21 Nov 2026, 00:00 UTC')
+    expect(await standing('a')).toBe('a: verified, cosigned at 2026-11-21T00:00:00Z')
     expect(await standing('b')).toMatch(/^b: lags/)
     await page.getByText('1 of 2 have cosigned this checkpoint, which is a quorum.').waitFor()
     // A witness may state any time.

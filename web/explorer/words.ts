@@ -8,9 +8,16 @@ const DAY = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UT
 const LINE = 160
 
 export const timeText = (iso: string): string => `${TIME.format(new Date(iso))} UTC`
+/** Unix seconds as an ISO time; undefined if they are beyond the range of JavaScript dates. */
+export function isoOf(seconds: number): string | undefined {
+  const date = new Date(seconds * 1000)
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString().replace('.000Z', 'Z')
+}
 /** Unix seconds as text; as a number if they are beyond the range of JavaScript dates. */
-export const secondsText = (seconds: number): string =>
-  seconds < 8.64e12 ? timeText(new Date(seconds * 1000).toISOString()) : `${seconds} s`
+export function secondsText(seconds: number): string {
+  const iso = isoOf(seconds)
+  return iso === undefined ? `${seconds} s` : timeText(iso)
+}
 export const dayText = (milliseconds: number): string => DAY.format(milliseconds)
 export const shortHex = (hex: string): string =>
   hex.length > 14 ? `${hex.slice(0, 8)}…${hex.slice(-4)}` : hex

@@ -16,7 +16,7 @@ import {
   type Policy,
   type VerifierKey,
 } from '../../src/tlog'
-import { secondsText } from '../explorer/words'
+import { isoOf } from '../explorer/words'
 import { locale, reasonOf, say } from '../messages'
 import { addressOf, BASE, geo } from '../service'
 import { storage, store } from '../storage'
@@ -246,7 +246,7 @@ function Head({ state }: { state: State }) {
 /** State of a witness, as a phrase of a sentence. */
 function standingOf(name: string, { cosigned, last, checkpoint: { size } }: State): string {
   const time = cosigned.get(name)
-  if (time !== undefined) return say.log.cosignedAt(secondsText(time))
+  if (time !== undefined) return say.log.cosignedAt(isoOf(time) ?? `${time} s`)
   const seen = last.get(name)
   return seen === undefined ? say.log.lags : say.log.lagsBy(size - seen)
 }

@@ -1,6 +1,7 @@
 import type { Answer, Chain, QuorumAnswer } from '@geospatial-attestation/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CopyButton } from '../copy-button'
+import { isoOf } from '../explorer/words'
 import { reasonOf, say } from '../messages'
 import type { Drawn } from './asking'
 import { Landing } from './landing'
@@ -140,8 +141,7 @@ function useChecks(question: Question, answer: Answer | QuorumAnswer) {
 function Fields({ answer }: { answer: Answer }) {
   const { attestation, delegatedAttestation: delegation } = answer
   const { resultIn, inputRef, ...meanings } = say.answer.fields
-  const seconds = (value: number) =>
-    `${new Date(value * 1000).toISOString().replace('.000Z', 'Z')} (${value})`
+  const seconds = (value: number) => [isoOf(value), `(${value})`].filter(Boolean).join(' ')
   const { schema, attester, recipient, refUID, revocable, expirationTime, data, signature } = attestation
   const values: Partial<Record<keyof typeof meanings, string>> = {
     ...{ schema, attester, recipient, refUID, revocable: String(revocable) },

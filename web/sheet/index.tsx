@@ -5,7 +5,7 @@ import { lacksGeometry } from '../../src/location/event-time'
 import { Card } from '../card'
 import { chainName } from '../chains'
 import { FailureNotice } from '../explorer/notice'
-import { timeText, titleText } from '../explorer/words'
+import { isoOf, timeText, titleText } from '../explorer/words'
 import { useLoaded, type Loaded } from '../loading'
 import { placeTitle } from '../location'
 import { keyText, type RecordKey } from '../map/record-layers'
@@ -199,7 +199,8 @@ function Standing({ record, details }: Full) {
         {sheet.revokedMeaning}
       </p>
     )
-  const expiry = expires > 0 && expires < 8.64e12 ? timeText(new Date(expires * 1000).toISOString()) : ''
+  const iso = expires > 0 ? isoOf(expires) : undefined
+  const expiry = iso && timeText(iso)
   if (expiry && expires * 1000 < Date.now())
     return (
       <p class="standing bad">
