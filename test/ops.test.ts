@@ -7,7 +7,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { apiConnections } from '../api/store/pool'
 import { CHAINS } from '../src/chains'
 import { settingNames } from '../src/config'
-import { SESSION } from '../src/postgres'
+import { sessionsAt } from '../src/postgres'
 import { ROWS, type Setting } from '../src/settings/table'
 import { needing } from './needs'
 import { missing } from './servers'
@@ -278,10 +278,10 @@ describe('the configuration of the proxies', () => {
         value!.replace('\\', ''),
       ])
     for (const [database, options] of [
-      ['api', apiConnections(1, {}).options!],
-      ['geo', SESSION],
+      ['api', apiConnections(1, {}).options],
+      ['geo', ''],
     ] as const)
-      for (const [name, value] of setBy(options))
+      for (const [name, value] of setBy(sessionsAt('postgres:///?options=', options).options))
         expect(configured(database)).toMatch(new RegExp(`SET ${name} = '?${value}'?;`))
     expect(configured('api')).toContain("SET statement_timeout = '5s'")
   })
