@@ -265,6 +265,19 @@ test('the map picture omits and counts features beyond its limit of positions', 
   expect(svg.length).toBeLessThan(700_000)
   expect(performance.now() - started).toBeLessThan(20_000)
 })
+test('the map picture counts the positions of a ring around a pole once', () => {
+  const antarctica = (size: number): Geometry =>
+    polygon(...Array.from({ length: size }, (_, i) => [(360 * i) / size - 180, -70 + (i % 2) * 5]))
+  const hole = polygon([170, -80], [-170, -80], [-170, -82], [170, -82]).coordinates as number[][][]
+  const [shell] = antarctica(30_000).coordinates as number[][][]
+  const { left } = draw({ type: 'Polygon', coordinates: [shell, ...hole] }, antarctica(19_000))
+  expect(left).toBe(0)
+  expect(draw(antarctica(30_000), antarctica(30_000)).left).toBe(1)
+  // Below the limit of details, the path has all positions of its three turns.
+  expect(marks(draw(antarctica(4_000)).svg).map((mark) => xsOf(mark).length)).toEqual([
+    expect.closeTo(12_000, -2),
+  ])
+})
 
 describe('the map picture of land and sea', () => {
   const LAND = /<path class="land" d="([^"]*)"/

@@ -1,4 +1,4 @@
-import { cutLine, polygonLines, unwrapped, type Line, type Positions } from '../../src/location'
+import { cutLine, holdsPole, polygonLines, unwrapped, type Line, type Positions } from '../../src/location'
 import { html, trusted } from '../http/html'
 import { landIn } from './land'
 import type { Bbox } from '../store'
@@ -21,6 +21,8 @@ type Position = [number, number]
 interface Shape {
   kind: 'point' | 'line' | 'area'
   lines: Position[][]
+  /** Number of times that each position is in the lines: three around a pole. Default: 1. */
+  turns?: number
 }
 /** Extent in degrees; east may exceed 180. */
 interface Extent {
@@ -120,9 +122,9 @@ function shapesOf({ type, coordinates, geometries }: Geometry): Shape[] {
     case 'MultiLineString':
       return (c as Position[][]).flatMap(linesOf)
     case 'Polygon':
-      return [{ kind: 'area', lines: ringsOf(c) }]
+      return [areaOf(c)]
     case 'MultiPolygon':
-      return (c as Position[][][]).map((rings) => ({ kind: 'area', lines: ringsOf(rings) }))
+      return (c as Position[][][]).map(areaOf)
     default:
       return (geometries ?? []).flatMap(shapesOf)
   }
@@ -150,13 +152,12 @@ function linesOf(line: readonly Position[]): Shape[] {
 }
 
 /**
- * Rings of a polygon, continued beyond 180 and -180. Around a pole they run around the world several times,
- * and are closed over the pole beyond the picture.
+ * Area of a polygon, with its rings continued beyond 180 and -180. Around a pole they run around the world
+ * three times, and are closed over the pole beyond the picture.
  */
-function ringsOf(rings: readonly Position[][]): Position[][] {
-  return polygonLines(rings.map((ring) => unwrapped(planeOf(ring), { start: 0, end: ring.length }))).map(
-    pairsOf,
-  )
+function areaOf(rings: readonly Position[][]): Shape {
+  const plane = rings.map((ring) => unwrapped(planeOf(ring), { start: 0, end: ring.length }))
+  return { kind: 'area', lines: polygonLines(plane).map(pairsOf), turns: holdsPole(plane[0]!) ? 3 : 1 }
 }
 
 /** Extent of a requested box; its east exceeds 180 if it crosses the antimeridian. */
@@ -252,7 +253,7 @@ function land(view: View, scale: number): string {
   const { west, south, width, height } = view
   const rings = landIn(
     [west, south, west + width, south + height],
-    (ring) => ringsOf([ring])[0]!,
+    (ring) => areaOf([ring]).lines[0]!,
     ([west, south, east, north]) => turnsOf({ west, south, east, north }, view),
   )
   const at = pixels(view, scale)
@@ -313,8 +314,9 @@ function thinned(line: readonly Position[], least: number): Position[] {
   })
 }
 
+/** Number of positions, each of which counts once around a pole. */
 function countOf(shapes: readonly Shape[]): number {
-  return shapes.reduce((sum, { lines }) => sum + lines.reduce((count, line) => count + line.length, 0), 0)
+  return shapes.reduce((sum, { lines, turns = 1 }) => sum + lines.flat().length / turns, 0)
 }
 
 /**
@@ -335,7 +337,7 @@ function coarsened(shapes: readonly Shape[], most: number, scale: number): reado
 /** Returns shapes whose positions are at least this many degrees apart, without parts that are smaller. */
 function inDetail(shapes: readonly Shape[], degrees: number): Shape[] {
   const cells = new Set<string>()
-  return shapes.flatMap(({ kind, lines }) => {
+  return shapes.flatMap(({ kind, lines, turns }) => {
     const seen = lines
       .map((line) => thinned(line, degrees))
       .filter((line) => {
@@ -344,7 +346,7 @@ function inDetail(shapes: readonly Shape[], degrees: number): Shape[] {
         const { size } = cells
         return cells.add(`${Math.round(lng / degrees)} ${Math.round(lat / degrees)}`).size > size
       })
-    return seen.length > 0 ? [{ kind, lines: seen }] : []
+    return seen.length > 0 ? [{ kind, lines: seen, turns }] : []
   })
 }
 
