@@ -115,14 +115,15 @@ export function isKnown(
   vary = 'accept',
 ): boolean {
   void reply.headers({ etag, 'cache-control': 'public, no-cache', vary })
-  const known = request.headers['if-none-match']
-  if (
-    known === undefined ||
-    !(known.trim() === '*' || known.split(',').some((tag) => weak(tag) === weak(etag)))
-  )
-    return false
+  if (!hasResponse(request, etag)) return false
   void reply.status(304).send()
   return true
+}
+
+/** True if If-None-Match names the response with this ETag, so that 304 is the answer. */
+export function hasResponse(request: FastifyRequest, etag: string): boolean {
+  const known = request.headers['if-none-match'] ?? ''
+  return known.trim() === '*' || known.split(',').some((tag) => weak(tag) === weak(etag))
 }
 
 /** Strips the weakness mark: weak and strong tags compare as equal (RFC 9110, 13.1.2). */

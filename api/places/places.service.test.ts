@@ -146,12 +146,24 @@ test(
         1200,
         630,
       ])
-      seen.set(record.memo, response.headers.get('etag')!)
+      seen.set(record.memo, png.toString('base64'))
     }
     // A record without a geometry, or with one that is too large, shows a map of the world.
     expect(new Set(seen.values()).size).toBe(GEOMETRIES.length)
   },
 )
+
+test('a preview that the client has is not rendered again', async () => {
+  const [record, other] = [stored[0]!, stored.at(-1)!]
+  const preview = (of: StoredRecord, headers?: Record<string, string>) =>
+    get(`${pageOf(of)}/preview.png`, { headers: headers ?? {} })
+  const tags = await Promise.all([record, other].map(async (of) => (await preview(of)).headers.get('etag')!))
+  const asked = await Promise.all(tags.map((tag) => preview(record, { 'if-none-match': tag })))
+  expect(asked.map(({ status, headers }) => [status, headers.get('etag')])).toEqual([
+    [304, tags[0]],
+    [200, tags[0]],
+  ])
+})
 
 test.each([
   [90, 5],

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { version } from '../../package.json'
 import { chainNamed } from '../../src/chains'
 import type { Chain } from '../../src/chains'
 import { parseUid } from '../../src/eas'
 import type { ChainReader } from '../contracts'
 import { recordText } from '../formats'
+import { hasResponse } from '../http/freshness'
 import { rootOf } from '../http/pages'
 import { RecordsError, recordsErrorHandler } from '../http/problems'
 import { busyWith } from '../http/semaphore'
@@ -71,17 +73,15 @@ export function placesRoutes(parts: PlacesParts) {
     app.get('/:chain/:uid/preview.png', HIDDEN, async (request: PlaceRequest, reply) => {
       const row = await find(request, true)
       if (!row) throw unknown(request)
+      const isRevoked = recordOf(row).revoked === true
+      const content = JSON.stringify([version, isRevoked, row.geometry])
+      const etag = `W/"${createHash('sha256').update(content).digest('base64url')}"`
+      void reply.headers({ 'cache-control': `public, max-age=${PREVIEW_SECONDS}`, etag })
+      if (hasResponse(request, etag)) return reply.status(304).send()
       const png = await rendering.take(workOf(request), () =>
-        previewOf(JSON.parse(row.geometry!) as Geometry | null, recordOf(row).revoked === true),
+        previewOf(JSON.parse(row.geometry!) as Geometry | null, isRevoked),
       )
-      return reply
-        .headers({
-          'cache-control': `public, max-age=${PREVIEW_SECONDS}`,
-          etag: `"${createHash('sha256').update(png).digest('base64url')}"`,
-          'x-content-type-options': 'nosniff',
-        })
-        .type('image/png')
-        .send(png)
+      return reply.header('x-content-type-options', 'nosniff').type('image/png').send(png)
     })
 
     app.get('/:chain/:uid/attestation', HIDDEN, async (request: PlaceRequest, reply) => {
