@@ -28,7 +28,7 @@ export function sessionsAt(url: string, more = ''): { connectionString: string; 
   const given = parameters.get('options')
   parameters.delete('options')
   return {
-    connectionString: given === null ? url : `${address}?${parameters}`,
+    connectionString: given === null ? url : `${address}?${parameters.toString()}`,
     options: `${given ?? process.env['PGOPTIONS'] ?? ''} ${SESSION} ${more}`.trim(),
   }
 }

@@ -708,8 +708,7 @@ test('requests to one host do not wait for connections, in which time they would
   const hanging = await receiver(() => answers.hang)
   const sender = new SafeSender(new Set(['127.0.0.1']))
   closing.push(() => sender.close())
-  for (let i = 0; i < 100; i++)
-    sender.post(hanging.url, {}, '', new AbortController().signal).catch(() => {})
+  for (let i = 0; i < 100; i++) sender.post(hanging.url, {}, '', new AbortController().signal).catch(() => {})
   await hanging.until(() => hanging.received.length === 100)
 })
 
