@@ -47,3 +47,18 @@ test('a page shows the account to which a wallet was switched last', async () =>
   }
   await expect.poll(() => listeners.size).toBe(0)
 })
+
+test('a wallet that announces itself again keeps its position', async () => {
+  let announce = (_: object) => {}
+  vi.stubGlobal('location', new URL('http://127.0.0.1/'))
+  vi.stubGlobal('navigator', { languages: ['en'] })
+  vi.stubGlobal('document', { documentElement: {} })
+  vi.stubGlobal('addEventListener', (_: string, listener: typeof announce) => (announce = listener))
+  vi.stubGlobal('dispatchEvent', () => {})
+  vi.resetModules()
+  const { wallets } = (await import(INJECTED)) as { wallets: { value: readonly { name: string }[] } }
+  vi.unstubAllGlobals()
+  for (const [uuid, name] of ['1 One', '2 Two', '1 Renamed'].map((each) => each.split(' ')))
+    announce({ detail: { info: { uuid, name }, provider: {} } })
+  expect(wallets.value.map(({ name }) => name)).toEqual(['Renamed', 'Two'])
+})

@@ -23,8 +23,11 @@ const LEGACY = 'window.ethereum'
 
 addEventListener('eip6963:announceProvider', (event) => {
   const { info, provider } = (event as CustomEvent<Announced>).detail
-  const others = wallets.value.filter(({ id }) => id !== info.uuid && id !== LEGACY)
-  wallets.value = [...others, { id: info.uuid, name: String(info.name).slice(0, 40), provider }]
+  const all = new Map(wallets.value.map((wallet) => [wallet.id, wallet]))
+  all.delete(LEGACY)
+  // A wallet that announces itself again keeps its position.
+  all.set(info.uuid, { id: info.uuid, name: String(info.name).slice(0, 40), provider })
+  wallets.value = [...all.values()]
 })
 dispatchEvent(new Event('eip6963:requestProvider'))
 
