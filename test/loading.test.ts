@@ -63,6 +63,21 @@ test('a list requests all of its places at once, and the rest of a page that the
   expect(asked).toEqual([{ limit: 100 }, { limit: 200 }, { limit: 80, cursor: '2' }])
 })
 
+test('requests without the client have a time limit', async () => {
+  const limit = vi
+    .spyOn(AbortSignal, 'timeout')
+    .mockReturnValue(AbortSignal.abort(new DOMException('', 'TimeoutError')))
+  const respond = vi.spyOn(globalThis, 'fetch').mockImplementation(async (_, options) => {
+    options?.signal?.throwIfAborted()
+    return Response.json({})
+  })
+  onTestFinished(() => [limit, respond].forEach((spy) => spy.mockRestore()))
+  const { recordOf } = (await import(path.resolve('web/panel/input.ts'))) as {
+    recordOf: (uid: string) => Promise<object>
+  }
+  await expect(recordOf(`0x${'12'.repeat(32)}`)).rejects.toThrow(DOMException)
+})
+
 const refused = { status: 503, title: 'Query too expensive', detail: 'Narrower.' }
 
 test('pages repeat a 503 only if a retry can succeed, and show the remedy otherwise', () => {

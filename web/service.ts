@@ -18,5 +18,11 @@ export const geoOnce = createGeo({ url: BASE, retries: 0 })
 /** URL of a resource of the service, such as `api/v0/location-records`. */
 export const addressOf = (path: string): string => `${BASE}/${path}`
 
+/** Time limit of a request in milliseconds, equal to that of the client. */
+const TIMEOUT_MS = 60_000
+/** Requests a resource of the service that the client does not know. */
+export const request = (path: string, options: RequestInit = {}): Promise<Response> =>
+  fetch(addressOf(path), { ...options, signal: AbortSignal.timeout(TIMEOUT_MS) })
+
 /** Maximum number of characters of a memo in a filter (docs/reference/records.md). */
 export const LONGEST_MEMO = 100

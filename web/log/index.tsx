@@ -18,7 +18,7 @@ import {
 } from '../../src/tlog'
 import { isoOf } from '../explorer/words'
 import { locale, reasonOf, say } from '../messages'
-import { addressOf, BASE, geo } from '../service'
+import { BASE, geo, request } from '../service'
 import { storage, store } from '../storage'
 import './log.css'
 
@@ -40,7 +40,7 @@ interface State extends Awaited<ReturnType<typeof signersOf>> {
 }
 
 async function get(path: string, cache: RequestCache = 'default'): Promise<Response> {
-  const response = await fetch(addressOf(path), { cache })
+  const response = await request(path, { cache })
   if (response.ok) return response
   const { detail, message } = (await response.json().catch(() => ({}))) as {
     detail?: string

@@ -3,7 +3,7 @@ import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
 import { say } from '../messages'
 import { positionsIn } from '../search/coordinates'
-import { addressOf } from '../service'
+import { request } from '../service'
 
 /** Parsed text of a field. */
 export type Parsed =
@@ -100,7 +100,7 @@ export interface Found {
 /** Record with this UID, preferably of this chain; undefined if there is none. */
 export async function recordOf(uid: string, chain?: string): Promise<Found | undefined> {
   const query = new URLSearchParams({ format: 'geojson', ...(chain !== undefined && { chain }) })
-  const response = await fetch(addressOf(`api/v0/location-records/${uid}?${query}`))
+  const response = await request(`api/v0/location-records/${uid}?${query}`)
   if (response.status === 404) return chain === undefined ? undefined : recordOf(uid)
   const { ok, status } = response
   if (!ok) throw new ApiError({ status, title: say.failures.http(status), detail: '' })

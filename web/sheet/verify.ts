@@ -1,7 +1,7 @@
 import { getAttestation, type ChainReader } from '@geospatial-attestation/client'
 import { isContentOf, locationTexts, type AttestationContent } from '@geospatial-attestation/client/kernel'
 import { say } from '../messages'
-import { addressOf, geo } from '../service'
+import { geo, request } from '../service'
 import { stateOf } from '../wallet/chain'
 import { wallets } from '../wallet/injected'
 import { localNodes, testAccount } from '../wallet/nodes'
@@ -70,7 +70,7 @@ export async function readChain({ chain, uid }: { chain: string; uid: string }):
     const reading = node !== undefined && (await read(testAccount(node), readers.local))
     if (reading) return reading
   }
-  const response = await fetch(addressOf(`r/${chain}/${uid}/attestation`))
+  const response = await request(`r/${chain}/${uid}/attestation`)
   const body = (await response.json()) as { attestation?: Current | null; detail?: string; message?: string }
   if (!response.ok) throw new Error(body.detail ?? body.message ?? String(response.status))
   return { by: readers.service, attestation: body.attestation ?? undefined }

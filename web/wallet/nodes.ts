@@ -1,12 +1,12 @@
 import type { Eip1193Provider } from '@geospatial-attestation/client'
-import { addressOf } from '../service'
+import { request } from '../service'
 
 /** RPC URLs of nodes on this machine by chain id; none if the deployment is not local. Requested once. */
 export const localNodes = (): Promise<Readonly<Record<number, string>>> => (asked ??= ask())
 let asked: Promise<Record<number, string>> | undefined
 
 async function ask(): Promise<Record<number, string>> {
-  const response = await fetch(addressOf('local-nodes')).catch(() => undefined)
+  const response = await request('local-nodes').catch(() => undefined)
   if (!response?.ok) asked = undefined
   return response?.ok ? ((await response.json()) as Record<number, string>) : {}
 }
