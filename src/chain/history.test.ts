@@ -1,3 +1,4 @@
+import { Logger } from '@subsquid/logger'
 import type { RpcClient } from '@subsquid/rpc-client'
 import { beforeAll, expect, test } from 'vitest'
 import { SILENT } from '../../test/rpc-proxy'
@@ -61,7 +62,9 @@ async function read(changes: readonly Change[]) {
   })
   const selection = fixedSelection([{ address: [CHAIN.eas.toLowerCase()], topic0: [ATTESTED, REVOKED] }])
   const doubt = new Doubt(clock)
-  const reader = new HistoryReader(rpc, { selection, finality: FINALITY, log: SILENT, clock, doubt })
+  const logged: unknown[] = []
+  const log = new Logger((record) => logged.push(record), 'test')
+  const reader = new HistoryReader(rpc, { selection, finality: FINALITY, log, clock, doubt })
   const reading = reader.read(0)
   let isRead = false
   void reading.finally(() => (isRead = true)).catch(() => {})
@@ -70,6 +73,8 @@ async function read(changes: readonly Change[]) {
   const [block] = blocks
   const { header, logs } = [...chain.blocks.values()][NUMBER]!
   expect(chainBlock(block!)).toEqual(chainBlock({ header, logs: [...logs] }))
+  // A false response is not a refusal of the range.
+  expect(logged).toEqual([])
   return doubt.takeContradictions()
 }
 
@@ -98,6 +103,14 @@ test('the history reader reads hex in any letter case', async () => {
   )
 })
 
-test('the history reader believes no header without a time', async () => {
-  expect(await read([inHeaders({ timestamp: undefined }), honest])).toBe(1)
+test.each([
+  ['last header', undefined, { timestamp: undefined }],
+  ['first header', 0, { timestamp: undefined }],
+  ['first header', 0, { number: '0x1' }],
+])('the history reader turns from an endpoint whose %s of block %s has %j', async (_, height, change) => {
+  const falsify: Change = (method, answer) =>
+    height === undefined || Number((answer as RpcHeader).number) === height
+      ? inHeaders(change)(method, answer)
+      : answer
+  expect(await read([falsify, honest])).toBe(1)
 })

@@ -1,5 +1,5 @@
 import type { Logger } from '@subsquid/logger'
-import { allowedRange, hexNumber, type Route, type Rpc } from '../rpc'
+import { allowedRange, hexNumber, type Answered, type Route, type Rpc } from '../rpc'
 import { MONOTONIC, type Clock } from '../clock'
 import { retry } from '../retry'
 import { BrokenLinkError, ContradictionError, type Doubt } from './doubt'
@@ -28,6 +28,8 @@ interface RangeLogs {
   /** Version of the selection that the logs pass. */
   version: number
 }
+
+type Distrust = Answered<unknown>['distrust']
 
 /** Logs of blocks up to `to`: each block that has logs, and always block `to`. */
 interface LogsAnswer extends Omit<RangeLogs, 'logs' | 'header'> {
@@ -208,28 +210,17 @@ export class HistoryReader {
    * another endpoint if there is one. It must then have the same hash. If it hashes to it, it is returned
    * instead of the first one, of which a field was changed or left out. Otherwise the form is unknown.
    */
-  private async checked(
-    response: unknown,
-    number: number,
-    distrust: (reason: string) => void,
-  ): Promise<RpcHeader> {
-    if (!response) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
-    const refuse = (falsehood: string) => {
-      distrust(falsehood)
-      return new ContradictionError(falsehood)
-    }
-    const header = headerOf(response)
-    if (!header || Number(header.number) !== number)
-      throw refuse(`requested block ${number}, the RPC endpoint returned block ${Number(header?.number)}`)
+  private async checked(response: unknown, number: number, distrust: Distrust): Promise<RpcHeader> {
+    const header = requestedHeader(response, number, distrust)
     if (await this.isProven(header)) return header
     this.calls++
     const { method, params } = headerCall(number)
     const again = headerOf(await this.route.opposite.call(method, params))
     if (again?.hash !== header.hash)
-      throw refuse(`block ${number} has the hash ${header.hash} and ${again?.hash}`)
+      throw refusal(`block ${number} has the hash ${header.hash} and ${again?.hash}`, distrust)
     if (!(await this.isProven(again))) return header
     if (Number(again.number) !== number)
-      throw refuse(`block ${number} has the hash of block ${Number(again.number)}`)
+      throw refusal(`block ${number} has the hash of block ${Number(again.number)}`, distrust)
     distrust(`the header of block ${number} does not hash to its hash`)
     return again
   }
@@ -311,9 +302,7 @@ export class HistoryReader {
       { splittable: true, rounds: GET_LOGS_ROUNDS },
     )
     const header = await this.checked(answers.pop(), to, distrust)
-    const first = headerOf(answers.pop())
-    if (Number(first?.number) !== from)
-      throw new Error(`the RPC endpoint has no block ${from}, although its head is later`)
+    const { parentHash } = requestedHeader(answers.pop(), from, distrust)
     const logs = uniqueLogs((answers as RpcLog[][]).flat())
     const stray = logs.find(({ blockNumber }) => Number(blockNumber) < from || Number(blockNumber) > to)
     if (stray)
@@ -321,7 +310,7 @@ export class HistoryReader {
         `requested logs of blocks ${from} to ${to}, the RPC endpoint returned one of block ` +
           `${Number(stray.blockNumber)}`,
       )
-    return { logs, header, parentHash: first!.parentHash }
+    return { logs, header, parentHash }
   }
 
   /** Groups the logs by block, with the header of each block. Block `to` is included even without logs. */
@@ -349,6 +338,21 @@ export class HistoryReader {
       )
     return blocks
   }
+}
+
+/** Returns the header of this block. Throws a ContradictionError for any other response. */
+function requestedHeader(response: unknown, number: number, distrust: Distrust): RpcHeader {
+  if (!response) throw new Error(`the RPC endpoint has no block ${number}, although its head is later`)
+  const header = headerOf(response)
+  if (header && Number(header.number) === number) return header
+  const returned = header ? `block ${Number(header.number)}` : 'a malformed header'
+  throw refusal(`requested block ${number}, the RPC endpoint returned ${returned}`, distrust)
+}
+
+/** Distrusts the endpoint that returned a falsehood, and returns the error. */
+function refusal(falsehood: string, distrust: Distrust): ContradictionError {
+  distrust(falsehood)
+  return new ContradictionError(falsehood)
 }
 
 /** The requested block is not final according to the endpoints. */
