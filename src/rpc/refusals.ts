@@ -12,20 +12,24 @@ const WORDS = {
   tooMuch: /range|limit|exceed|more than|too (many|large|big|wide)|results|size|gas|memory/i,
   /**
    * Maximum range of blocks: "limited to a 5 range", "up to a 10K block range", "max 2,000 blocks"; "range 9
-   * exceeds limit of 5", "range: 9, max: 5"; "maximum block range: 5".
+   * exceeds limit of 5", "range: 9, max: 5"; "maximum block range: 5". Excludes rates and sizes.
    */
   allowedRange: [
-    /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)/i,
-    /range:? \d[\d,_]*\W{0,3}(?:exceeds|max(?:imum)?)\D{0,15}(\d[\d,_]*)\s*(k\b)?/i,
+    /(?:limited to|up to|max(?:imum)?|at most|exceeds?)\D{0,40}?(\d[\d,_]*)\s*(k\b)?\s*(?:block|range)(?!s? ?(?:per |\/)sec)/i,
+    /range:? \d[\d,_]*\W{0,3}(?:exceeds|max(?:imum)?)\D{0,15}(\d[\d,_]*)\s*(k\b)?(?![\d,_.]*\s*(?:[kmg]?i?b|bytes|results|logs|m?s|seconds)\b)/i,
     /max(?:imum)? (?:block )?range:? (\d[\d,_]*)\s*(k\b)?/i,
   ],
   /** A call reverted or halted, in the error's message or its data: geth reports a halt without data. */
   reverted: /\brevert|invalid (?:opcode|jump)/i,
 }
 
-/** True if a JSON-RPC error is temporary rather than permanent. Any contract chooses the text of a revert. */
+/**
+ * True if a JSON-RPC error is temporary rather than permanent. Any contract chooses the text of a revert. A
+ * refusal that names a range of blocks may also mention the rate of a plan.
+ */
 export function isTemporary(error: RpcError): boolean {
-  return !isRevert(error) && (error.code === 429 || WORDS.temporary.test(error.message))
+  if (isRevert(error) || allowedRange(error) !== undefined) return false
+  return error.code === 429 || WORDS.temporary.test(error.message)
 }
 
 /** True if an error means that the call reverted or halted: geth's code 3, data of a revert, or the text. */
