@@ -32,6 +32,11 @@ test.each([
   expect(() => decodeEvents(CHAIN, blockWith(data, topics))).toThrow(ContradictionError)
 })
 
+test('the processor skips a malformed log that nobody watches', () => {
+  const [event, recipient, attester] = TOPICS as [string, string, string]
+  expect(decodeEvents(CHAIN, blockWith('0x', [event, recipient, attester, UID]))).toEqual([])
+})
+
 test('the log of a gateway contains no key of its URL', () => {
   const records: LogRecord[] = []
   const log = gatewayLog(new Logger((record) => records.push(record), 'test')).child('archive')

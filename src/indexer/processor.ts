@@ -35,14 +35,14 @@ export function decodeEvents(chain: Chain, { header, logs }: ChainBlock): ChainE
   for (const entry of logs) {
     const kind = entry.address === chain.eas ? EVENT_KINDS.get(entry.topics[0]!) : undefined
     if (!kind) continue
+    const refusal = (reason: string) =>
+      new ContradictionError(`a log of block ${header.height} is not an event of EAS: ${reason}`)
+    if (entry.topics.length !== 4) throw refusal(`it has ${entry.topics.length} topics instead of 4`)
     // Attested and Revoked have the same parameters, one word each: recipient, attester, UID, schema.
     const [, recipient, attester, schemaUid] = entry.topics as [string, string, string, string]
-    const uid = parseUid(entry.data)
-    if (entry.topics.length !== 4 || uid === undefined)
-      throw new ContradictionError(
-        `a log of block ${header.height} is not an event of EAS: its data is ${entry.data.slice(0, 80)}`,
-      )
     if (!isWatched(chain.slug, schemaUid, addressIn(attester))) continue
+    const uid = parseUid(entry.data)
+    if (uid === undefined) throw refusal(`its data is ${entry.data.slice(0, 80)}`)
     events.set(entry.logIndex, {
       ...{ kind, uid, schemaUid },
       attester: addressIn(attester),
