@@ -87,16 +87,28 @@ test.each([
   expect(await reader.proxyFacts(ZeroAddress)).toBeUndefined()
 })
 
-test.each([[null], [{}], [[null]], [[{ data: null }]]])(
+/** Reader of an endpoint that returns this as logs. */
+class LogReader extends ToldReader {
+  constructor(private readonly returned: unknown) {
+    super(() => '')
+  }
+
+  protected override sendToOne(): Promise<unknown[]> {
+    return Promise.resolve([{}, this.returned])
+  }
+}
+const FILTER = { recipient: ZeroAddress, attester: ZeroAddress, schema: ZeroHash }
+
+test.each([[null], [{}], [[null]], [[{ data: null }]], [[{ data: ZeroHash }]]])(
   'the reader of contracts finds no logs in %j',
   async (logs) => {
-    class LogReader extends ToldReader {
-      protected override sendToOne(): Promise<unknown[]> {
-        return Promise.resolve([{}, logs])
-      }
-    }
-    const reader = new LogReader(() => '')
-    const filter = { recipient: ZeroAddress, attester: ZeroAddress, schema: ZeroHash }
-    await expect(reader.attested(filter, 1, 2)).rejects.toThrow(UnavailableError)
+    await expect(new LogReader(logs).attested(FILTER, 1, 2)).rejects.toThrow(UnavailableError)
   },
 )
+
+test('the reader of contracts reads the hashes of logs in any letter case', async () => {
+  const hash = `0x${'ab'.repeat(32)}`
+  const log = { data: hash.toUpperCase(), transactionHash: hash.toUpperCase(), blockNumber: '0x1' }
+  const found = [{ uid: hash, transactionHash: hash, blockNumber: 1 }]
+  expect(await new LogReader([log]).attested(FILTER, 1, 2)).toEqual(found)
+})

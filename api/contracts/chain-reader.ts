@@ -187,10 +187,12 @@ export class ChainReader extends ChainNode {
     if (!last)
       throw new UnavailableError(`The RPC endpoint of ${this.connected.chain.slug} lacks block ${to}.`)
     type Log = Record<'data' | 'blockNumber' | 'transactionHash', string> & { blockTimestamp?: string }
-    const isLog = (log: Partial<Log> | null) => typeof log?.data === 'string'
+    const isLog = (log: Partial<Log> | null) =>
+      typeof log?.data === 'string' && typeof log.transactionHash === 'string'
     if (!Array.isArray(logs) || !logs.every(isLog)) throw this.noAnswerOf('eth_getLogs', 'no list of logs')
     return (logs as Log[]).map(({ data, blockNumber, blockTimestamp, transactionHash }) => ({
-      ...{ uid: data.toLowerCase(), blockNumber: Number(blockNumber), transactionHash },
+      ...{ uid: data.toLowerCase(), transactionHash: transactionHash.toLowerCase() },
+      blockNumber: Number(blockNumber),
       // Some nodes return 0 instead of the time.
       ...(Number(blockTimestamp) > 0 && { time: Number(blockTimestamp) }),
     }))
