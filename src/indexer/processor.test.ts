@@ -60,6 +60,8 @@ beforeAll(async () => {
 interface Fault {
   /** First and last block of which eth_getLogs announces attestations that do not exist. */
   lies?: [number, number]
+  /** Number of a block of which eth_getLogs announces the attestation of the next block. */
+  repeats?: number
   /** Returns the additional latency of an eth_getLogs. */
   delayMs?: (fromBlock: number) => number
   hidesReceipts?: boolean
@@ -77,7 +79,7 @@ function start(faults: Fault[], error: new (message: string) => Error) {
   const clientOf = (i: number) => {
     const { client } = endpoints[i]!
     const batchCall = async (calls: { method: string; params?: unknown[] }[]) => {
-      const { lies, delayMs, hidesReceipts } = faults[i]!
+      const { lies, repeats, delayMs, hidesReceipts } = faults[i]!
       if (hidesReceipts && calls.some(({ method }) => /Receipt/.test(method)))
         throw new RpcError({ code: -32601, message: 'method not found' })
       const answers = await client.batchCall(calls)
@@ -85,6 +87,7 @@ function start(faults: Fault[], error: new (message: string) => Error) {
       if (from) await clock.pause(delayMs?.(Number(from.fromBlock)) ?? 0)
       const lie = (log: RpcLog) => {
         const height = Number(log.blockNumber)
+        if (height === repeats) return { ...log, data: [...chain.blocks.values()][height + 1]!.logs[0]!.data }
         return lies && height >= lies[0] && height <= lies[1] ? { ...log, data: invented(log.data) } : log
       }
       return answers.map((answer, n) =>
@@ -178,6 +181,14 @@ test.each(
     stop()
   },
 )
+
+test('the processor rereads history if two blocks announce one attestation', async () => {
+  const { passes, state, uids, failures, stop } = start([{ repeats: 10 }, {}], FalseBodyError)
+  expect(await passes(120_000)).toBe('continues')
+  expect([failures(), state.final?.height]).toEqual([1, LENGTH - 1 - FINALITY])
+  expect(new Set(uids).size).toBe(LENGTH - 1)
+  stop()
+})
 
 test('the processor ends once each endpoint was the first one and announced an unknown attestation', async () => {
   const lies: [number, number] = [10, 20]

@@ -11,9 +11,9 @@ import { project, READING, requireBodies } from './project'
 test.each([
   ['schema', { schemaUid: `0x${'9'.repeat(64)}` }],
   ['attester', { attester: `0x${'9'.repeat(40)}` }],
-  // As of the first of two blocks that announce an attestation.
+  // Another block announces the attestation too.
   ['time', { blockTimestamp: 0 }],
-])('a body with another %s than its log shows that the log is false, and is read again', (_, change) => {
+])('the projection rejects a log whose attestation has another %s', (_, change) => {
   const { event, body } = attestedPlace(1, '1,2', 'coordinate-decimal+lon-lat', '')
   const bodies = new Map([[event.uid, body]])
   expect(() => requireBodies([event], bodies)).not.toThrow()
