@@ -5,6 +5,8 @@ import { queriesOf } from './queries'
 import { ZERO_ADDRESS } from './says'
 import type { Answer, BatchAnswer } from './types'
 
+const SCHEMA = `0x${'7'.repeat(64)}`
+
 afterEach(() => {
   vi.useRealTimers()
   vi.unstubAllGlobals()
@@ -63,23 +65,32 @@ test.each(['geo.example', 'ftp://geo.example', 'https://me:secret@geo.example', 
   },
 )
 
-test('a redirect that loses a question names the URL to set', async () => {
+test.each([
+  ['https://geo.example/compute/v0/area', 404, 'https://geo.example.'],
+  ['https://geo.example/x/compute/v0/area', 404, 'https://geo.example/x.'],
+  ['https://geo.example/x/', 200, 'https://geo.example/x/'],
+  ['https://geo.example/x/', 503, 'https://geo.example/x/'],
+  ['https://geo.example/x/compute/v0/area', 200, undefined],
+  ['https://geo.example/x/compute/v0/area/', 200, undefined],
+])('a redirect of a question to %s with %i names the URL to set: %s', async (to, status, url) => {
   const geo = createGeo({
-    ...{ url: 'http://geo.example', chain: 1 },
-    fetch: async (request) => {
-      // fetch follows 301 and 302 with GET, and without a body.
-      const response = Response.json({ type: 'about:blank', title: 'Not Found' }, { status: 404 })
-      const at = {
-        redirected: { value: true },
-        url: { value: (request as Request).url.replace('http:', 'https:') },
-      }
-      return Object.defineProperties(response, at)
+    ...{ url: `http://geo.example${url ? '' : '/x'}`, chain: 1, retries: 0 },
+    fetch: async () => {
+      // fetch follows 301 and 302 with GET and without a body, and 307 and 308 with the question.
+      const attestation = { attester: ZERO_ADDRESS, schema: SCHEMA, recipient: ZERO_ADDRESS }
+      const problem = { type: 'about:blank', title: 'x' }
+      const answer = { operation: 'area', inputRefs: [SCHEMA], attestation }
+      const response = Response.json(status === 200 ? answer : problem, { status })
+      return Object.defineProperties(response, { redirected: { value: true }, url: { value: to } })
     },
   })
-  await expect(geo.area([1, 2])).rejects.toMatchObject({
-    ...{ name: 'ServiceVersionError', message: expect.stringContaining('https://geo.example.') as string },
-  })
-  await expect(geo.records.stats()).rejects.toMatchObject({ name: 'InvalidInputError' })
+  const asked = geo.area([1, 2])
+  if (url)
+    await expect(asked).rejects.toMatchObject({
+      ...{ name: 'ServiceVersionError', message: expect.stringContaining(url) as string },
+    })
+  else await expect(asked).resolves.toMatchObject({ chainId: 1 })
+  if (status === 404) await expect(geo.records.stats()).rejects.toMatchObject({ name: 'InvalidInputError' })
 })
 
 test('JSON that is cut off is a temporary failure', async () => {

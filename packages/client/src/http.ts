@@ -14,18 +14,18 @@ import { limitOf, pause } from './waiting'
 
 /**
  * Returns the URL of a service in one form for all spellings, without the rest of a page's address. Throws an
- * InvalidInputError unless it is http or https.
+ * InvalidInputError, which names the option, unless it is http or https.
  */
-export function baseOf(url: string): string {
+export function baseOf(url: string, option: 'url' | 'operators'): string {
   const base = URL.canParse(url) ? new URL(url) : undefined
   // fetch rejects a URL with credentials, and would print them in its error.
   if (base?.username || base?.password)
     throw invalidInput(
-      `url: expected no user and password for ${base.host}. Send them with the option fetch, in a header`,
+      `${option}: expected no user and password for ${base.host}. Send them with the option fetch, in a header`,
     )
   if (!base || !/^https?:$/.test(base.protocol))
     throw invalidInput(
-      `'${url}' is not the URL of a service: expected one such as https://geo.example.org or ` +
+      `${option}: '${url}' is not the URL of a service: expected one such as https://geo.example.org or ` +
         'http://127.0.0.1:3000',
     )
   base.search = base.hash = ''
@@ -100,14 +100,22 @@ export function sender(options: HttpOptions): Send {
           }),
           stopping,
         )
+        // fetch follows most redirects with GET and without the body: another path may then respond with 200.
+        const at = response.url.replace(/\/+$/, '')
+        const path = request.url.slice(options.url.length)
+        const isMoved = response.redirected && body !== undefined
+        if (isMoved && !at.endsWith(path))
+          throw new ServiceVersionError(
+            `The server at ${options.url} redirects requests to ${cut(response.url, 80)}, without their path. ` +
+              'Set the URL of the service.',
+          )
         if (response.ok || (await accepted(response)))
           return timed && response.body ? new Response(await response.arrayBuffer(), response) : response
         const refused = await refusalOf(response, options.url)
         failure = refused
-        // fetch follows most redirects with GET, for which the service does not have the path.
-        if (response.redirected && body && refused.type === 'about:blank')
+        if (isMoved && refused.type === 'about:blank')
           throw new ServiceVersionError(
-            `The server at ${options.url} redirects requests. Set the URL ${new URL(response.url).origin}.`,
+            `The server at ${options.url} redirects requests. Set the URL ${at.slice(0, -path.length)}.`,
           )
         // The error of another server, such as a reverse proxy, does not state whether a retry may succeed.
         const isFinal = failure.constructor !== ApiError && !failure.retryable

@@ -25,7 +25,7 @@ export interface Connection extends Context {
 export function connect(given: GeoOptions): Connection {
   if (given.attester !== undefined && !/^0x[0-9a-fA-F]{40}$/.test(given.attester))
     throw invalidInput(`attester: expected an address, 0x and 40 hex digits, got '${String(given.attester)}'`)
-  const url = baseOf(given.url)
+  const url = baseOf(given.url, 'url')
   const options = { ...given, url }
   const send = sender(options)
   const json = jsonAt(url, send)

@@ -57,6 +57,15 @@ test.each([
   )
 })
 
+test.each(['one', 'https://me:secret@one'])('a quorum names its option for the URL %s', (url) => {
+  expect(() => quorumOf({ options: {} } as Context, { operators: [url], k: 1 })).toThrow(
+    expect.objectContaining({
+      name: 'InvalidInputError',
+      detail: expect.stringMatching(/^operators: (?!.*secret)/) as unknown,
+    }),
+  )
+})
+
 test('a quorum reads its operator set again once the epoch has ended', async () => {
   const clock = vi.spyOn(Date, 'now')
   const context = { options: { url: 'http://x', chain: 1, fetch: operator } } as unknown as Context

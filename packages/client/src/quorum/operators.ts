@@ -81,7 +81,7 @@ export class Operator {
   private readonly send: Send
 
   constructor(url: string, options: GeoOptions) {
-    this.url = baseOf(url)
+    this.url = baseOf(url, 'operators')
     this.send = sender({ url: this.url, retries: 0, fetch: limitedFetch(options) })
   }
 
