@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
+import { invalidInput } from './errors'
 import type { Answer, BatchAnswer } from './types'
 
 /** Maximum number of questions in one request, and of answers in one transaction. */
 export const BATCH_SIZE = 20
 
+/** Returns the answers of a batch, or one answer as a list. Throws an InvalidInputError for another value. */
+export function answersOf(answer: Answer | BatchAnswer): readonly Answer[] {
+  const isObject = (value: unknown) => typeof value === 'object' && value !== null
+  const answers = isObject(answer) && 'results' in answer ? answer.results : [answer]
+  if (Array.isArray(answers) && answers.every(isObject)) return answers as Answer[]
+  throw invalidInput('expected an answer as returned by the service')
+}
+
 export function isLong(answer: Answer | BatchAnswer): answer is BatchAnswer {
-  return 'results' in answer && answer.results.length > BATCH_SIZE
+  return answersOf(answer).length > BATCH_SIZE
 }
 
 /** Batches whose answers the service signed for the first time, and their parts. */

@@ -223,6 +223,20 @@ describe('an answer', () => {
     expect(await isAltered(geoOf({ results: null }).resign(batch(signed)))).toBe(true)
   })
 
+  test.each([null, { results: null }, { results: [null] }])(
+    'is neither re-signed nor landed without content: %j',
+    async (given) => {
+      const geo = geoOf(answer)
+      for (const request of [geo.resign(given as never), geo.land(given as never, {} as never)])
+        await expect(request).rejects.toMatchObject({ name: 'InvalidInputError' })
+    },
+  )
+  test('is not re-signed by an empty response', async () => {
+    const fetch = async () => new Response(null, { status: 204 })
+    const geo = createGeo({ url: 'https://geo.example', chain: 1, fetch })
+    await expect(geo.resign(answer as never)).rejects.toMatchObject({ name: 'ServiceVersionError' })
+  })
+
   test.each([
     [{ uids: [OTHER, FROM] }, false],
     [{ prover: ACCOUNT }, false],

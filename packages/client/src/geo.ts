@@ -145,7 +145,7 @@ export function createGeo(options: GeoOptions | string): Geo {
 
     // Each module is loaded when it is needed, since most pages only ask questions.
     land: (async (answer: Answer | BatchAnswer | QuorumAnswer, signer: Signer, options?: LandOptions) =>
-      'signers' in answer
+      answer && 'signers' in answer
         ? (await import('./quorum')).landQuorum(connection, answer, signer, options, all.attester)
         : (await import('./land')).landAnswer(connection, answer, signer, options)) as Geo['land'],
     estimate: async (answer, signer) => (await import('./land')).estimateGas(connection, answer, signer),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { BATCH_SIZE, isLong, signedFirst } from './batch'
+import { answersOf, BATCH_SIZE, isLong, signedFirst } from './batch'
 import { plain, withPoints } from './body'
 import type { AskOptions, Context, GeoOptions, Service } from './context'
 import { AlteredAnswerError, invalidInput, refuseUnknown, ServiceVersionError } from './errors'
@@ -44,7 +44,7 @@ export function connect(given: GeoOptions): Connection {
     resign: async (answer, given = {}) => {
       refuseUnknown('resign', given, { submission: true, signal: true })
       const { submission, signal } = given
-      const sign = async <A extends object>(part: A) => {
+      const sign = async <A extends Answer | BatchAnswer>(part: A) => {
         const body = { ...asBatch(part), ...(submission && { submission }) }
         const signed = await post<A>('resign', body, signal, answer.chainId)
         requireContent(part, signed)
@@ -102,15 +102,13 @@ function asBatch(answer: object): object {
 const KEPT = ['schema', 'recipient', 'refUID', 'data', 'revocable'] as const
 
 /** Throws an AlteredAnswerError unless the answers that were signed again have their earlier content. */
-function requireContent(earlier: object, signed: object): void {
-  const [before, after] = [earlier, signed].map((each) => ('results' in each ? each.results : [each])) as [
-    Answer[],
-    Answer[],
-  ]
+function requireContent(earlier: Answer | BatchAnswer, signed: Answer | BatchAnswer): void {
+  const before = answersOf(earlier)
+  const after = ('results' in signed ? signed.results : [signed]) as Answer[] | null
   const isKept = ({ attestation }: Answer, i: number) =>
     KEPT.every((name) => {
       const kept: string | boolean | undefined = attestation?.[name]
-      return kept === undefined || same(String(kept), String(after[i]?.attestation?.[name]))
+      return kept === undefined || same(String(kept), String(after?.[i]?.attestation?.[name]))
     })
   if (after?.length !== before.length || !before.every(isKept))
     throw new AlteredAnswerError(

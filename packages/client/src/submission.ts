@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import { isSignedFirst } from './batch'
+import { answersOf, isSignedFirst } from './batch'
 import type { Context } from './context'
 import { attestCall, checkSigned, expectedAttester, multiAttestCall, orAltered, type Domain } from './eas'
 import { AlteredAnswerError, ConnectionError, GeoError, ServiceVersionError } from './errors'
@@ -38,9 +38,9 @@ export async function submissionOf(
   chain: Chain,
   answer: Answer | BatchAnswer,
 ): Promise<Submission> {
-  const answers = 'results' in answer ? (answer.results as Answer[]) : [answer]
+  const answers = answersOf(answer)
   if (answers.length === 0) throw new GeoError('The batch has no results to land.')
-  if (answers.some((each) => !each?.attestation || !each.delegatedAttestation))
+  if (answers.some((each) => !each.attestation || !each.delegatedAttestation))
     throw new GeoError('Expected an answer of the service, with attestation and delegatedAttestation.')
   const submission = answers[0]!.delegatedAttestation.submission
   const contract: { domain?: Domain } | null = submission === 'proxy' ? chain.proxy : chain
