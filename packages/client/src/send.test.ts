@@ -202,6 +202,21 @@ describe('a transaction', () => {
     await expect(sending).rejects.toMatchObject(expected)
   })
 
+  test.each([
+    () => {
+      throw new Error('locked')
+    },
+    () => Promise.reject(new Error('locked')),
+    () => Promise.resolve({}),
+  ])('is refused if the wallet connects no account: %s', async (request) => {
+    await expect(walletOf({ request }).address()).rejects.toMatchObject({ name: 'SignerError' })
+  })
+
+  test('has the account of a wallet that returns it without a promise', async () => {
+    const request = (() => [FIRST]) as never
+    expect(await walletOf({ request }).address()).toBe(FIRST)
+  })
+
   test('is reported as rejected by the user although the endpoint has no response', async () => {
     const stop = new AbortController()
     let calls = 0

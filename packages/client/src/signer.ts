@@ -211,10 +211,12 @@ function eip1193Wallet(provider: Eip1193Provider): Wallet {
   const ask = async (method: string, ...params: unknown[]) =>
     (await provider.request({ method, params })) as Hex
   const address = async () => {
-    const asked = provider.request({ method: 'eth_requestAccounts' }) as Promise<string[] | null>
-    const accounts = await asked.catch((cause: unknown) => {
+    let accounts: string[] | null
+    try {
+      accounts = (await provider.request({ method: 'eth_requestAccounts' })) as string[] | null
+    } catch (cause) {
       throw new SignerError(`The wallet did not connect an account: ${messageOf(cause)}.`, { cause })
-    })
+    }
     const first = accounts?.[0]
     if (first === undefined)
       throw new SignerError('The wallet returned no account. Connect one and try again.')
