@@ -26,6 +26,27 @@ async function streamed(connections: readonly (readonly (string | Uint8Array<Arr
   return { asked, events, positions }
 }
 
+test('a list of records ends with an error if its pages are empty or malformed', async () => {
+  const sameAgain = { data: [{}], next_cursor: 'a' }
+  for (const page of [
+    { data: [], next_cursor: 'a' },
+    sameAgain,
+    { data: null, next_cursor: null },
+    {},
+    null,
+  ]) {
+    let asked = 0
+    const { list } = recordsOf('https://geo.example', async () => {
+      if (asked++ > 9) throw new Error('asked again and again')
+      return Response.json(page)
+    })
+    const readAll = async () => {
+      for await (const _ of list());
+    }
+    await expect(readAll()).rejects.toMatchObject({ name: 'ServiceVersionError' })
+  }
+})
+
 describe('a stream', () => {
   afterEach(() => void vi.useRealTimers())
 

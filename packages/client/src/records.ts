@@ -139,11 +139,19 @@ export function listOf<Page extends Paged, Asked extends Options>(base: string, 
   async function* list(options?: Omit<Asked, 'cursor'>): AsyncGenerator<Item> {
     let cursor: string | undefined
     for (let left = options?.limit ?? Infinity; left > 0;) {
-      const { data, next_cursor } = await page({
+      const found: Page | null = await page({
         ...(options as Asked),
         limit: Math.min(left, PAGE),
         cursor,
       })
+      const { data, next_cursor } = found ?? {}
+      // Such pages would never end.
+      const isEndless = next_cursor != null && (next_cursor === cursor || data?.length === 0)
+      if (!Array.isArray(data) || isEndless)
+        throw new ServiceVersionError(
+          `The service at ${base} returned ${isEndless ? 'a page without an end' : 'no page'} of the list ${at}. ` +
+            'Update the service, or report it to its operator.',
+        )
       yield* data as Item[]
       left -= data.length
       cursor = next_cursor ?? undefined
