@@ -48,7 +48,8 @@ export async function attestationsIn(
     if (found) return found
     const { transactionHash } = receipt
     throw new LandingError(
-      `The transaction ${transactionHash} succeeded, but ${attester} did not attest the content in it.`,
+      `The transaction ${transactionHash} succeeded, but ${attester} did not attest the content in it: the ` +
+        'call of a smart account may have failed, or the contract is another one. Check the transaction.',
       undefined,
       transactionHash,
     )
