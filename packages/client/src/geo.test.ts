@@ -93,6 +93,16 @@ test.each([
   if (status === 404) await expect(geo.records.stats()).rejects.toMatchObject({ name: 'InvalidInputError' })
 })
 
+test.each([{}, ['1'], null])('the client has no chain %j', async (chain) => {
+  const geo = createGeo({
+    url: 'https://geo.example',
+    fetch: async () => Response.json({ chains: [{ id: 1, slug: 'ethereum' }], defaultSchemas: {} }),
+  })
+  await expect(geo.chain(chain as never)).rejects.toMatchObject({
+    ...{ name: 'InvalidInputError', detail: expect.stringContaining(` ${JSON.stringify(chain)}`) as string },
+  })
+})
+
 test('JSON that is cut off is a temporary failure', async () => {
   const headers = { 'content-type': 'application/json' }
   const geo = createGeo({

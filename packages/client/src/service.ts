@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { cut } from '../../../src/cut'
 import { answersOf, BATCH_SIZE, isLong, signedFirst } from './batch'
 import { plain, withPoints } from './body'
 import type { AskOptions, Context, GeoOptions, Service } from './context'
@@ -146,15 +147,17 @@ function chainsOf(all: GeoOptions, info: Service['info']): Service['chain'] {
   return async (which = all.chain, given = {}) => {
     refuseUnknown('chain', given, SIGNAL_ONLY)
     const { chains } = await info(given)
+    // A program may pass any JSON.
+    const shown = typeof which === 'object' ? JSON.stringify(which) : String(which)
     // As in the chain parameter of the Records API, letter case does not matter.
-    const name = String(which).toLowerCase()
+    const name = shown.toLowerCase()
     const found = chains.find(({ id, slug }) => slug === name || String(id) === name)
     if (!found) {
       const list = chains.map(({ id, slug }) => `${slug} (${id})`).join(', ')
       throw invalidInput(
         which === undefined
           ? `No chain was named. Set it in the question, or in createGeo({ chain }). The service has ${list}.`
-          : `The service has no chain ${which}. It has ${list}.`,
+          : `The service has no chain ${cut(shown, 80)}. It has ${list}.`,
       )
     }
     const { slug, eas, proxy } = found
