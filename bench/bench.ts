@@ -81,8 +81,13 @@ export async function medianMs(times: number, work: () => Promise<unknown>): Pro
 
 /** Milliseconds between two checks of an indexer's progress in the database: the precision of its times. */
 const POLL_MS = 50
+/** Milliseconds without a new row after which an indexer is stalled. */
+const STALLED_MS = 30 * 60_000
 
-/** Resolves when a table has `wanted` of `total` rows. Throws if the indexer that writes them ends before. */
+/**
+ * Resolves when a table has `wanted` of `total` rows. Throws if the indexer that writes them ends before, or
+ * is stalled.
+ */
 export async function rowsReached(
   { progress }: Bench,
   client: Client,
@@ -93,6 +98,7 @@ export async function rowsReached(
 ): Promise<void> {
   let end: number | string | undefined
   void indexer.ended.then((code) => (end = code))
+  let [last, grown] = [0, performance.now()]
   for (;;) {
     const { rows } = await client
       .query<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`)
@@ -105,6 +111,9 @@ export async function rowsReached(
     progress(`indexed by ${indexer.name}`, count, total)
     if (count >= wanted) return
     if (end !== undefined) throw new PlainError(`${indexer.name} ended (${end}):\n${indexer.tail()}`)
+    if (count > last) [last, grown] = [count, performance.now()]
+    if (performance.now() - grown > STALLED_MS)
+      throw new PlainError(`${indexer.name} is stalled at ${count} rows:\n${indexer.tail()}`)
     await pause(POLL_MS)
   }
 }
