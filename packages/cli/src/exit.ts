@@ -15,6 +15,7 @@ export const EXIT = {
   limited: 7,
   fault: 70,
   interrupted: 130,
+  terminated: 143,
 } as const
 
 /** Meanings of the exit codes, for --help and docs/guide/cli.md. */
@@ -35,7 +36,8 @@ export const EXIT_TEXTS: Readonly<Record<(typeof EXIT)[keyof typeof EXIT], strin
     '(geo batch -o: run it again, it resumes)',
   7: 'rate limit, before a transaction was sent: the message says when to retry',
   70: 'internal error of this program',
-  130: 'ended by Ctrl-C; 143: ended by SIGTERM',
+  130: 'ended by Ctrl-C',
+  143: 'ended by SIGTERM',
 }
 
 /** Invalid usage or input. The message states what is expected. */

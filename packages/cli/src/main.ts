@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-import { constants } from 'node:os'
 import { EXIT } from './exit'
 import { isListing } from './program'
 import { run } from './run'
@@ -16,7 +15,15 @@ process.once('SIGINT', () => {
 process.once('SIGTERM', () => {
   isTerminated = true
   stop.abort(new Error('Ended by SIGTERM.'))
+  process.once('SIGTERM', endBySigterm)
 })
+/** Ends the process by the signal, so that supervisors distinguish this from a failure. */
+function endBySigterm(): void {
+  process.removeAllListeners('SIGTERM')
+  process.kill(process.pid, 'SIGTERM')
+  // A container's first process does not end by its own signal.
+  process.exit(EXIT.terminated)
+}
 const { stdin, stdout, stderr, env } = process
 // The program that reads the output, such as `head`, has closed the pipe. A command that only lists has no
 // further work. All others continue without their output: their exit status is a result, such as that of
@@ -38,12 +45,7 @@ const code = await run(
   { stdin, stdout, stderr, env, cwd: process.cwd(), signal: stop.signal },
   () => (abandoned = true),
 )
-if (isTerminated && code === EXIT.interrupted) {
-  // Supervisors distinguish a process that ended by their signal from one that failed.
-  process.kill(process.pid, 'SIGTERM')
-  // A container's first process does not end by its own signal.
-  process.exit(128 + constants.signals.SIGTERM)
-}
+if (isTerminated && code === EXIT.interrupted) endBySigterm()
 if (code !== EXIT.done) process.exitCode = code
 // Otherwise, abandoned requests would keep the process alive.
 if (abandoned) process.exit()
