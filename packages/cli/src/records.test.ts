@@ -82,7 +82,6 @@ test('geo records writes a whole file while another run writes it', async () => 
     readdirSync(folder)
       .filter((name) => name === 'twice.csv' || name.endsWith('.part'))
       .sort()
-      .reverse()
       .map((name) => readFileSync(path.join(folder, name), 'utf8'))
   const begin = async (first: string) => {
     const count = parts.length

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -13,6 +12,7 @@ import type {
 } from '@geospatial-attestation/client'
 import { cut } from '../../../src/cut'
 import { UsageError } from './exit'
+import { replaceFile } from './files'
 import { fileOf, isBinary } from './framing'
 import { readText } from './inputs'
 import { bytes, grouped, table, TABLE_ROWS, time, visible, type Field } from './output'
@@ -174,27 +174,9 @@ const OPEN_FILE = /^\/dev\/(stdout|stderr|fd\/\d+)$|^\/proc\/(self|\d+)\/fd\/\d+
  */
 async function toFile(name: string, at: Session['at'], source: AsyncIterable<Uint8Array>): Promise<void> {
   const given = at(name)
-  // The target of a link may not exist yet.
-  const target = async () => path.resolve(path.dirname(given), await readlink(given))
-  const isOpen = OPEN_FILE.test(given)
-  const file = isOpen
-    ? given
-    : await realpath(given)
-        .catch(target)
-        .catch(() => given)
-  const found = await stat(file).catch(() => undefined)
-  const isReplaced = !isOpen && found?.isFile() !== false
-  // Another run may be writing the same file.
-  const written = isReplaced ? path.join(path.dirname(file), `geo-${randomUUID()}.part`) : file
-  try {
-    await pipeline(Readable.from(source), createWriteStream(written, { flags: isReplaced ? 'wx' : 'a' }))
-    if (isReplaced) await rename(written, file)
-  } catch (error) {
-    if (isReplaced) await rm(written, { force: true })
-    // The error names the file as the user did.
-    if ((error as NodeJS.ErrnoException).path === written) Object.assign(error as object, { path: given })
-    throw error
-  }
+  const found = await stat(given).catch(() => undefined)
+  if (!OPEN_FILE.test(given) && found?.isFile() !== false) return replaceFile(given, source)
+  await pipeline(Readable.from(source), createWriteStream(given, { flags: 'a' }))
 }
 
 /** Removes control characters of untrusted text, for a terminal. */

@@ -13,7 +13,8 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { serve } from '../../../../test/http-server'
 import { UsageError } from '../exit'
-import { Metrics, publish, replaceFile } from './metrics'
+import { replaceFile } from '../files'
+import { Metrics, publish } from './metrics'
 
 test('metrics are rejected for a port that does not exist or is in use, as invalid usage', async () => {
   const used = new URL(await serve((_, response) => response.end())).port
@@ -28,6 +29,27 @@ test('a state or metrics file behind a link is replaced, and the link is kept', 
   symlinkSync(file, link)
   await replaceFile(link, 'new')
   expect([lstatSync(link).isSymbolicLink(), readFileSync(file, 'utf8')]).toEqual([true, 'new'])
+  rmSync(folder, { recursive: true })
+})
+
+test('a part has a name that its file explains, and is removed after an error', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'geo-metrics-'))
+  const long = `${'é'.repeat(125)}.json`
+  for (const name of ['state.json', long]) {
+    let parts: string[] = []
+    async function* content() {
+      yield Buffer.from('a')
+      parts = readdirSync(folder)
+      throw new Error('cut off')
+    }
+    await expect(replaceFile(path.join(folder, name), content())).rejects.toThrow('cut off')
+    expect(parts).toEqual([expect.stringMatching(/\.[0-9a-f]{8}\.part$/)])
+    expect(parts[0]!.slice(0, 10)).toBe(name.slice(0, 10))
+    expect(readdirSync(folder)).toEqual([])
+    await replaceFile(path.join(folder, name), 'whole')
+    expect(readdirSync(folder)).toEqual([name])
+    rmSync(path.join(folder, name))
+  }
   rmSync(folder, { recursive: true })
 })
 

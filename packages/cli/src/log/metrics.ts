@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
-import { realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { UsageError } from '../exit'
+import { replaceFile } from '../files'
 
 /** Metrics of a monitor, and their publication. */
 
@@ -75,18 +74,4 @@ export async function publish(
     server.closeAllConnections()
   }
   return { update: () => Promise.resolve(), end }
-}
-
-/** Replaces a file as a whole, and keeps a link to it. */
-export async function replaceFile(name: string, text: string): Promise<void> {
-  const file = await realpath(name).catch(() => name)
-  // Runs by cron may overlap.
-  const written = `${file}.${randomUUID()}`
-  try {
-    await writeFile(written, text, { flush: true })
-    await rename(written, file)
-  } catch (error) {
-    await rm(written, { force: true })
-    throw error
-  }
 }

@@ -19,7 +19,7 @@ import { Chains } from './chains'
 import { MAX_BYTES, download, downloadJson, maximumOf } from './download'
 import { checkEntry, recomputed } from './entries'
 import { recomputeLanded } from './landed'
-import { Metrics, publish, replaceFile } from './metrics'
+import { Metrics, publish } from './metrics'
 import { REMEMBERED_SECONDS, comparisonOf, prune, readState, type State } from './state'
 
 export interface MonitorFlags {
