@@ -118,6 +118,7 @@ withChromium.describe('the explorer', () => {
     await mapShows(page, 1)
     await page.getByRole('button', { name: 'Clear all filters' }).click()
     await title(page, '5 places in view')
+    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Filters/)
 
     await page.getByLabel('Attester').fill('nobody')
     await page.getByLabel('Attester').press('Enter')
@@ -129,6 +130,7 @@ withChromium.describe('the explorer', () => {
     await mapShows(page, 0)
     await page.getByRole('button', { name: 'clear the filters', exact: true }).click()
     await mapShows(page, 5)
+    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Filters/)
 
     await page.locator('.legend').getByRole('button', { name: 'Base Sepolia' }).click()
     await mapShows(page, 0)
@@ -152,10 +154,15 @@ withChromium.describe('the explorer', () => {
     expect(parseFloat(new URL(page.url()).searchParams.get('bbox')!)).toBeCloseTo(8, 3)
     await page.getByRole('button', { name: 'Clear box' }).click()
     await mapShows(page, 2)
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Draw a box')
+    await page.getByRole('button', { name: 'Use this view' }).click()
+    await page.locator('[data-chip=bbox]').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Clear box')
     await opened(mapped, '?at=8,50,4&near=13.3777,52.5163&radius=1000')
     await title(page, '1 place in the area')
     await page.locator('[data-chip]').click()
     await title(page, '2 places in view')
+    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Watch/)
     expect(mapped.complaints).toEqual([])
   })
 

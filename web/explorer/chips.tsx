@@ -21,7 +21,12 @@ export function Chips({ onWatch }: { onWatch?: () => void }) {
               type="button"
               data-chip={name}
               aria-label={say.chips.remove(text)}
-              onClick={() => removeFilter(name)}
+              onClick={({ currentTarget }) => {
+                const item = currentTarget.parentElement!
+                const neighbour = item.nextElementSibling ?? item.previousElementSibling
+                removeFilter(name)
+                neighbour?.querySelector('button')?.focus()
+              }}
             >
               <bdi>{text}</bdi> <span aria-hidden="true">✕</span>
             </button>

@@ -1,11 +1,17 @@
 import { useId, useLayoutEffect, useState } from 'preact/hooks'
 import { chainName, SLUGS } from '../chains'
-import type { FilterName } from '../location'
+import { FILTERS, type FilterName } from '../location'
 import type { Box } from '../map/extent'
 import { say } from '../messages'
 import { Options } from '../options'
 import { valueText } from './chips'
-import { activeFilters, boxText, clearFilters, filterQuery, filterValue, setFilters } from './state'
+import { activeFilters, boxText, filterQuery, filterValue, setFilters } from './state'
+
+/** Removes all filters. The focus moves to their heading, because this removes or disables the button. */
+export function clearFilters(): void {
+  setFilters(Object.fromEntries(FILTERS.map((name) => [name, undefined])))
+  document.querySelector<HTMLElement>('.filter-box > summary')?.focus()
+}
 
 /** Suggested location types; any other can be typed. */
 const TYPES = [
@@ -68,22 +74,31 @@ interface AreaActions {
 }
 
 function AreaFilter({ box, isDrawing, onDraw }: AreaActions) {
+  const isSet = Boolean(filterValue('bbox'))
+  const { clearBox, dragBox, drawBox } = say.filters
   return (
     <fieldset class="area">
       <legend>{say.filters.box}</legend>
-      {filterValue('bbox') ? (
-        <button type="button" onClick={() => setFilters({ bbox: undefined })}>
-          {say.filters.clearBox}
+      {/* One button, so that the focus stays on it. */}
+      <button
+        type="button"
+        disabled={!isSet && !onDraw}
+        aria-pressed={isSet ? undefined : isDrawing}
+        onClick={isSet ? () => setFilters({ bbox: undefined }) : onDraw}
+      >
+        {isSet ? clearBox : isDrawing ? dragBox : drawBox}
+      </button>
+      {!isSet && (
+        <button
+          type="button"
+          disabled={!box}
+          onClick={({ currentTarget }) => {
+            setFilters({ bbox: boxText(box!) })
+            ;(currentTarget.previousElementSibling as HTMLElement).focus()
+          }}
+        >
+          {say.filters.useView}
         </button>
-      ) : (
-        <>
-          <button type="button" disabled={!onDraw} aria-pressed={isDrawing} onClick={onDraw}>
-            {isDrawing ? say.filters.dragBox : say.filters.drawBox}
-          </button>
-          <button type="button" disabled={!box} onClick={() => box && setFilters({ bbox: boxText(box) })}>
-            {say.filters.useView}
-          </button>
-        </>
       )}
     </fieldset>
   )

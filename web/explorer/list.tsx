@@ -9,8 +9,9 @@ import { keyText } from '../map/record-layers'
 import { say } from '../messages'
 import { addressOf, geoOnce } from '../service'
 import { placeKey } from '../sheet/twins'
+import { clearFilters } from './filters'
 import { FailureNotice } from './notice'
-import { boxText, clearFilters, entryOf, filterQuery, hidden, select, selected } from './state'
+import { boxText, entryOf, filterQuery, hidden, select, selected } from './state'
 import { timeText, titleText } from './words'
 
 const PAGE = 50

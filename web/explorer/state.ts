@@ -40,8 +40,6 @@ export const setFilters = (changes: Partial<Record<FilterName, string | undefine
 export const activeFilters = (): FilterName[] => filterNames(parametersOf('explorer'))
 export const removeFilter = (name: FilterName): void =>
   setFilters(Object.fromEntries(partsOf(name).map((part) => [part, undefined])))
-export const clearFilters = (): void =>
-  setParameters('explorer', Object.fromEntries(FILTERS.map((name) => [name, undefined])))
 
 /** Chain of the question of the playground; undefined until it is known. */
 export const askedChain = signal<string | undefined>(undefined)

@@ -91,7 +91,11 @@ export function TimeFilter({ isReady, version }: { isReady: boolean; version: nu
           <button
             type="button"
             disabled={!isSet}
-            onClick={() => setFilters({ fromTimestamp: undefined, toTimestamp: undefined })}
+            onClick={({ currentTarget }) => {
+              setFilters({ fromTimestamp: undefined, toTimestamp: undefined })
+              // The button is disabled now.
+              currentTarget.closest('details')?.querySelector('summary')?.focus()
+            }}
           >
             {say.time.all}
           </button>
