@@ -573,6 +573,23 @@ withChromium.describe('the playground in a browser', () => {
       expect(name).toContain(label)
     }
   })
+  test('asks a question that was submitted before the chains were loaded, as soon as they are', async () => {
+    await using browser = await openPage(WITHOUT_MAP)
+    const { page } = browser
+    let respond = () => {}
+    const asked = new Promise<void>((resolve) => (respond = resolve))
+    await page.route(`${world.url}/`, async (route) => {
+      await asked
+      await route.continue()
+    })
+    await page.goto(addressOf({ a: '0, 0', b: '1, 1' }))
+    const button = page.locator('form > button.primary')
+    await button.click()
+    await expect.poll(() => button.isDisabled()).toBe(true)
+    respond()
+    await verified(browser)
+    expect(browser.complaints).toEqual([])
+  })
   test('reports a status of the service with a clear message, and retries', async () => {
     const browser = await form({ a: '0, 0', b: '1, 1' })
     const { page } = browser

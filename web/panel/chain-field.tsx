@@ -14,15 +14,16 @@ import { FieldProblem } from './field'
  * is requested until the service returns it.
  */
 export function useChains(page: Page) {
-  const { data: chains = [], failure } = useLoaded(
-    'chains',
-    async (signal): Promise<readonly Chain[]> => (await geo.info({ signal })).chains,
-  )
+  const {
+    data: chains = [],
+    isLoading,
+    failure,
+  } = useLoaded('chains', async (signal): Promise<readonly Chain[]> => (await geo.info({ signal })).chains)
   const named = parametersOf(page).get('chain')
-  if (!named) return { chains, chain: chains[0], failure }
+  if (!named) return { chains, chain: chains[0], isLoading, failure }
   const slug = chainNamed(named)?.slug ?? named.toLowerCase()
   const chain = chains.find((each) => each.slug === slug || String(each.id) === named)
-  return { chains, chain, failure, ...(chains.length > 0 && !chain && { unknown: named }) }
+  return { chains, chain, isLoading, failure, ...(chains.length > 0 && !chain && { unknown: named }) }
 }
 
 interface ChainFieldProps {
@@ -41,7 +42,7 @@ interface ChainFieldProps {
 /** Chain of a form's request, which the address names. */
 export function ChainField({ page, chains, chain, unknown, failure, problem, onChange }: ChainFieldProps) {
   const id = useId()
-  const sentence = unknown === undefined ? (problem ?? failure?.text) : say.place.unknownChain(unknown)
+  const sentence = unknown === undefined ? (failure?.text ?? problem) : say.place.unknownChain(unknown)
   return (
     <label class="field">
       {say.place.chain}

@@ -20,6 +20,8 @@ export function useAsking(
   onFailure: (error: unknown) => void,
 ) {
   const [isBusy, setBusy] = useState(false)
+  /** true while a question waits for the chains of the service */
+  const [isWaiting, setWaiting] = useState(false)
   const [answered, setAnswered] = useState<{ question: Question; answer: Answer | QuorumAnswer }>()
   const [drawing, setDrawing] = useState<Drawn>()
   const [apart, setApart] = useState<number>()
@@ -45,9 +47,11 @@ export function useAsking(
   }, [answered, JSON.stringify(geometries)])
 
   return {
-    ...{ isBusy, answered, drawing, apart },
+    ...{ isBusy: isBusy || isWaiting, isWaiting, answered, drawing, apart },
+    wait: () => setWaiting(true),
     forget: () => {
       asking.current?.abort()
+      setWaiting(false)
       setAnswered(undefined)
       setDrawing(undefined)
       setApart(undefined)

@@ -63,10 +63,14 @@ function numberIn(text: string): number {
   return trimmed === '' ? NaN : readMeters(trimmed)
 }
 
-/** Question of the form, or the problem of the first field that has one. */
+/**
+ * Question of the form, or the problem of the first field that has one.
+ * @param isUndisclosed true if the user has not agreed to send a private place to the operators
+ */
 export function questionOf(
   { operation, parsed, numbers, numberText }: ReturnType<typeof useForm>,
   chain: Chain | undefined,
+  isUndisclosed: boolean,
 ): { question: Question; chain: Chain } | { problem: Problem } {
   const wrong = parsed.findIndex(({ kind }) => kind === 'wrong' || kind === 'nothing')
   if (wrong >= 0) return { problem: { field: wrong, sentence: sentenceOf(parsed[wrong]!) } }
@@ -78,6 +82,7 @@ export function questionOf(
     return { problem: { field: missing.name, sentence } }
   }
   if (!chain) return { problem: { field: 'chain', sentence: say.playground.noChains } }
+  if (isUndisclosed) return { problem: { field: 'general', sentence: say.playground.quorum.undisclosed } }
   const question = {
     ...{ operation, chainId: chain.id },
     inputs: parsed.flatMap((each) => ('input' in each ? [each.input] : [])),

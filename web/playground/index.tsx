@@ -30,7 +30,6 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const { operation, parsed } = form
   const [problem, setProblem] = useState<Problem>()
   useMarked(problem)
-  const onFailure = (error: unknown) => setProblem(problemOf(error, operation))
   const active = useRef(0)
   const disclosure = useDisclosure(parsed.some((each) => 'isPrivate' in each && each.isPrivate))
   useUnsaved('playground', isLocked('playground') || !form.texts.every(isShareable))
@@ -41,8 +40,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const hasChain = parametersOf('playground').has('chain')
   const { fields, lookAgain } = useRecords(parsed, hasChain && choice.unknown === undefined ? chain : 'any')
   const geometries = fields.map(({ geometry }) => geometry)
-  const asking = useAsking(map, geometries, onFailure)
-  const { isBusy, answered, drawing } = asking
+  const asking = useAsking(map, geometries, (error) => setProblem(problemOf(error, operation)))
+  const { isBusy, isWaiting, answered, drawing } = asking
   useGiven(map, geometries, !answered)
   useChainOfRecord(fields)
 
@@ -59,17 +58,19 @@ export default function Playground({ map }: { map: Map | undefined }) {
     change(active.current, uid)
     if (!hasChain && !isLocked('playground')) setParameters('playground', { chain })
   }
-  const submit = async (event: Event) => {
-    event.preventDefault()
+  const submit = async (event?: Event) => {
+    event?.preventDefault()
     forget()
-    const read = questionOf(form, chain)
-    if ('problem' in read) return setProblem(read.problem)
-    if (disclosure.isMissing)
-      return setProblem({ field: 'general', sentence: say.playground.quorum.undisclosed })
+    const read = questionOf(form, chain, disclosure.isMissing)
+    if ('problem' in read)
+      return read.problem.field === 'chain' && choice.isLoading ? asking.wait() : setProblem(read.problem)
     form.shareAll(read.chain)
     lookAgain()
     await asking.ask(read.question)
   }
+  useEffect(() => {
+    if (isWaiting && !choice.isLoading) void submit()
+  }, [isWaiting, choice.isLoading])
   const problemAt = (field: Problem['field']) => (problem?.field === field ? problem.sentence : undefined)
 
   return (
