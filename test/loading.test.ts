@@ -22,7 +22,7 @@ interface PlainRecords {
 }
 const LIST = path.resolve('web/explorer/list.tsx')
 interface List {
-  loadFirst: (most: number, query: string) => Promise<{ data: unknown[] }>
+  useList: (query: string, version: number) => { data: { data: unknown[] } | undefined; more: () => void }
 }
 let loading: Loading
 beforeAll(async () => {
@@ -43,24 +43,30 @@ test('a list requests all of its places at once, and the rest of a page that the
   const { geoOnce } = (await import(path.resolve('web/service.ts'))) as {
     geoOnce: { records: { page: (query: any) => Promise<object> } }
   }
-  const { loadFirst }: List = await import(LIST)
+  const { useList } = (await import(LIST)) as List
   const asked: { limit: number; cursor?: string }[] = []
   const page = vi.spyOn(geoOnce.records, 'page').mockImplementation(({ limit, cursor }: any) => {
     asked.push({ limit, cursor })
     return Promise.resolve({
-      data: Array.from({ length: Math.min(limit, 120) }),
+      data: Array.from({ length: Math.min(limit, 80) }),
       total: 500,
       next_cursor: `${asked.length}`,
     })
   })
   onTestFinished(() => page.mockRestore())
-  expect((await loadFirst(100, 'chain=celo')).data).toHaveLength(100)
-  expect(await loadFirst(200, 'chain=celo')).toMatchObject({
-    data: { length: 200 },
-    total: 500,
-    next_cursor: '3',
-  })
-  expect(asked).toEqual([{ limit: 100 }, { limit: 200 }, { limit: 80, cursor: '2' }])
+  let list = {} as ReturnType<typeof useList>
+  const Page = () => {
+    list = useList('chain=celo', 0)
+    return null
+  }
+  const show = await rendered(Page, {})
+  await settled()
+  expect(list.data).toMatchObject({ data: { length: 50 }, total: 500, next_cursor: '1' })
+  list.more()
+  await settled()
+  expect(list.data).toMatchObject({ data: { length: 100 }, total: 500, next_cursor: '3' })
+  expect(asked).toEqual([{ limit: 50 }, { limit: 100 }, { limit: 20, cursor: '2' }])
+  show(null)
 })
 
 test('requests without the client have a time limit', async () => {

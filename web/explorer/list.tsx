@@ -36,7 +36,7 @@ export function useList(query: string | undefined, version: number) {
  * Loads this many records. The service shortens pages of many or large records (to 1,000 and some 4 MB): only
  * then this takes several requests.
  */
-export async function loadFirst(most: number, query: string, signal: AbortSignal): Promise<ListPage> {
+async function loadFirst(most: number, query: string, signal: AbortSignal): Promise<ListPage> {
   const filters = Object.fromEntries(new URLSearchParams(query))
   const first = await geoOnce.records.page({ ...filters, limit: most, total: true, signal })
   let last = first
