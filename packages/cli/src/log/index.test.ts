@@ -145,6 +145,43 @@ test('geo log monitor follows the log of the service if a policy has several', a
   expect(reads).toBe(outages.length + 1)
 })
 
+test('geo log monitor keeps the state of a run that has read a larger tree meanwhile', async () => {
+  const log = new MemoryLog(await seededKey('own/log/v0', 'ed25519', 1))
+  await log.append(Buffer.from('one')).sign()
+  writeFileSync(path.join(folder, 'own.policy'), `log ${formatVerifierKey(log.key)}\nquorum none\n`)
+  let meanwhile = async () => {}
+  vi.stubGlobal('fetch', async (input: Request | string) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input)
+    if (pathname === '/log/v0/') return Response.json({ origin: 'own/log/v0' })
+    if (pathname === '/') return Response.json({ chains: [], defaultSchemas: {} })
+    const content = log.read(pathname.replace('/log/v0/', ''))
+    const response = content ? new Response(new Uint8Array(content)) : new Response('', { status: 404 })
+    const once = meanwhile
+    meanwhile = async () => {}
+    if (pathname.endsWith('checkpoint')) await once()
+    else meanwhile = once
+    return response
+  })
+  const options = ['--state', 'overlapping.json', '--log-policy', 'own.policy', '--url', 'http://own']
+  const run = () => geo('log', 'monitor', '--once', ...options)
+  const sizes: string[] = []
+  const size = () => {
+    const state: unknown = JSON.parse(readFileSync(path.join(folder, 'overlapping.json'), 'utf8'))
+    sizes.push((state as { checkpoint: string }).checkpoint.split('\n')[1]!)
+  }
+  meanwhile = async () => {
+    await log.append(Buffer.from('two')).sign()
+    await run()
+    size()
+  }
+  await run()
+  size()
+  await log.append(Buffer.from('three')).sign()
+  await run()
+  size()
+  expect(sizes).toEqual(['2', '2', '3'])
+})
+
 test('geo log monitor raises an alarm for an older checkpoint only if it is served for a minute', async () => {
   const log = new MemoryLog(await seededKey('own', 'ed25519', 1))
   await log.sign()

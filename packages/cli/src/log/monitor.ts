@@ -20,7 +20,7 @@ import { MAX_BYTES, download, downloadJson, maximumOf } from './download'
 import { checkEntry, recomputed } from './entries'
 import { recomputeLanded } from './landed'
 import { Metrics, publish } from './metrics'
-import { REMEMBERED_SECONDS, comparisonOf, prune, readState, type State } from './state'
+import { REMEMBERED_SECONDS, comparisonOf, prune, readState, sizeOf, type State } from './state'
 
 export interface MonitorFlags {
   logPolicy?: string
@@ -182,8 +182,7 @@ class Monitor {
         throw error
       }
       // While the monitor stays at a checkpoint, the same fault may name a larger tree at each read.
-      const [, size = '0'] = this.state.checkpoint?.split('\n') ?? []
-      let episode = `after ${size} entries`
+      let episode = `after ${sizeOf(this.state)} entries`
       // A log publishes checkpoints without a witness that is slow, and adds its cosignature later. A cache
       // may serve an older checkpoint for a while.
       if (error.kind === 'quorum' || error.kind === 'rollback') {
@@ -393,7 +392,13 @@ export async function monitor(session: Session<MonitorFlags>): Promise<number> {
   let first: readonly string[] | undefined
   const save = async () => {
     const text = JSON.stringify(state)
-    if (file !== undefined && text !== written) await replaceFile(file, text)
+    if (file !== undefined && text !== written) {
+      // Runs by cron may overlap: the next run must not resume at an earlier position.
+      const isBehind = sizeOf(readState(file)) > sizeOf(state)
+      if (isBehind)
+        note(`'${file}' has the state of a larger tree, which another run has saved, and is kept.`)
+      else await replaceFile(file, text)
+    }
     written = text
     await published.update()
   }

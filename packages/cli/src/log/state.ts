@@ -90,6 +90,11 @@ export function readState(file: string | undefined): State {
   )
 }
 
+/** Number of entries of the last verified checkpoint; 0 before the first one. */
+export function sizeOf({ checkpoint }: State): number {
+  return Number(checkpoint?.split('\n')[1] ?? 0)
+}
+
 /**
  * Seconds for which contents are also remembered while a chain cannot be read: its attestations are compared
  * once it responds. Without a limit, the state would grow as long as the outage lasts.
