@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { decodeFunctionData, encodeAbiParameters, parseAbi, parseAbiParameters, toHex } from 'viem'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { attestPlaces } from './attest'
 import type { Context } from './context'
 import { ATTESTED, ZERO_HASH, selector } from './eas'
@@ -135,6 +135,29 @@ test.each([false, true])(
     expect(senders).toEqual([USER, USER])
   },
 )
+
+test('the error of a replaced transaction states that its places may be attested', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let looks = 0
+  const results: Record<string, (params: any[]) => unknown> = {
+    eth_requestAccounts: () => [USER],
+    eth_chainId: () => '0x1',
+    eth_sendTransaction: () => HASH,
+    eth_getTransactionReceipt: () => null,
+    eth_getTransactionByHash: () => (looks++ ? null : { from: USER, nonce: '0x5' }),
+    eth_getTransactionCount: () => '0x6',
+    eth_call: ([{ to }]) => (to === REGISTRY ? registered(schema.uid, schema.fields) : '0x'),
+  }
+  const request = async ({ method, params }: { method: string; params: any[] }) => results[method]!(params)
+  const attesting = attestPlaces(CONTEXT, place, { request }, { unchecked: true })
+  const ended = attesting.catch((error: Error) => error as any)
+  await vi.advanceTimersByTimeAsync(90_000)
+  expect(await ended).toMatchObject({
+    ...{ name: 'LostTransactionError', reason: 'replaced', transactionHash: HASH },
+    message: expect.stringContaining('attested') as string,
+  })
+})
 
 test('an abort ends signing by a wallet that does not respond', async () => {
   const [stop, left] = [new AbortController(), new Error('left')]

@@ -14,6 +14,7 @@ import {
   ConnectionError,
   GeoError,
   LandingError,
+  LostTransactionError,
   PartlyAttestedError,
   refuseUnknown,
 } from './errors'
@@ -224,7 +225,13 @@ async function send(
   const call = { to: chain.eas, data: attestationCall(schema.uid, contents) }
   const outcome = await inTurn(signer, signal, (release) =>
     transact(wallet, chain, call, { from, signal, release, onSent }),
-  )
+  ).catch((error: unknown) => {
+    // The transaction that replaced it is unknown, and no nonce of a place excludes a second attestation.
+    if (error instanceof LostTransactionError && error.reason === 'replaced')
+      error.message +=
+        ' If you raised its fee in the wallet, that one may have attested the place: another try adds an attestation.'
+    throw error
+  })
   if ('refused' in outcome)
     throw await refusal(
       outcome,
