@@ -36,12 +36,12 @@ test('a list of records ends with an error if its pages are empty or malformed',
     null,
   ]) {
     let asked = 0
-    const { list } = recordsOf('https://geo.example', async () => {
+    const records = recordsOf('https://geo.example', async () => {
       if (asked++ > 9) throw new Error('asked again and again')
       return Response.json(page)
     })
     const readAll = async () => {
-      for await (const _ of list());
+      for await (const _ of records.list());
     }
     await expect(readAll()).rejects.toMatchObject({ name: 'ServiceVersionError' })
   }

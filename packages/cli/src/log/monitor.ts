@@ -11,6 +11,7 @@ import {
   type Policy,
 } from '../../../../src/tlog'
 import { EXIT, UsageError } from '../exit'
+import { replaceFile } from '../files'
 import { readText } from '../inputs'
 import type { Session } from '../session'
 import { Alarms, unixSeconds } from './alarms'
