@@ -1,5 +1,6 @@
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { freePort } from '../../dev/services'
 import { startTestChain } from '../../test/chains'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
@@ -10,6 +11,7 @@ import { MONOTONIC } from '../clock'
 import { SettingsError } from '../config'
 import { ALL_SCHEMAS } from '../location'
 import { startIndexer, type Indexer, type IndexerSettings } from './run'
+import { SilentDatabaseError } from './store'
 
 /** Tests of an indexer before its first block. test/indexer.*.test.ts test the other states. */
 const chain = CHAINS[0]!
@@ -36,6 +38,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   onCall = () => {}
+  vi.useRealTimers()
   await indexer?.stop()
   await rows(shared.url, 'DELETE FROM chain_writer')
 })
@@ -82,6 +85,49 @@ test('the indexer fails before it queries an endpoint if the database is unavail
   const own = start('postgres://nobody@127.0.0.1:1,127.0.0.1:2/none')
   await expect(own.ended).rejects.toBeInstanceOf(Error)
   expect([own.state, states.size]).toEqual(['failed', 0])
+})
+
+test('the indexer fails, and stops, although its database does not respond any more', async () => {
+  const target = new URL(shared.url)
+  let isFrozen = false
+  let asked = 0
+  const proxy = createServer((client) => {
+    const server = connect(Number(target.port), target.hostname)
+    client.on('data', (bytes) => {
+      asked++
+      if (!isFrozen) server.write(bytes)
+    })
+    client.on('error', () => {})
+    client.on('close', () => server.destroy())
+    server.on('data', (bytes) => client.write(bytes)).on('error', () => client.destroy())
+  }).listen(0, '127.0.0.1')
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  await rows(
+    shared.url,
+    `INSERT INTO chain_writer (chain, writer, until) VALUES ($1, 'elsewhere/1/x', now() + interval '1 hour')`,
+    [chain.slug],
+  )
+  const url = new URL(shared.url)
+  url.hostname = '127.0.0.1'
+  url.port = String((proxy.address() as AddressInfo).port)
+  const own = start(url.href)
+  const failed = expect(own.ended).rejects.toBeInstanceOf(SilentDatabaseError)
+  // The connection has been opened, and then waits for a statement.
+  await expect.poll(() => asked).toBeGreaterThan(10)
+  isFrozen = true
+  asked = 0
+  await expect.poll(() => asked).toBeGreaterThan(0)
+  expect(own.state).toBe('waiting')
+  await expect
+    .poll(async () => {
+      await vi.advanceTimersByTimeAsync(360_000)
+      return own.state
+    })
+    .toBe('failed')
+  await failed
+  await own.stop()
+  expect(own.state).toBe('stopped')
+  proxy.close()
 })
 
 test(

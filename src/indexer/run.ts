@@ -96,6 +96,8 @@ class ChainIndexer {
   private work!: Promise<void>
   private reject!: (error: Error) => void
   private stopped: Promise<void> | undefined
+  private readonly databases: Database[] = []
+  private hasLostLease = false
 
   constructor(
     private readonly connected: ConnectedChain,
@@ -136,7 +138,9 @@ class ChainIndexer {
   private async close(): Promise<void> {
     this.enter('stopping')
     this.stopping.abort(new Error('the indexer is stopped'))
+    this.disconnectLost()
     await Promise.allSettled([this.work, ...this.running])
+    this.disconnectLost()
     const errors: unknown[] = []
     for (const close of this.closing.reverse())
       try {
@@ -148,6 +152,11 @@ class ChainIndexer {
     if (errors.length > 0) throw errors[0]
   }
 
+  /** Ends statements that wait for a database that does not respond, or for a successor. */
+  private disconnectLost(): void {
+    if (this.hasLostLease) for (const database of this.databases) database.disconnect()
+  }
+
   private async run(): Promise<void> {
     const databaseUrl = await primaryUrl(this.settings.databaseUrl)
     this.signal.throwIfAborted()
@@ -155,7 +164,11 @@ class ChainIndexer {
     this.enter('waiting')
     const lease = new Lease(database, this.chain, log)
     this.signal.addEventListener('abort', () => this.running.push(lease.release()))
-    await lease.take(this.fail, this.signal)
+    const onLost = (error: Error) => {
+      this.hasLostLease = true
+      this.fail(error)
+    }
+    await lease.take(onLost, this.signal)
     this.enter('checking')
     const parts = this.partsOf(database, lease)
     const final = await finalBlock(database.query, this.chain)
@@ -191,6 +204,7 @@ class ChainIndexer {
   private open(url: string, onReadOnly: (error: Error) => void, connections?: number): Database {
     const onLost = (error: Error) => log.warn({ reason: error.message }, 'a database connection was lost')
     const database = new Database(url, onLost, onReadOnly, connections)
+    this.databases.push(database)
     this.closing.push(() => database.close())
     return database
   }

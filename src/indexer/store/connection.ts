@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '@subsquid/logger'
-import { Pool, type ClientBase } from 'pg'
+import { DatabaseError, Pool, type ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
 import type { Chain } from '../../chains'
 import { sessionsAt } from '../../postgres'
@@ -40,6 +41,7 @@ const IDLE_SECONDS = 60
 /** A pool of connections. The batches have their own, so that they wait for neither audit nor lease. */
 export class Database {
   private readonly pool: Pool
+  private readonly sockets = new Set<Socket>()
 
   /**
    * @param onLost called with the error of a connection that broke while idle; the pool replaces the
@@ -54,7 +56,12 @@ export class Database {
     max = MAX_CONNECTIONS,
     private readonly idleSeconds = IDLE_SECONDS,
   ) {
-    this.pool = new Pool({ ...sessionsAt(url), max, connectionTimeoutMillis: 10_000 })
+    const stream = () => {
+      const socket = new Socket()
+      this.sockets.add(socket)
+      return socket.once('close', () => this.sockets.delete(socket))
+    }
+    this.pool = new Pool({ ...sessionsAt(url), max, connectionTimeoutMillis: 10_000, stream })
     this.pool.on('error', onLost)
   }
 
@@ -108,6 +115,11 @@ export class Database {
     }
   }
 
+  /** Closes all connections at once. Statements reject, which would otherwise wait for a silent server. */
+  disconnect(): void {
+    for (const socket of this.sockets) socket.destroy()
+  }
+
   close(): Promise<void> {
     return this.pool.end()
   }
@@ -141,9 +153,9 @@ export function copyOver(client: ClientBase): Copy {
 const LEASE_SECONDS = 6
 const RENEW_EVERY_MS = 1_500
 /**
- * Number of renewals without a response after which the database is unreachable: five minutes, because a
- * transaction of an embedded database, which may wait for an endpoint, delays all others. It is not a time,
- * because a clock may continue while this machine is suspended.
+ * Number of renewals without a response after which the database is unreachable: five minutes, because a long
+ * statement of an embedded database delays all others. It is not a time, because a clock may continue while
+ * this machine is suspended.
  */
 const MOST_MISSED = 200
 const LOOK_EVERY_MS = 500
@@ -155,9 +167,14 @@ const PLACE = [hostname(), ...['/proc/sys/kernel/random/boot_id', '/proc/self/ns
   .join(' ')
   .replaceAll('/', '')
 
-/** Error for a lease that another process has taken, or that cannot be renewed. */
+/** Error for a lease that another process has taken. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError'
+}
+
+/** Error for a database that does not respond any more. Its cause is the last error of a connection. */
+export class SilentDatabaseError extends Error {
+  override readonly name = 'SilentDatabaseError'
 }
 
 /**
@@ -174,6 +191,10 @@ export class LeaseLostError extends Error {
 export class Lease implements Transactions {
   private readonly writer = `${PLACE}/${process.pid}/${randomBytes(4).toString('hex')}/reading-${READING}`
   private timer: NodeJS.Timeout | undefined
+  /** Number of renewals since the last response of the database. */
+  private missed = 0
+  /** Open transactions, with their number of statements without a response. */
+  private readonly open = new Set<{ pending: number }>()
 
   constructor(
     private readonly database: Database,
@@ -186,24 +207,29 @@ export class Lease implements Transactions {
    * does not respond any more: a host that has disappeared closes no connection. Rejects if the signal aborts
    * first.
    */
-  async take(onLost: (error: LeaseLostError) => void, signal?: AbortSignal): Promise<void> {
+  async take(onLost: (error: Error) => void, signal?: AbortSignal): Promise<void> {
     let isHeld = false
-    let missed = 0
+    let cause: Error | undefined
     this.timer = setInterval(() => {
-      if (++missed > MOST_MISSED)
-        return onLost(new LeaseLostError(`the database of ${this.chain.slug} does not respond`))
+      if (!this.waitsForEndpoint() && ++this.missed > MOST_MISSED)
+        return onLost(
+          new SilentDatabaseError(`the database of ${this.chain.slug} does not respond`, { cause }),
+        )
       if (!isHeld) return
       void this.renew().then(
         (isOurs) => {
-          missed = 0
+          this.missed = 0
           if (!isOurs) onLost(this.lost())
         },
-        // A failed renewal needs no action: without the database no batch is written either.
-        () => {},
+        // A server that rejects renewals responds. Until it accepts them, no batch is written either.
+        (error: Error) => {
+          if (error instanceof DatabaseError) this.missed = 0
+          else cause = error
+        },
       )
     }, RENEW_EVERY_MS)
     try {
-      await this.waitForTurn(() => (missed = 0), signal)
+      await this.waitForTurn(signal)
       isHeld = true
     } catch (error) {
       clearInterval(this.timer)
@@ -211,10 +237,10 @@ export class Lease implements Transactions {
     }
   }
 
-  private async waitForTurn(onResponse: () => void, signal?: AbortSignal): Promise<void> {
+  private async waitForTurn(signal?: AbortSignal): Promise<void> {
     for (let loggedAt = -Infinity; ;) {
       const other = await this.takeNow()
-      onResponse()
+      this.missed = 0
       if (other === undefined) break
       signal?.throwIfAborted()
       if (performance.now() - loggedAt > SAY_EVERY_MS) {
@@ -236,8 +262,34 @@ export class Lease implements Transactions {
   transaction<T>(work: (query: Query, copy: Copy) => Promise<T>, database = this.database): Promise<T> {
     return database.transaction(async (query, copy) => {
       if (!(await this.hold(query))) throw this.lost()
-      return work(query, copy)
+      const own = { pending: 0 }
+      const counted =
+        <Given extends unknown[], Result>(send: (...given: Given) => Promise<Result>) =>
+        async (...given: Given): Promise<Result> => {
+          own.pending++
+          try {
+            const result = await send(...given)
+            this.missed = 0
+            return result
+          } finally {
+            own.pending--
+          }
+        }
+      this.open.add(own)
+      try {
+        return await work(counted(query) as Query, counted(copy))
+      } finally {
+        this.open.delete(own)
+      }
     })
+  }
+
+  /**
+   * True if a transaction is open without a statement, as while a batch waits for an endpoint. It delays all
+   * renewals in an embedded database, whose clients share one session.
+   */
+  private waitsForEndpoint(): boolean {
+    return [...this.open].some(({ pending }) => pending === 0)
   }
 
   /** Releases the lease. Never throws. Takes at most one second. */
