@@ -58,6 +58,8 @@ test('the output formats numbers and times', () => {
     '1,234,567',
     '0.0000',
   ])
+  // The double of this sum is below .055, its shortest text is .055.
+  expect(grouped(7440623990877.0543, 2)).toBe('7,440,623,990,877.05')
   expect([0, 999, 1000, 1_234_567, 3e15].map(bytes)).toEqual([
     '0 B',
     '999 B',

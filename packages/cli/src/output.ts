@@ -72,9 +72,13 @@ export function fields(rows: readonly Field[], paint: Paint): string[] {
   return present.map(([name, value]) => `${paint.dim(name.padEnd(width))}  ${value}`)
 }
 
-/** Groups digits, such as "1,234,567.89". */
+/**
+ * Groups digits, such as "1,234,567.89". It rounds the double itself: Intl rounds its shortest text, which may
+ * already be rounded up.
+ */
 export function grouped(value: number, digits = 0): string {
-  return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  const text = value.toFixed(digits) as `${number}`
+  return new Intl.NumberFormat('en-US', { minimumFractionDigits: digits }).format(text)
 }
 
 /** Formats Unix seconds or an ISO 8601 time like the client, such as "2026-11-22T20:45:18Z". */
