@@ -13,6 +13,8 @@ import { startTestWorld, type TestWorld } from './world'
 import { ROUND_THE_POLE, point, square } from './shapes'
 import { withChromium } from './needs'
 
+const UNKNOWN_UID = `0x${'12'.repeat(32)}`
+
 /** Tests of the playground on the running service, in a real browser (needs chromium). */
 
 let world: TestWorld
@@ -562,11 +564,15 @@ withChromium.describe('the playground in a browser', () => {
       [{ op: 'within', a: '0, 0', b: '0, 0', radius: '-1' }, 'Radius, metres', /at least 0/],
       // One or a thousand.
       [{ op: 'within', a: '0, 0', b: '0, 0', radius: '1,000' }, 'Radius, metres', /at least 0/],
-      [{ a: `0x${'12'.repeat(32)}`, b: '0, 0' }, 'From', /no attestation|not found/i],
+      [{ a: UNKNOWN_UID, b: '0, 0' }, 'From', /no attestation|not found/i],
     ] as const) {
       await show(browser, parameters)
+      if (parameters.a === UNKNOWN_UID) await page.getByText('not indexed yet').waitFor()
       await ask(browser)
       expect(await alert(browser)).toMatch(words)
+      expect(await page.getByText('not indexed yet').count()).toBe(0)
+      const wide = await page.locator('.panel').evaluate((panel: any) => panel.scrollWidth - panel.clientWidth)
+      expect(wide).toBe(0)
       const name = await page
         .locator('[aria-invalid=true]')
         .evaluate((field: any) => String(field.ariaLabel ?? field.labels[0].textContent))

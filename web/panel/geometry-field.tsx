@@ -86,7 +86,7 @@ export function GeometryField({
       {mayBePrivate && parsed.kind === 'geometry' && (
         <Privacy label={label} text={text} place={parsed} onText={onText} />
       )}
-      {note && <p class="soft">{note}</p>}
+      {note && problem === undefined && <p class="soft">{note}</p>}
       {record && <RecordNote record={record} chain={chain} />}
       <FieldProblem id={problemId} sentence={problem} />
     </fieldset>

@@ -238,7 +238,7 @@ export const forms = {
     tooLong: 'These geometries are too long for a link, so the URL does not contain all of them.',
     example: '2.2945, 48.8584, GeoJSON, or the UID of a record',
     operation: 'Operation',
-    notIndexed: 'The record is not indexed yet. The service will look for it on the chain.',
+    notIndexed: 'The record is not indexed yet. The service looks for it on the chain.',
     loading: 'Loading the record ...',
     number: (label: string, unit: string) => `${label}, ${unit}`,
     expectedNumber: (label: string, unit: string) =>
