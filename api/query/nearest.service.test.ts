@@ -320,6 +320,10 @@ test.each<[Record<string, string>, string]>([
     'Expected one of timestamp, -timestamp, event_timestamp, -event_timestamp, distance (- is descending)',
   ],
   [
+    { near: '1,2', sort: 'distance', format: 'geojson' },
+    'Missing; format=geojson with sort=distance needs a limit of at most 1000',
+  ],
+  [
     { near: '1,2', sort: 'distance', format: 'csv', limit: '5000' },
     'The maximum with sort=distance is 1000. Read further pages by cursor.',
   ],

@@ -193,7 +193,12 @@ function listRequest(query: typeof LIST_QUERY.static, accept: string | undefined
       'GeoParquet and FlatGeobuf are in spatial order. Leave it out, or choose another format.',
     )
   if (whole && sort.by === 'distance')
-    throw invalid('limit', `The maximum with sort=distance is ${MAX_LIMIT}. Read further pages by cursor.`)
+    throw invalid(
+      'limit',
+      limit === undefined
+        ? `Missing; format=${format} with sort=distance needs a limit of at most ${MAX_LIMIT}`
+        : `The maximum with sort=distance is ${MAX_LIMIT}. Read further pages by cursor.`,
+    )
   return {
     ...(whole
       ? { whole, format, search: { ...search, sort: sort as TimeSort } }
