@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { Contract, Interface, Wallet, getAddress, hexlify, randomBytes } from 'ethers'
+import { Contract, Interface, Wallet, getAddress, hexlify, randomBytes, verifyTypedData } from 'ethers'
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -55,6 +55,15 @@ const PROXY_ABI = [
 const proxyContract = (chain: LocalChain) => new Contract(chain.proxy, PROXY_ABI, chain.provider)
 
 describe.each(SLUGS)('the service on %s', (slug) => {
+  test.each(['direct', 'proxy'])('describes the typed data of a %s answer, with its signer', async (to) => {
+    const { attestation, delegatedAttestation } = await asked(slug, { submission: to })
+    const chain = await described(slug)
+    const { domain, primaryType, types } = to === 'proxy' ? chain.proxy : chain
+    expect([primaryType, Object.keys(types)]).toEqual(['Attest', ['Attest']])
+    const message = { ...delegatedAttestation, ...attestation, value: 0 }
+    expect(verifyTypedData(domain, types, message, attestation.signature)).toBe(OURS)
+  })
+
   test('signs an answer for the proxy, which lands by the transaction in the answer', async () => {
     const chain = local(slug)
     const answer = await asked(slug, { include: ['transaction'] })
@@ -70,6 +79,7 @@ describe.each(SLUGS)('the service on %s', (slug) => {
         ...{ name: 'Geospatial Attestation Service', version: '1.4.0' },
         ...{ chainId: chain.chain.id, verifyingContract: chain.proxy },
       },
+      ...{ primaryType: 'Attest', types: expect.anything() },
     })
     const attestation = await attestationIn(chain, await sent(chain, answer.transaction))
     expect([attestation.attester, attestation.data]).toEqual([chain.proxy, answer.attestation.data])

@@ -1,4 +1,5 @@
 import {
+  ATTEST_FIELDS,
   DELEGATED_ABIS,
   checksumAddress,
   domainSeparator,
@@ -72,12 +73,17 @@ export class VerifyingContract {
   }
 
   /**
-   * Returns the ABI (functions and errors) and the EIP-712 domain by which a client submits an answer;
-   * neither while it cannot be signed for.
+   * Returns the ABI (functions and errors) by which a client submits an answer, and the EIP-712 parts by which
+   * it verifies the signature; neither while it cannot be signed for.
    */
-  async interface(): Promise<{ abi: readonly string[]; domain?: AttestDomain }> {
+  async interface() {
     const probe = await this.probe()
-    return isReady(probe) ? { abi: DELEGATED_ABIS[probe.layout], domain: probe.domain } : { abi: [] }
+    if (!isReady(probe)) return { abi: [] }
+    const { domain, layout } = probe
+    return {
+      ...{ abi: DELEGATED_ABIS[layout], domain },
+      ...{ primaryType: 'Attest', types: { Attest: ATTEST_FIELDS[layout] } },
+    }
   }
 
   /** Throws an UnavailableError while the contract cannot be signed for. */

@@ -15,6 +15,7 @@ import {
 } from '../../dev/chain'
 import { built } from '../../dev/in-process'
 import { freePort } from '../../dev/services'
+import { ATTEST_FIELDS } from '../../src/eas'
 import { ALL_SCHEMAS, LOCATION_PROTOCOL_SCHEMA } from '../../src/location'
 import { createMigratedDatabase, rows, type TestDatabase } from '../../test/database'
 import { openApiChecker, pointerTo, type OpenApiChecker } from '../../test/openapi'
@@ -975,9 +976,10 @@ describe('the pages of the service', () => {
     const text: string = expect.any(String)
     const { id, slug, eas, schemaRegistry } = LOCAL_CHAIN
     const domain = { name: 'EAS', version: '1.2.0', chainId: id, verifyingContract: eas }
+    const types = { Attest: ATTEST_FIELDS.v1 }
     expect(JSON.parse(body)).toMatchObject({
       ...{ name: text, deployment: 'staging', version: text, description: text },
-      chains: [{ id, slug, eas, schemaRegistry, attester, ready: true, domain }],
+      chains: [{ id, slug, eas, schemaRegistry, attester, ready: true, domain, primaryType: 'Attest', types }],
       endpoints: {
         compute: expect.arrayContaining([`POST ${RECORDED_BASE_URL}/compute/v0/distance`]),
         records: expect.arrayContaining([`GET ${RECORDED_BASE_URL}/api/v0/location-records/:uid`]),

@@ -20,13 +20,26 @@ const text = (description: string) => Type.String({ description })
 const texts = (item: string, description: string) => Type.Array(text(item), { description })
 const ADDRESS = 'Method and address.'
 
-const domain = (name: TSchema, contract: string) =>
-  objectOf('EIP-712 domain of the signatures; absent while signing is unavailable.', {
-    name,
-    version: text('Version in the domain of the contract.'),
-    chainId: Type.Integer({ description: 'The chain.' }),
-    verifyingContract: address(contract),
-  })
+/** EIP-712 parts of the signatures that a contract accepts. */
+const typedData = (name: TSchema, contract: string) => ({
+  domain: Type.Optional(
+    objectOf('EIP-712 domain of the signatures; absent while signing is unavailable.', {
+      name,
+      version: text('Version in the domain of the contract.'),
+      chainId: Type.Integer({ description: 'The chain.' }),
+      verifyingContract: address(contract),
+    }),
+  ),
+  primaryType: Type.Optional(constant('Attest', 'EIP-712 primary type of the signatures; absent like `domain`.')),
+  types: Type.Optional(
+    objectOf('EIP-712 types of the signatures, in the layout of the contract; absent like `domain`.', {
+      Attest: Type.Array(
+        objectOf('A field.', { name: text('Its name.'), type: text('Its Solidity type.') }),
+        { description: 'Fields in the order of the type.' },
+      ),
+    }),
+  ),
+})
 
 const Information = namedObject('Information', 'Name of the deployment.', {
   name: text('Name of the service.'),
@@ -76,7 +89,7 @@ const Information = namedObject('Information', 'Name of the deployment.', {
         'Functions of this contract that accept the signatures, and the errors that they revert ' +
           'with; empty while signing is unavailable.',
       ),
-      domain: Type.Optional(domain(constant('EAS', 'Its name.'), 'The EAS contract.')),
+      ...typedData(constant('EAS', 'Its name.'), 'The EAS contract.'),
       proxy: orNull(
         objectOf(
           "EAS's PermissionedEIP712Proxy, for answers with `submission` `proxy`; null where the chain has none.",
@@ -85,7 +98,7 @@ const Information = namedObject('Information', 'Name of the deployment.', {
             ready: Type.Boolean({ description: 'True if it accepts the signatures of this service.' }),
             reason: Type.Optional(text('Reason if not.')),
             abi: texts('A function or error.', 'ABI, like that of the chain.'),
-            domain: Type.Optional(domain(text('Name that it was deployed with.'), 'The proxy.')),
+            ...typedData(text('Name that it was deployed with.'), 'The proxy.'),
           },
         ),
       ),

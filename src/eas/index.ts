@@ -36,7 +36,7 @@ export {
   type DelegatedRequest,
   type MultiDelegatedRequest,
 } from './delegated'
-export { LONGEST_DEADLINE_SECONDS, quorumDomain, type AttestLayout } from './layouts'
+export { ATTEST_FIELDS, LONGEST_DEADLINE_SECONDS, quorumDomain, type AttestLayout } from './layouts'
 export { QUORUM_ABI, quorumDigest, quorumTypedData, type QuorumAnswer } from './quorum'
 export {
   addressOf,
