@@ -29,7 +29,7 @@ export function sessionsAt(url: string, more = ''): { connectionString: string; 
   parameters.delete('options')
   return {
     connectionString: given === null ? url : `${address}?${parameters.toString()}`,
-    options: `${given ?? process.env['PGOPTIONS'] ?? ''} ${SESSION} ${more}`.trim(),
+    options: `${given ?? process.env.PGOPTIONS ?? ''} ${SESSION} ${more}`.trim(),
   }
 }
 

@@ -173,8 +173,8 @@ test('SQL, the environment, the key, outgoing calls and caches are each used in 
       (file) => file.startsWith('api/') && !/\/store\/|\/(store|sql)[^/]*\.ts$/.test(file),
     ),
   ).toEqual([])
-  // dev/held.ts passes settings to a program, and reads none.
-  expect(holders(/process\.env\b|loadEnvFile/)).toEqual(['src/config.ts', 'dev/held.ts'])
+  // src/postgres.ts reads PGOPTIONS, as pg does. dev/held.ts passes settings to a program, and reads none.
+  expect(holders(/process\.env\b|loadEnvFile/)).toEqual(['src/config.ts', 'src/postgres.ts', 'dev/held.ts'])
   expect(holders(/\b(SigningKey|keySigner)\b/).filter((file) => !file.startsWith('src/eas/'))).toEqual([
     'api/compute/signers/index.ts',
   ])

@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { serve } from '../../../../test/http-server'
 import { UsageError } from '../exit'
@@ -37,12 +38,16 @@ test('a part has a name that its file explains, and is removed after an error', 
   const long = `${'é'.repeat(125)}.json`
   for (const name of ['state.json', long]) {
     let parts: string[] = []
+    const cut = new Error('cut off')
     async function* content() {
       yield Buffer.from('a')
-      parts = readdirSync(folder)
-      throw new Error('cut off')
+      while (parts.length === 0) {
+        await turn()
+        parts = readdirSync(folder)
+      }
+      throw cut
     }
-    await expect(replaceFile(path.join(folder, name), content())).rejects.toThrow('cut off')
+    await expect(replaceFile(path.join(folder, name), content())).rejects.toBe(cut)
     expect(parts).toEqual([expect.stringMatching(/\.[0-9a-f]{8}\.part$/)])
     expect(parts[0]!.slice(0, 10)).toBe(name.slice(0, 10))
     expect(readdirSync(folder)).toEqual([])

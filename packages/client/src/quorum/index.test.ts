@@ -8,6 +8,7 @@ import { quorumOf } from '.'
 import { selector, ZERO_HASH } from '../eas'
 import { ZERO_ADDRESS } from '../says'
 import type { Context } from '../context'
+import type { InvalidInputError } from '../errors'
 
 const OPERATOR = privateKeyToAccount(`0x${'1'.repeat(64)}`)
 const QUORUM = `0x${'9'.repeat(40)}` as const
@@ -58,12 +59,18 @@ test.each([
 })
 
 test.each(['one', 'https://me:secret@one'])('a quorum names its option for the URL %s', (url) => {
-  expect(() => quorumOf({ options: {} } as Context, { operators: [url], k: 1 })).toThrow(
-    expect.objectContaining({
-      name: 'InvalidInputError',
-      detail: expect.stringMatching(/^operators: (?!.*secret)/) as unknown,
-    }),
-  )
+  let refused: Partial<InvalidInputError> = {}
+  try {
+    quorumOf({ options: {} } as Context, { operators: [url], k: 1 })
+  } catch (error) {
+    refused = error as InvalidInputError
+  }
+  const { name, detail = '' } = refused
+  expect([name, detail.split(':')[0], detail.includes('secret')]).toEqual([
+    'InvalidInputError',
+    'operators',
+    false,
+  ])
 })
 
 test('a quorum reads its operator set again once the epoch has ended', async () => {
