@@ -2,6 +2,7 @@ import { AbiCoder } from 'ethers'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { attest, locationRequest, mined, testAccount } from '../dev/chain'
 import { chainNamed } from '../src/chains'
+import { timeOf } from '../src/eas'
 import { LOCATION_PROTOCOL_SCHEMA } from '../src/location'
 import { offchain, seconds } from './offchain'
 import { startTestWorld, type TestWorld } from './world'
@@ -65,7 +66,7 @@ test('the service does not re-sign an answer after its offchain input expires', 
   expect((await resign(brief)).status).toBe(200)
   ahead = 60_000
   const late = await resign(brief).finally(() => (ahead = 0))
-  expect(late).toMatchObject({ status: 401, body: { detail: sentence('', expirationTime) } })
+  expect(late).toMatchObject({ status: 401, body: { detail: sentence('', timeOf(BigInt(expirationTime))) } })
 })
 
 test('the service accepts inputs of two different forms in one request', async () => {
@@ -105,7 +106,7 @@ test('the service rejects attestations of another chain, expired, or dated in th
       body: { type: `${world.url}/errors/verification-failed`, detail },
     })
   await refused(offchain(TOWER, { slug: 'celo' }), sentence())
-  await refused(offchain(TOWER, { time: now - 100, expirationTime: now - 1 }), sentence('', now - 1))
+  await refused(offchain(TOWER, { time: now - 100, expirationTime: now - 1 }), sentence('', timeOf(BigInt(now - 1))))
   await refused(offchain(TOWER, { time: now + 3600 }), sentence())
   const valid = await offchain(TOWER, { expirationTime: now + 3600, revocable: false })
   expect((await distance({ attestation: valid })).status).toBe(200)

@@ -5,6 +5,7 @@ import {
   PayloadError,
   checkExpiry,
   parseUid,
+  timeOf,
   verifyOffchain,
   type OffchainAttestation,
 } from '../../src/eas'
@@ -103,7 +104,7 @@ export class OffchainResolver {
       throw refused(path, 'verification-failed', problem, refusal.isPending && 'not-indexed-yet')
     }
     if (revocationTime !== 0n) {
-      const problem = `its signer revoked it at ${revocationTime} (Unix seconds)`
+      const problem = `its signer revoked it at ${timeOf(revocationTime)}`
       throw refused(path, 'verification-failed', problem, 'revoked')
     }
   }

@@ -1,6 +1,6 @@
 import { chainNamed, type Chain } from '../../src/chains'
 import { cut } from '../../src/cut'
-import { PayloadError, parseUid } from '../../src/eas'
+import { PayloadError, parseUid, timeOf } from '../../src/eas'
 import type { QuorumRefusal } from '../../src/errors'
 import { describe, readGeometry } from '../../src/geodesy'
 import { decodeLocation, isLocationSchema } from '../../src/location'
@@ -145,7 +145,7 @@ export class Resolver {
       throw refuse('revoked', 'is revoked')
     const { expirationTime } = (attestation ?? row)!
     if (expirationTime !== 0n && expirationTime <= BigInt(Math.floor(clock() / 1000)))
-      throw refuse('expired', `expired at ${expirationTime} (Unix seconds)`)
+      throw refuse('expired', `expired at ${timeOf(expirationTime)}`)
     if (
       minConfirmations > 0 &&
       (!row || (index?.indexedBlock ?? -1) - row.blockNumber + 1 < minConfirmations)

@@ -50,4 +50,10 @@ export {
 export { CURVE } from './curve'
 export { keccak256 } from './keccak'
 export { MAX_SIGNATURE_BYTES, OffchainError } from './offchain-document'
-export { checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'
+export {
+  checkExpiry,
+  timeOf,
+  verifyOffchain,
+  type OffchainAttestation,
+  type OffchainExpectation,
+} from './offchain'

@@ -94,14 +94,20 @@ export async function verifyOffchain(
   const { time, expirationTime, schema, data } = message
   checkExpiry(expirationTime, expected.now)
   if (time > expected.now + MAX_SKEW_SECONDS)
-    throw failed(`its time, ${time}, is in the future: the current time is ${expected.now} (Unix seconds)`)
+    throw failed(`its time, ${timeOf(time)}, is in the future: the current time is ${timeOf(expected.now)}`)
   return { uid, signer, ...(claim && { claim }), schema, time, expirationTime, data }
+}
+
+/** Formats Unix seconds as ISO 8601, or as "second ..." outside the range of a Date. */
+export function timeOf(seconds: bigint): string {
+  const date = new Date(Number(seconds) * 1000)
+  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace('.000Z', 'Z')
 }
 
 /** Throws an OffchainError if an attestation has expired. Times are Unix seconds, and 0 means never. */
 export function checkExpiry(expirationTime: bigint, now: bigint): void {
   if (expirationTime !== 0n && expirationTime <= now)
-    throw new OffchainError('verification-failed', `it expired at ${expirationTime} (Unix seconds)`, true)
+    throw new OffchainError('verification-failed', `it expired at ${timeOf(expirationTime)}`, true)
 }
 
 function checkDomain(domain: Document['domain'], { chainId, contract }: OffchainExpectation): void {
