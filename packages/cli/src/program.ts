@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import type { EventEmitter } from 'node:events'
-import { Argument, Command, Option } from 'commander'
+import { Argument, Command, Option, type ErrorOptions } from 'commander'
 import { commandRows, type Work } from './commands'
 import { SHELLS } from './completion'
 import type { Context, Output } from './context'
@@ -33,6 +33,14 @@ class ContextCommand extends Command {
   }
   override createCommand(name: string): Command {
     return new ContextCommand(name, this.env)
+  }
+  override error(message: string, options?: ErrorOptions): never {
+    const isAboutArguments = /^commander\.(missing|excess)Argument/.test(options?.code ?? '')
+    const [name, usage] = [this.name(), this.usage()]
+    return super.error(
+      isAboutArguments ? `${message}\nUsage: geo ${name} ${usage}\ngeo help ${name} has examples.` : message,
+      options,
+    )
   }
   /** commander calls this after it has parsed the command line. An empty variable counts as unset. */
   _parseOptionsEnv(): void {

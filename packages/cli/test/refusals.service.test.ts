@@ -38,7 +38,10 @@ async function refused(args: string[], code: number, env: NodeJS.ProcessEnv = {}
 
 describe('geo, for invalid usage,', () => {
   test.each([
-    [['distance', '1,2'], "missing required argument 'b'"],
+    [
+      ['distance', '1,2'],
+      "missing required argument 'b'\nUsage: geo distance [options] <a> <b>\ngeo help distance has examples.",
+    ],
     [
       ['distanc', '1,2', '3,4'],
       "unknown command 'distanc'\n(Did you mean distance?)\ngeo --help lists the commands.",
