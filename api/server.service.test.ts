@@ -5,6 +5,7 @@ import { LOCAL_CHAIN, attest, locationRequest, type LocalChain } from '../dev/ch
 import { startTestChain } from '../test/chains'
 import { freePort } from '../dev/services'
 import { SettingsError } from '../src/config'
+import { timeOf } from '../src/eas'
 import type { GraphqlBackend } from './graphql'
 import { ComputeError, UnavailableError } from './http/problems'
 import { buildTestServer } from '../test/api'
@@ -181,7 +182,7 @@ describe('the check before signing', () => {
     const { distance, post } = await serve({ clock: () => now, measurer: new Slow() })
     expect((await distance(uid)).json()).toMatchObject({
       status: 400,
-      detail: sentence('', uid, expirationTime),
+      detail: sentence('', uid, timeOf(BigInt(expirationTime))),
     })
     now -= 20_000
     expect(
@@ -511,6 +512,14 @@ describe('the service, for nonces and rate limits,', () => {
     expect(nonceReads(proxy.calls)).toBeLessThan(40)
     const { timestamp, delegatedAttestation } = (await distance()).json()
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
+  })
+  test('names the list of endpoints for an unknown path: in a browser, / is the map', async () => {
+    const { app } = await serve()
+    const detail = async (url: string, accept?: string) =>
+      (await app.inject({ url, headers: { ...(accept && { accept }) } })).body
+    expect(await detail('/nowhere')).toContain('GET / lists')
+    expect(await detail('/nowhere', 'text/html')).toContain('/docs lists')
+    expect(await detail('/tiles/location-records/1/0/0.pbf')).toContain('.mvt')
   })
   test('returns 429 in the form of the API, and counts unknown paths, but not /health and /', async () => {
     const { distance, get } = await serve({ perHour: 2, elapsed: () => 0 })

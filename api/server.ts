@@ -33,6 +33,7 @@ import {
   pathOf,
   recordsErrorHandler,
 } from './http/problems'
+import { wantsPage } from './http/problem-page'
 import { type ColumnarFiles, Exports } from './formats'
 import { Freshness } from './http/freshness'
 import type { Store } from './store'
@@ -284,8 +285,12 @@ function unknownRecordsRoute(app: FastifyInstance) {
     const { method } = request
     const path = pathOf(request.url)
     const allowed = otherMethods(app, method, path)
-    if (allowed.length === 0)
-      throw new RecordsError('not-found', `Nothing found at ${path}. GET / lists the endpoints.`)
+    if (allowed.length === 0) {
+      const ending = path.endsWith('.pbf') ? ' Tiles end in .mvt.' : ''
+      // In a browser, / is the map.
+      const list = wantsPage(request) ? '/docs' : 'GET /'
+      throw new RecordsError('not-found', `Nothing found at ${path}.${ending} ${list} lists the endpoints.`)
+    }
     reply.header('allow', allowed.join(', '))
     throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use ${allowed.join(' or ')}.`)
   }

@@ -45,6 +45,14 @@ test.each([
 ])('the body validator refuses %j with its place and the rule', (body, field) => {
   expect(problem(body)).toEqual(sentence(field))
 })
+test('the body validator names required fields first, and optional fields as such', () => {
+  const both = Type.Object({ note: Type.Optional(Type.String()), ...Walk.properties })
+  const optional = Type.Object({ note: Type.Optional(Type.String()) })
+  expect([both, optional].map((schema) => compileCheck(schema)(null)!.problem)).toEqual([
+    'expected a JSON object with the fields kind, from or start; optional: note',
+    'expected a JSON object with the optional field note',
+  ])
+})
 test('the body validator accepts a valid body, and any value of an unchecked property', () => {
   expect(problem({ speed: 9, place: { at: 'x' }, steps: [{ kind: 'walk', start: 5 }] })).toBeUndefined()
 })

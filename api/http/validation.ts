@@ -120,7 +120,7 @@ function compileObject(schema: ObjectSchema): Check {
     }
   })
   const known = properties.flatMap(({ names }) => names)
-  const notObject = `expected a JSON object with the field${known.length === 1 ? '' : 's'} ${known.join(', ')}`
+  const notObject = `expected a JSON object with ${fieldsInWords(properties)}`
   const { instead = {} } = rulesOf(schema)
   return (value, label, prefix) => {
     if (!isObject(value)) return { place: label, problem: notObject }
@@ -151,6 +151,18 @@ function compileObject(schema: ObjectSchema): Check {
     }
     return undefined
   }
+}
+
+/** Names of an object's fields, the required ones first. */
+function fieldsInWords(properties: { names: string[]; problem: string | undefined }[]): string {
+  const listed = (isRequired: boolean) =>
+    properties
+      .filter(({ problem }) => (problem !== undefined) === isRequired)
+      .map(({ names }) => names.join(' or '))
+  const [required, optional] = [listed(true), listed(false)]
+  const field = `field${(required.length || optional.length) === 1 ? '' : 's'}`
+  if (required.length === 0) return `the optional ${field} ${optional.join(', ')}`
+  return `the ${field} ${required.join(', ')}${optional.length === 0 ? '' : `; optional: ${optional.join(', ')}`}`
 }
 
 /** Compiles the check of an object with any names, whose values have one schema (Type.Record). */

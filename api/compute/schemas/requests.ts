@@ -97,14 +97,13 @@ export function parametersOf({ inputs, parameters = [] }: OperationRow): TProper
       ]),
     ),
     ...Object.fromEntries(
-      parameters.map(({ name, about, unit, range }) => [
-        name,
-        withRules(Type.Number({ description: about, ...range }), {
-          missing: 'missing; expected a number',
-          type: 'expected a number',
-          form: `expected ${unit}, above ${range.exclusiveMinimum} and at most ${range.maximum}`,
-        }),
-      ]),
+      parameters.map(({ name, about, unit, range }) => {
+        const type = `expected ${unit} as a number, above ${range.exclusiveMinimum} and at most ${range.maximum}`
+        return [
+          name,
+          withRules(Type.Number({ description: about, ...range }), { missing: `missing; ${type}`, type }),
+        ]
+      }),
     ),
   }
 }
