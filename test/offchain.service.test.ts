@@ -106,7 +106,10 @@ test('the service rejects attestations of another chain, expired, or dated in th
       body: { type: `${world.url}/errors/verification-failed`, detail },
     })
   await refused(offchain(TOWER, { slug: 'celo' }), sentence())
-  await refused(offchain(TOWER, { time: now - 100, expirationTime: now - 1 }), sentence('', timeOf(BigInt(now - 1))))
+  await refused(
+    offchain(TOWER, { time: now - 100, expirationTime: now - 1 }),
+    sentence('', timeOf(BigInt(now - 1))),
+  )
   await refused(offchain(TOWER, { time: now + 3600 }), sentence())
   const valid = await offchain(TOWER, { expirationTime: now + 3600, revocable: false })
   expect((await distance({ attestation: valid })).status).toBe(200)

@@ -571,7 +571,9 @@ withChromium.describe('the playground in a browser', () => {
       await ask(browser)
       expect(await alert(browser)).toMatch(words)
       expect(await page.getByText('not indexed yet').count()).toBe(0)
-      const wide = await page.locator('.panel').evaluate((panel: any) => panel.scrollWidth - panel.clientWidth)
+      const wide = await page
+        .locator('.panel')
+        .evaluate((panel: any) => panel.scrollWidth - panel.clientWidth)
       expect(wide).toBe(0)
       const name = await page
         .locator('[aria-invalid=true]')
