@@ -15,12 +15,15 @@ import {
   specifiedRules,
   validate,
   valueFromASTUntyped,
+  visit,
+  type ArgumentNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLCompositeType,
   type GraphQLField,
   type GraphQLSchema,
+  type ObjectFieldNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql'
@@ -109,9 +112,24 @@ export function checkQuery(
   if (operation.operation !== 'query')
     throw new QueryError(`Unsupported operation '${operation.operation}'. Supported: query.`)
   const errors = validate(schema, document, specifiedRules, undefined, { maxErrors: QUERY_LIMITS.errors })
-  if (errors.length) throw new InvalidQueryError(errors)
+  if (errors.length) throw new InvalidQueryError(withNames(errors, document))
   new CostCheck(schema, fragments, withDefaults(operation, variables), rowsOf).check(operation)
   return { document, operation }
+}
+
+/** Prefixes errors of a literal value with its argument or field, and adds the remedy if it must be text. */
+function withNames(errors: readonly GraphQLError[], document: DocumentNode): GraphQLError[] {
+  const names = new Map<unknown, string>()
+  const keep = ({ name, value }: ArgumentNode | ObjectFieldNode) => {
+    if (value.kind !== Kind.VARIABLE) names.set(value, name.value)
+  }
+  visit(document, { Argument: keep, ObjectField: keep })
+  return errors.map((error) => {
+    const name = names.get(error.nodes?.[0])
+    if (name === undefined) return error
+    const remedy = error.message.startsWith('String ') ? '. Write it as text in quotes.' : ''
+    return new GraphQLError(`${name}: ${error.message}${remedy}`, error.nodes)
+  })
 }
 
 /** The query breaks GraphQL's validation rules. The errors are sent to the client. */
