@@ -73,8 +73,8 @@ export class VerifyingContract {
   }
 
   /**
-   * Returns the ABI (functions and errors) by which a client submits an answer, and the EIP-712 parts by which
-   * it verifies the signature; neither while it cannot be signed for.
+   * Returns the ABI (functions and errors) by which a client submits an answer, and the EIP-712 parts by
+   * which it verifies the signature; neither while it cannot be signed for.
    */
   async interface() {
     const probe = await this.probe()

@@ -19,7 +19,9 @@ test.each([
   ['top', '{ one(top: ["a"]) }'],
   ['most', '{ one(filter: { most: "2" }) }'],
 ])('an error of a literal value names its argument or field %s: %s', (name, text) => {
-  const fields = buildSchema('type Query { one(top: String, filter: Filter): Int } input Filter { most: Int }')
+  const fields = buildSchema(
+    'type Query { one(top: String, filter: Filter): Int } input Filter { most: Int }',
+  )
   const errors = [expect.objectContaining({ message: sentence(name) })]
   expect(() => checkQuery(fields, text, undefined, {}, () => 1)).toThrow(expect.objectContaining({ errors }))
 })

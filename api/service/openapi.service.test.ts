@@ -979,7 +979,9 @@ describe('the pages of the service', () => {
     const types = { Attest: ATTEST_FIELDS.v1 }
     expect(JSON.parse(body)).toMatchObject({
       ...{ name: text, deployment: 'staging', version: text, description: text },
-      chains: [{ id, slug, eas, schemaRegistry, attester, ready: true, domain, primaryType: 'Attest', types }],
+      chains: [
+        { id, slug, eas, schemaRegistry, attester, ready: true, domain, primaryType: 'Attest', types },
+      ],
       endpoints: {
         compute: expect.arrayContaining([`POST ${RECORDED_BASE_URL}/compute/v0/distance`]),
         records: expect.arrayContaining([`GET ${RECORDED_BASE_URL}/api/v0/location-records/:uid`]),

@@ -30,7 +30,9 @@ const typedData = (name: TSchema, contract: string) => ({
       verifyingContract: address(contract),
     }),
   ),
-  primaryType: Type.Optional(constant('Attest', 'EIP-712 primary type of the signatures; absent like `domain`.')),
+  primaryType: Type.Optional(
+    constant('Attest', 'EIP-712 primary type of the signatures; absent like `domain`.'),
+  ),
   types: Type.Optional(
     objectOf('EIP-712 types of the signatures, in the layout of the contract; absent like `domain`.', {
       Attest: Type.Array(

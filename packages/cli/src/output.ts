@@ -73,8 +73,8 @@ export function fields(rows: readonly Field[], paint: Paint): string[] {
 }
 
 /**
- * Groups digits, such as "1,234,567.89". It rounds the double itself: Intl rounds its shortest text, which may
- * already be rounded up.
+ * Groups digits, such as "1,234,567.89". It rounds the double itself: Intl rounds its shortest text, which
+ * may already be rounded up.
  */
 export function grouped(value: number, digits = 0): string {
   const text = value.toFixed(digits) as `${number}`
