@@ -513,13 +513,13 @@ describe('the service, for nonces and rate limits,', () => {
     const { timestamp, delegatedAttestation } = (await distance()).json()
     expect([timestamp, delegatedAttestation.deadline]).toEqual([1_700_000_000, 1_700_003_600])
   })
-  test('names the list of endpoints for an unknown path: in a browser, / is the map', async () => {
+  test('names the list of endpoints, and the ending of tiles, for an unknown path', async () => {
     const { app } = await serve()
-    const detail = async (url: string, accept?: string) =>
-      (await app.inject({ url, headers: { ...(accept && { accept }) } })).body
-    expect(await detail('/nowhere')).toContain('GET / lists')
-    expect(await detail('/nowhere', 'text/html')).toContain('/docs lists')
-    expect(await detail('/tiles/location-records/1/0/0.pbf')).toContain('.mvt')
+    const refused = async (url: string) => (await app.inject(url)).json<{ detail: string }>().detail
+    expect([await refused('/nowhere'), await refused('/tiles/location-records/1/0/0.pbf')]).toEqual([
+      sentence('', '/nowhere'),
+      sentence('', '/tiles/location-records/1/0/0.pbf'),
+    ])
   })
   test('returns 429 in the form of the API, and counts unknown paths, but not /health and /', async () => {
     const { distance, get } = await serve({ perHour: 2, elapsed: () => 0 })

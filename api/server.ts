@@ -33,7 +33,6 @@ import {
   pathOf,
   recordsErrorHandler,
 } from './http/problems'
-import { wantsPage } from './http/problem-page'
 import { type ColumnarFiles, Exports } from './formats'
 import { Freshness } from './http/freshness'
 import type { Store } from './store'
@@ -287,9 +286,10 @@ function unknownRecordsRoute(app: FastifyInstance) {
     const allowed = otherMethods(app, method, path)
     if (allowed.length === 0) {
       const ending = path.endsWith('.pbf') ? ' Tiles end in .mvt.' : ''
-      // In a browser, / is the map.
-      const list = wantsPage(request) ? '/docs' : 'GET /'
-      throw new RecordsError('not-found', `Nothing found at ${path}.${ending} ${list} lists the endpoints.`)
+      throw new RecordsError(
+        'not-found',
+        `Nothing found at ${path}.${ending} GET / lists the endpoints, and in a browser /docs does.`,
+      )
     }
     reply.header('allow', allowed.join(', '))
     throw new RecordsError('method-not-allowed', `Unsupported method ${method}. Use ${allowed.join(' or ')}.`)
