@@ -104,19 +104,16 @@ export function sender(options: HttpOptions): Send {
         const at = response.url.replace(/\/+$/, '')
         const path = request.url.slice(options.url.length)
         const isMoved = response.redirected && body !== undefined
-        if (isMoved && !at.endsWith(path))
-          throw new ServiceVersionError(
-            `The server at ${options.url} redirects requests to ${cut(response.url, 80)}, without their path. ` +
-              'Set the URL of the service.',
+        const moved = (url: string) =>
+          new ServiceVersionError(
+            `The server at ${options.url} redirects requests to ${cut(response.url, 80)}. Set the URL ${url}.`,
           )
+        if (isMoved && !at.endsWith(path)) throw moved('of the service')
         if (response.ok || (await accepted(response)))
           return timed && response.body ? new Response(await response.arrayBuffer(), response) : response
         const refused = await refusalOf(response, options.url)
         failure = refused
-        if (isMoved && refused.type === 'about:blank')
-          throw new ServiceVersionError(
-            `The server at ${options.url} redirects requests. Set the URL ${at.slice(0, -path.length)}.`,
-          )
+        if (isMoved && refused.type === 'about:blank') throw moved(at.slice(0, -path.length))
         // The error of another server, such as a reverse proxy, does not state whether a retry may succeed.
         const isFinal = failure.constructor !== ApiError && !failure.retryable
         if (isFinal || !PASSING.includes(response.status)) throw failure

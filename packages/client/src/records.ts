@@ -149,8 +149,7 @@ export function listOf<Page extends Paged, Asked extends Options>(base: string, 
       const isEndless = next_cursor != null && (next_cursor === cursor || data?.length === 0)
       if (!Array.isArray(data) || isEndless)
         throw new ServiceVersionError(
-          `The service at ${base} returned ${isEndless ? 'a page without an end' : 'no page'} of the list ${at}. ` +
-            'Update the service, or report it to its operator.',
+          `The service at ${base} returned ${isEndless ? 'an endless list' : 'no page'} of ${at}. Report it to its operator.`,
         )
       yield* data as Item[]
       left -= data.length

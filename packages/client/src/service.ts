@@ -112,9 +112,7 @@ function requireContent(earlier: Answer | BatchAnswer, signed: Answer | BatchAns
       return kept === undefined || same(String(kept), String(after?.[i]?.attestation?.[name]))
     })
   if (after?.length !== before.length || !before.every(isKept))
-    throw new AlteredAnswerError(
-      'The service signed another content than that of the earlier answer. Do not use the new answer.',
-    )
+    throw new AlteredAnswerError('The service signed another content than before. Do not use the new answer.')
 }
 
 type Json = ReturnType<typeof jsonAt>
