@@ -68,34 +68,38 @@ withPostgres.test('the connection ends a transaction that stops, which releases 
   await Promise.all([stopped.close(), indexer.close()])
 })
 
-test('the connection reads times and numbers whole and lets writers wait, whatever the defaults of the database and the options of the URL are', async () => {
-  const odd = await createMigratedDatabase()
-  for (const setting of [
-    "DateStyle = 'SQL, DMY'",
-    'extra_float_digits = 0',
-    "default_transaction_isolation = 'repeatable read'",
-  ])
-    await rows(
-      odd.url,
-      `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${setting.replaceAll("'", "''")}', current_database()); END $$`,
-    )
-  const url = new URL(odd.url)
-  url.searchParams.set('options', '-c search_path=pg_catalog -c DateStyle=German')
-  const connections = new Database(url.href, () => {})
-  const at = new Date('2026-11-30T12:34:56.789Z')
-  try {
-    expect(
-      await connections.query(
-        `SELECT $1::timestamptz AS at, $2::float8 AS degrees, current_setting('transaction_isolation') AS isolation,
+// All clients of the embedded database share one session, which has its own options.
+withPostgres.test(
+  'the connection reads times and numbers whole and lets writers wait, whatever the defaults of the database and the options of the URL are',
+  async () => {
+    const odd = await createMigratedDatabase()
+    for (const setting of [
+      "DateStyle = 'SQL, DMY'",
+      'extra_float_digits = 0',
+      "default_transaction_isolation = 'repeatable read'",
+    ])
+      await rows(
+        odd.url,
+        `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${setting.replaceAll("'", "''")}', current_database()); END $$`,
+      )
+    const url = new URL(odd.url)
+    url.searchParams.set('options', '-c search_path=pg_catalog -c DateStyle=German')
+    const connections = new Database(url.href, () => {})
+    const at = new Date('2026-11-30T12:34:56.789Z')
+    try {
+      expect(
+        await connections.query(
+          `SELECT $1::timestamptz AS at, $2::float8 AS degrees, current_setting('transaction_isolation') AS isolation,
            current_setting('search_path') AS path`,
-        [at, 0.1 + 0.2],
-      ),
-    ).toEqual([{ at, degrees: 0.1 + 0.2, isolation: 'read committed', path: 'pg_catalog' }])
-  } finally {
-    await connections.close()
-  }
-})
-test('the connection has the options of PGOPTIONS unless its URL has others', async () => {
+          [at, 0.1 + 0.2],
+        ),
+      ).toEqual([{ at, degrees: 0.1 + 0.2, isolation: 'read committed', path: 'pg_catalog' }])
+    } finally {
+      await connections.close()
+    }
+  },
+)
+withPostgres.test('the connection has the options of PGOPTIONS unless its URL has others', async () => {
   vi.stubEnv('PGOPTIONS', '-c search_path=pg_catalog -c DateStyle=German')
   const connections = new Database(shared.url, () => {})
   try {
