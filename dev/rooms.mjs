@@ -63,6 +63,7 @@ export const PORTABLE = [
   ...['src/operations/table', 'src/operations/lengths', 'src/eas/portable', 'src/eas/layouts'],
   ...[
     'src/eas/compact',
+    'src/eas/times',
     'src/location/names',
     'src/location/payload',
     'src/cut',

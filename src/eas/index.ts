@@ -50,10 +50,5 @@ export {
 export { CURVE } from './curve'
 export { keccak256 } from './keccak'
 export { MAX_SIGNATURE_BYTES, OffchainError } from './offchain-document'
-export {
-  checkExpiry,
-  timeOf,
-  verifyOffchain,
-  type OffchainAttestation,
-  type OffchainExpectation,
-} from './offchain'
+export { checkExpiry, verifyOffchain, type OffchainAttestation, type OffchainExpectation } from './offchain'
+export { timeOf } from './times'

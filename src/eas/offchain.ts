@@ -3,6 +3,7 @@ import { hasher } from './keccak'
 import { failed, OffchainError, readDocument, type Document } from './offchain-document'
 import { DOMAIN_NAME, offchainDigest, offchainUid } from './offchain-hash'
 import { recoverSigner } from './signature'
+import { timeOf } from './times'
 import { uint } from './words'
 
 /**
@@ -96,12 +97,6 @@ export async function verifyOffchain(
   if (time > expected.now + MAX_SKEW_SECONDS)
     throw failed(`its time, ${timeOf(time)}, is in the future: the current time is ${timeOf(expected.now)}`)
   return { uid, signer, ...(claim && { claim }), schema, time, expirationTime, data }
-}
-
-/** Formats Unix seconds as ISO 8601, or as "second ..." outside the range of a Date. */
-export function timeOf(seconds: bigint): string {
-  const date = new Date(Number(seconds) * 1000)
-  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace('.000Z', 'Z')
 }
 
 /** Throws an OffchainError if an attestation has expired. Times are Unix seconds, and 0 means never. */

@@ -14,7 +14,8 @@ import { AlteredAnswerError, GeoError, messageOf, refuseUnknown } from './errors
 import type { Logged, OperatorLogged } from './log'
 import { isContentOf } from './landed'
 import { noAttestation, readerOfChain } from './send'
-import { SKEW_SECONDS, same, sentenceOf, timeOf } from './says'
+import { timeOf } from '../../../src/eas/times'
+import { SKEW_SECONDS, same, sentenceOf } from './says'
 import type { Hex } from './reader'
 import type { Provider } from './signer'
 import type { Connection } from './service'
@@ -102,10 +103,10 @@ export async function checkAnswer(
     unknown !== undefined && `The quorum of the service is unknown: ${unknown}`,
     !accepted.some((schema) => same(schema, attestation.schema)) &&
       `The schema of the attestation is ${attestation.schema}, which is not accepted.`,
-    revocationTime !== 0n && `The attestation was revoked at ${timeOf(Number(revocationTime))}.`,
+    revocationTime !== 0n && `The attestation was revoked at ${timeOf(revocationTime)}.`,
     expirationTime !== 0n &&
       Number(expirationTime) <= now &&
-      `The attestation expired at ${timeOf(Number(expirationTime))}.`,
+      `The attestation expired at ${timeOf(expirationTime)}.`,
     !decoded && 'The data of the attestation is not the payload of an answer.',
     decoded &&
       decoded.timestamp > now + SKEW_SECONDS &&

@@ -32,7 +32,8 @@ import { limitedFetch } from './quorum/operators'
 import { contentOf, signersOf } from './quorum/signatures'
 import type { Hex } from './reader'
 import { connect, type Connection } from './service'
-import { SKEW_SECONDS, timeOf } from './says'
+import { timeOf } from '../../../src/eas/times'
+import { SKEW_SECONDS } from './says'
 import type { Answer, LogClaim, QuorumAnswer, QuorumOperator } from './types'
 
 export interface LoggedOptions {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import { timeOf } from '../../../src/eas/times'
 import {
   claimOf,
   isOperation,
@@ -47,12 +48,6 @@ function numberText(value: number, units?: UnitName): string {
 
 /** Maximum number of seconds by which the service's clock may be ahead of the local clock. */
 export const SKEW_SECONDS = 120
-
-/** Formats Unix seconds as ISO 8601, or as "second ..." outside the range of a Date. */
-export function timeOf(seconds: number): string {
-  const date = new Date(seconds * 1000)
-  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace('.000Z', 'Z')
-}
 
 export const ZERO_ADDRESS = `0x${'0'.repeat(40)}` as const
 

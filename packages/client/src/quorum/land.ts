@@ -4,7 +4,8 @@ import type { Context, Landed, LandOptions } from '../context'
 import { ATTESTED, encodeCall, field, getAttestation, read, tuple, type OnchainAttestation } from '../eas'
 import { AlteredAnswerError, LandingError, LostTransactionError, refuseUnknown, SignerError } from '../errors'
 import { attestationsIn, isContentOf, landedAs } from '../landed'
-import { same, timeOf } from '../says'
+import { timeOf } from '../../../../src/eas/times'
+import { same } from '../says'
 import {
   BEHIND_MS,
   connected,
