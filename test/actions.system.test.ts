@@ -429,12 +429,16 @@ withChromium.describe('the explorer on a phone, by touch,', () => {
     expect(phone.complaints).toEqual([])
   })
 
-  test('draws and attests a place', async () => {
+  test('draws, while the drawing code loads, and attests a place', async () => {
     const { page, middle } = await touched(phone, '/attest')
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/assets/drawing-*.js', (route) => held.then(() => route.continue()))
     await page.getByRole('button', { name: 'Draw a line as Place' }).tap()
     await page.getByText('Click to add points.').waitFor()
     const end = { x: middle.x + 60, y: middle.y + 20 }
     for (const { x, y } of [{ x: middle.x - 60, y: middle.y }, end, end]) await page.touchscreen.tap(x, y)
+    release()
     await expect.poll(() => page.getByRole('textbox', { name: 'Place' }).inputValue()).toContain('LineString')
     await page.getByRole('textbox', { name: 'Memo' }).fill('Drawn by a finger')
     await page.getByRole('button', { name: 'Attest place with a test account' }).tap()

@@ -50,12 +50,15 @@ export function useDrawing(map: Map, text: string, onActive: () => void, onText:
       running.current = undefined
       setVertices(undefined)
       map.getContainer().removeAttribute('data-drawing')
+      map.doubleClickZoom.enable()
       setDrawing(undefined)
     })
     setProblem('')
     onActive()
     // The state is set before the library is loaded, so that a click in the meantime selects no record.
     map.getContainer().setAttribute('data-drawing', '')
+    // A double click ends a line. The zoom would clear the presses.
+    map.doubleClickZoom.disable()
     setDrawing(kind)
     const pressed = pressesOn(map, starting.signal)
     try {
