@@ -5,11 +5,9 @@ import { expect, vi } from 'vitest'
 import { doubtAbout, type IndexState } from '../api/store'
 import {
   BlockReader,
-  ChainSource,
   ContradictionError,
   Doubt,
   HeadReader,
-  ShorterChainError,
   contradiction,
   headerCall,
   otherChain,
@@ -18,6 +16,7 @@ import {
   type HeadReport,
   type LogSelection,
 } from '../src/chain'
+import { ChainSource, ShorterChainError } from '../src/indexer/processor'
 import { CHAINS, type Chain } from '../src/chains'
 import { SettingsError } from '../src/config'
 import { repeat } from '../src/retry'

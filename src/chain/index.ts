@@ -1,7 +1,6 @@
 /**
  * Reads a chain: logs and headers from JSON-RPC endpoints, none of which is trusted alone.
  *
- * - source.ts: the data source of evm-processor's runner.
  * - history.ts: reads ranges of final blocks, as wide as the provider allows.
  * - head.ts: follows the newest blocks, which head-blocks.ts reads and followed.ts stores.
  * - blocks.ts: reads single blocks and reports the evidence for them, by the proofs of receipts.ts.
@@ -11,19 +10,26 @@
  */
 
 export { BlockReader } from './blocks'
-export { ContradictionError, Doubt } from './doubt'
+export { BrokenLinkError, ContradictionError, Doubt } from './doubt'
 export { type BlockRef } from './followed'
 export { type HeadReport, HeadReader } from './head'
-export { HistoryReader } from './history'
+export { HistoryReader, NotFinalYetError } from './history'
 export {
   type ChainBlock,
   chainBlock,
   headerCall,
+  inLowerCase,
+  type BlockLogs,
   type LearnedLog,
   type LogFilter,
   type LogSelection,
   type RpcHeader,
   type RpcLog,
 } from './logs'
-export { contradiction, otherChain } from './replaced'
-export { ChainSource, ShorterChainError, type SourceOptions } from './source'
+export {
+  type ComparisonOptions,
+  type Contradiction,
+  contradiction,
+  otherChain,
+  otherGateway,
+} from './replaced'

@@ -10,7 +10,8 @@ import { CHAINS } from '../chains'
 import { LOCATION_SCHEMA } from '../location'
 import { Rpc } from '../rpc'
 import { FalseBodyError, MissingBodyError } from './bodies'
-import { decodeEvents, gatewayLog, runProcessor } from './processor'
+import { gatewayLog } from './gateway'
+import { decodeEvents, runProcessor } from './processor'
 
 const CHAIN = CHAINS[0]!
 const UID = `0x${'1'.repeat(64)}`

@@ -6,15 +6,12 @@ import { SILENT, startRpcProxy, testRpc, type Fault, type RpcProxy } from '../..
 import { fixedSelection } from '../../test/simulation'
 import { mine } from '../../test/world'
 import * as eas from '../abi/EAS'
-import { BlockReader } from './blocks'
+import { BlockReader, Doubt, HeadReader, type BlockRef, type ChainBlock } from '../chain'
 import { CHAINS } from '../chains'
 import { SettingsError } from '../config'
-import { Doubt } from './doubt'
-import type { BlockRef } from './followed'
-import type { ChainBlock } from './logs'
 import { LOCATION_SCHEMA } from '../location'
-import { HeadReader } from './head'
-import { ChainSource } from './source'
+import { confirmedGateway } from './gateway'
+import { ChainSource } from './processor'
 
 const { eas: EAS, firstBlock, finality } = CHAINS[0]!
 /** The local chain's first block with an attestation is slightly above this one. */
@@ -205,7 +202,7 @@ test('the block source trusts a gateway only for blocks that the endpoints have'
   })
   const good = await header(blocks[1]!)
   const other = { height: blocks[2]!, hash: good.hash }
-  const confirmed = source.confirmed({
+  const confirmed = confirmedGateway(source, {
     getFinalizedHeight: () => Promise.resolve(blocks[2]!),
     getBlockHash: () => Promise.resolve(good.hash),
     async *getFinalizedBlocks() {
@@ -216,7 +213,7 @@ test('the block source trusts a gateway only for blocks that the endpoints have'
         }
     },
   })
-  const silent = source.confirmed({
+  const silent = confirmedGateway(source, {
     getFinalizedHeight: () => new Promise<number>(() => {}),
     getBlockHash: () => Promise.resolve(good.hash),
     getFinalizedBlocks: () => ({

@@ -11,14 +11,12 @@ import {
   fixedSelection,
   topic,
 } from '../../test/simulation'
+import { BlockReader, ContradictionError, Doubt, HeadReader, type ChainBlock } from '../chain'
 import { CHAINS } from '../chains'
 import { SettingsError } from '../config'
 import { Rpc } from '../rpc'
-import { BlockReader } from './blocks'
-import { ContradictionError, Doubt } from './doubt'
-import { HeadReader } from './head'
-import type { ChainBlock } from './logs'
-import { ChainSource, ShorterChainError } from './source'
+import { confirmedGateway } from './gateway'
+import { ChainSource, ShorterChainError } from './processor'
 
 /** Tests the change from history to the head in evm-processor's runner, with endpoints that lag. */
 
@@ -74,7 +72,7 @@ async function start({
       return block
     },
   })
-  const archive = source.confirmed({
+  const archive = confirmedGateway(source, {
     getFinalizedHeight: () => (archiveError ? Promise.reject(archiveError) : Promise.resolve(archiveUpTo!)),
     getBlockHash: () => Promise.reject(new Error('the gateway has no such block')),
     async *getFinalizedBlocks() {
