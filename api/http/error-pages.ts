@@ -24,7 +24,7 @@ export const ERROR_PAGES: Readonly<Record<ComputeErrorKind, ErrorPage>> = {
     ],
     remedies: [
       'Read `detail`: it names the field and the expected value.',
-      'GET / lists the chains that can be signed for, and /docs every field of every request.',
+      '/docs lists every field of every request. Programs read the chains that can be signed for at GET /.',
     ],
   },
   'attestation-not-found': {
