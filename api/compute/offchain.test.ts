@@ -210,23 +210,25 @@ test('a later check of the same attestation finds that it has expired or was rev
   expect(validityOf(offchainSource({ ...offchain, claim }))).toEqual({ ...offchain, claim })
   for (const other of ['onchain', 'geojson', 'offchain', 'offchain-0x-1'])
     expect(validityOf(other)).toBeUndefined()
-  const ask = (seconds: number, revoker = '') =>
-    new OffchainResolver({
+  /** @param spent seconds that the endpoint takes to respond */
+  const ask = (started: number, revoker = '', spent = 0) => {
+    let seconds = started
+    const reader = readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } })
+    const { offchainRevocationTime } = reader
+    reader.offchainRevocationTime = (...given) => ((seconds += spent), offchainRevocationTime(...given))
+    return new OffchainResolver({
       measurer: new Measurer(),
       maxLagSeconds: 60,
       schemaPolicy: ALL_SCHEMAS,
       clock: () => seconds * 1000,
-    }).checkValid(
-      uid,
-      offchain,
-      'from',
-      readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } }),
-    )
+    }).checkValid(uid, offchain, 'from', reader)
+  }
   await expect(ask(1_767_311_999)).resolves.toBeUndefined()
-  await expect(ask(1_767_312_000)).rejects.toMatchObject({
-    ...{ slug: 'verification-failed', refusal: 'expired' },
-    message: sentence('from'),
-  })
+  for (const expired of [ask(1_767_312_000), ask(1_767_311_999, '', 1)])
+    await expect(expired).rejects.toMatchObject({
+      ...{ slug: 'verification-failed', refusal: 'expired' },
+      message: sentence('from'),
+    })
   await expect(ask(1_767_311_999, offchain.signer)).rejects.toMatchObject({
     ...{ slug: 'verification-failed', refusal: 'revoked' },
     message: sentence('from'),
