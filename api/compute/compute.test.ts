@@ -2,7 +2,10 @@ import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import { afterEach, expect, test, vi } from 'vitest'
 import { BOOLEAN_RESULT_FIELDS, fieldTypes } from '../../src/eas'
 import { OWN_WORK } from '../http/work'
-import { computeBatch, type ComputeParts } from './compute'
+import type { ChainReader } from '../contracts'
+import { computeBatch, reference, type ComputeParts } from './compute'
+import { Measurer, referenceOf } from './measure'
+import { Resolver, type ResolverOptions } from './resolve'
 import type { BatchRequest } from './schemas'
 
 afterEach(() => void vi.useRealTimers())
@@ -56,4 +59,33 @@ test('an input is checked again if a second has passed since, because it may hav
   expect(results.map(({ timestamp }) => timestamp)).toEqual([1001, 1001])
   // Both inputs of the first operation, which ended in another second.
   expect(checked).toEqual([1001, 1001])
+})
+
+test('the reference of an input is that of its operations, which refuse mixed forms', async () => {
+  const point = { type: 'Point', coordinates: [1, 2] }
+  const foreign = { attestation: {}, uid: ZeroHash, uri: 'https://x.example', foreign: 1 }
+  const salt = `0x${'5a'.repeat(32)}`
+  /** Objects with each selection of these fields. */
+  const selected = (fields: object): object[] =>
+    Object.entries(fields).reduce<object[]>(
+      (list, [name, value]) => list.flatMap((each) => [each, { ...each, [name]: value }]),
+      [{}],
+    )
+  const plain = selected({ ...foreign, salt }).map((each) => ({ ...point, ...each }))
+  const salted = plain.flatMap((geometry) => selected({ ...foreign, geometry, salt }))
+  const measurer = new Measurer()
+  const resolver = new Resolver({ measurer } as unknown as ResolverOptions)
+  const accepted: object[] = []
+  for (const input of [...plain, ...salted]) {
+    const found = await resolver.resolve(input, 'from', {} as ChainReader).catch(() => undefined)
+    const ref = found && (found.ref ?? (await referenceOf(found.reading)))
+    const same = await reference({ measurer } as ComputeParts, { geometry: input }).catch(() => undefined)
+    expect([input, same?.inputRef]).toEqual([input, ref])
+    if (found) accepted.push(input)
+  }
+  const { attestation: _, ...ignored } = foreign
+  const geometries = selected(ignored).map((each) => ({ ...point, ...each }))
+  expect(new Set(accepted)).toEqual(
+    new Set([...geometries, ...geometries.map((geometry) => ({ geometry, salt }))]),
+  )
 })

@@ -174,10 +174,12 @@ export async function reference(
   { measurer }: ComputeParts,
   { geometry }: ReferenceRequest,
 ): Promise<Reference> {
-  // Refuses GeoJSON that contains an attestation, as the operations do.
-  if (geometry && typeof geometry === 'object' && 'type' in geometry) isOffchainForm(geometry, 'geometry')
-  if (geometry && typeof geometry === 'object' && isSalted(geometry, 'geometry'))
-    return { inputRef: (await resolveSalted(geometry, 'geometry', measurer)).ref }
+  if (geometry && typeof geometry === 'object') {
+    // Refuses mixed forms, as the operations do.
+    isOffchainForm(geometry, 'geometry')
+    if (isSalted(geometry, 'geometry'))
+      return { inputRef: (await resolveSalted(geometry, 'geometry', measurer)).ref }
+  }
   if (geometry instanceof ReadGeometry) return { inputRef: geometry.input.ref }
   if (typeof geometry === 'string' || (geometry && typeof geometry === 'object' && !('type' in geometry)))
     throw invalidInput(

@@ -50,6 +50,8 @@ export function isOffchainForm(input: object, path: string): boolean {
         'Use one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or ' +
         'GeoJSON.',
     )
+  if (has('salt') && !has('type') && 'geometry' in input && input.geometry instanceof Object)
+    isOffchainForm(input.geometry, `${path}.geometry`)
   return offchain
 }
 
