@@ -115,6 +115,26 @@ test.each([
   await expect(checkSigned(altered, domain, account.address)).rejects.toThrow(AlteredAnswerError)
 })
 
+test.each([
+  'delegatedAttestation.nonce',
+  'attestByDelegation.deadline',
+  'attestByDelegation.data.data',
+  'attestByDelegation.data.expirationTime',
+])('a list with the same text as a signed member is not this member: %s', async (name) => {
+  const { answer } = await signed('answer', now)
+  const path = name.split('.')
+  const original = path.reduce<unknown>((value, each) => (value as Record<string, unknown>)[each], answer)
+  const check = (value: unknown) =>
+    checkSigned(changed(answer, path, value) as Answer, domain, account.address)
+  await expect(check([original])).rejects.toThrow(AlteredAnswerError)
+})
+
+test('a nonce that is a text is not the signed one, with which the contract is compared', async () => {
+  const { answer } = await signed('answer', now)
+  const altered = changed(answer, ['delegatedAttestation', 'nonce'], '7') as Answer
+  await expect(checkSigned(altered, domain, account.address)).rejects.toThrow(AlteredAnswerError)
+})
+
 /** Returns a copy of an answer in which the member at a path has another value. */
 function changed(answer: object, [name, ...path]: readonly string[], value: unknown): object {
   const member = (answer as Record<string, object>)[name!]!
