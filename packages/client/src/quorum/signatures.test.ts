@@ -68,7 +68,7 @@ test('a signature counts only if the contract accepts it', async () => {
     { ...signed, digest: FROM },
     { ...signed, answer: { ...signed.answer, deadline: ASKED.deadline + 1 } },
     { ...signed, answer: null },
-    ...[1, -1, 0.5, '0', undefined].map((index) => ({ ...signed, index })),
+    ...[1, -1, 0.5, '0', undefined, { toString: 'x' }].map((index) => ({ ...signed, index })),
   ])
     expect(await verifySignature(other, ASKED)).toEqual({
       problem: expect.any(String) as string,
