@@ -113,6 +113,24 @@ test('JSON that is cut off is a temporary failure', async () => {
     await expect(request).rejects.toMatchObject({ name: 'ConnectionError', retryable: true })
 })
 
+test.each([
+  ['1800', 1800],
+  ['Fri, 31 Dec 1999 23:59:59 GMT', 1799],
+  ['Fri, 31 Dec 1999 23:00:00 GMT', 0],
+  ['-1800', undefined],
+  ['soon', undefined],
+  ['', undefined],
+])('the client reads Retry-After: %s', async (text, seconds) => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(1999, 11, 31, 23, 30) })
+  const headers = { 'retry-after': text }
+  const geo = createGeo({
+    ...{ url: 'https://geo.example', retries: 0 },
+    fetch: async () => Response.json({}, { status: 429, headers }),
+  })
+  const error: unknown = await geo.info().catch((reason: unknown) => reason)
+  expect(error).toMatchObject({ name: 'RateLimitedError', retryAfter: seconds })
+})
+
 test('the client states that pages over HTTP cannot sign requests', async () => {
   vi.stubGlobal('crypto', {})
   const sign = vi.fn()

@@ -178,7 +178,7 @@ export function jsonAt(base: string, send: Send) {
 /** Converts an unsuccessful response to an error. Throws a ServiceVersionError if it is another server's. */
 export async function refusalOf(response: Response, url: string): Promise<ApiError> {
   const text = await response.text()
-  const retryAfter = Number(response.headers.get('retry-after') ?? NaN)
+  const retryAfter = secondsIn(response.headers.get('retry-after') ?? '')
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -189,7 +189,15 @@ export async function refusalOf(response: Response, url: string): Promise<ApiErr
   const { title, message, errors } = (body ?? {}) as Record<string, unknown>
   if (NOT_HERE.includes(response.status) && [title, message, errors].every((each) => each === undefined))
     throw notTheService(url)
-  return apiError(response.status, body, Number.isNaN(retryAfter) ? undefined : retryAfter)
+  return apiError(response.status, body, retryAfter)
+}
+
+/** Seconds of a Retry-After, which a reverse proxy may send as a date; undefined if it is neither. */
+function secondsIn(retryAfter: string): number | undefined {
+  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter)
+  // Date.parse reads many texts, such as -5, as a date.
+  const milliseconds = retryAfter.endsWith(' GMT') ? Date.parse(retryAfter) - Date.now() : NaN
+  return Number.isNaN(milliseconds) ? undefined : Math.max(0, Math.ceil(milliseconds / 1000))
 }
 
 /** Returns the headers of a signed request (docs/reference/wallet.md), whose nonce is accepted once. */
