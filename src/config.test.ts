@@ -64,6 +64,13 @@ test.each([
   [{ DATABASE_URL: 'postgres://u:p#1@db:5432/x' }, 'DATABASE_URL'],
   [{ DATABASE_URL: 'postgres://u:1#p@db:5432/x' }, 'DATABASE_URL'],
   [{ DATABASE_URL: 'postgres://u:p@one:5432,two:port/x' }, 'DATABASE_URL'],
+  ...['u:%E9@db/x', '[::1]:5432/a%zz', 'db/x%', 'db/x?sslrootcert=/nowhere'].flatMap(
+    (rest): [object, string][] =>
+      ['DATABASE_URL', 'DATABASE_READ_URLS', 'GRAPHQL_DATABASE_URL'].map((name) => [
+        { [name]: `postgres://${rest}` },
+        name,
+      ]),
+  ),
   [{ REDIS_URL: 'redis://:p#1@redis:6379' }, 'REDIS_URL'],
   [{ REDIS_URL: 'redis://redis:6379/abc' }, 'REDIS_URL'],
   [{ REDIS_URL: 'redis://redis:6379/0/' }, 'REDIS_URL'],

@@ -11,9 +11,12 @@ const SESSION = '-c DateStyle=ISO -c extra_float_digits=1 -c default_transaction
 /** Maximum milliseconds until a server reports its role. */
 const PROBE_MS = 5_000
 
+/** Parts of a URL: up to its hosts, its hosts, and the rest. */
+const HOSTS = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?@]*)([^]*)$/
+
 /** Returns one URL per host of a URL in libpq's form: postgres://user:password@one:5432,two:5432/name. */
 export function hostUrls(url: string): string[] {
-  const [, head, hosts, tail] = /^(postgres(?:ql)?:\/\/(?:[^/?]*@)?)([^/?@]*)(.*)$/.exec(url)!
+  const [, head, hosts, tail] = HOSTS.exec(url)!
   return hosts!.split(',').map((host) => head! + host + tail!)
 }
 
@@ -33,9 +36,14 @@ export function sessionsAt(url: string, more = ''): { connectionString: string; 
   }
 }
 
-/** Returns the host and port of a URL, without user and password. */
+/** Returns the host and port of a URL, without user and password. A URL without a host means this machine. */
 export function hostOf(url: string): string {
-  return new URL(url).host
+  return HOSTS.exec(url)![2] || 'localhost'
+}
+
+/** Throws pg's error if it cannot read the URL of one host, or a certificate that the URL names. */
+export function requireReadable(url: string): void {
+  void new Client(sessionsAt(url))
 }
 
 /** Returns the timeline on which a server accepts writes; undefined if it does not, or does not respond. */

@@ -27,3 +27,12 @@ test('begin() releases the connection of a replica once if the replica stops whi
   await servers.close()
   expect([client.server, released]).toEqual([primary, [replica]])
 })
+
+test.each([
+  ['postgres://u:p@one:5432/x', 'one:5432'],
+  ['postgres://u@/x?host=/run/postgresql', 'localhost'],
+])('connections() names the host of %s', async (url, host) => {
+  const servers = new DatabaseServers(url, [], () => {})
+  expect(servers.connections().map(([name]) => name)).toEqual([host])
+  await servers.close()
+})

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { CHAINS, chainNamed, type Chain } from '../chains'
 import { ADDRESS_PATTERN, UID_PATTERN, parseUid } from '../eas'
-import { hostUrls } from '../postgres'
+import { hostUrls, requireReadable } from '../postgres'
 import {
   LOCATION_SCHEMAS as BUILT_IN,
   locationSchema,
@@ -141,19 +141,28 @@ function isServerUrl(text: string): boolean {
 }
 const ESCAPES = 'with %23, %25, %2F, %3F and %40 for #, %, /, ? and @ in the password'
 const POSTGRES = 'a URL such as postgres://user:password@host:5432/name'
-/** URL that may list several hosts (src/postgres.ts), or none, for the socket of a local server. */
-export const POSTGRES_URL = type('postgres URL', (text) => {
-  const isUrl = (url: string) => isServerUrl(url.replace('@/', '@host/'))
-  if (!/^postgres(ql)?:\/\/./.test(text) || !hostUrls(text).every(isUrl))
-    throw new Error(`expected ${POSTGRES}, ${ESCAPES}`)
-  return text
-})
-export const POSTGRES_URLS = listOf(
-  type(POSTGRES_URL.name, (text) => {
-    if (!/^postgres(ql)?:\/\/[^,]+$/.test(text) || !isServerUrl(text))
-      throw new Error(`expected URLs, each ${POSTGRES}, separated by commas, ${ESCAPES}`)
+function postgresUrl(form: RegExp, expected: string): Type<string> {
+  return type('postgres URL', (text) => {
+    const isUrl = (url: string) => isServerUrl(url.replace('@/', '@host/')) && isReadable(url)
+    if (!form.test(text) || !hostUrls(text).every(isUrl)) throw new Error(`expected ${expected}, ${ESCAPES}`)
     return text
-  }),
+  })
+}
+/** False if pg cannot decode a URL. Throws if it cannot read a certificate that the URL names. */
+function isReadable(url: string): boolean {
+  try {
+    requireReadable(url)
+    return true
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException
+    if (path !== undefined) throw new Error(`${path}, which the URL names, cannot be read (${code})`)
+    return false
+  }
+}
+/** URL that may list several hosts (src/postgres.ts), or none, for this machine. */
+export const POSTGRES_URL = postgresUrl(/^postgres(ql)?:\/\/./, POSTGRES)
+export const POSTGRES_URLS = listOf(
+  postgresUrl(/^postgres(ql)?:\/\/[^,]+$/, `URLs, each ${POSTGRES}, separated by commas`),
   /,(?=\s*postgres)/,
 )
 export const REDIS_URL = type('redis URL', (text) => {
