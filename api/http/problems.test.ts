@@ -1,5 +1,6 @@
 import fastify, { type FastifyReply } from 'fastify'
 import { readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { COMPUTE_ERRORS, COMPUTE_TEXTS, RECORDS_ERRORS, RECORDS_TEXTS, type ErrorRow } from '../../src/errors'
 import {
@@ -79,6 +80,20 @@ test('the error for another content type names it, in every API', async () => {
     }
     await app.close()
   }
+})
+test('a stream that fails before its first byte gets an error without the headers of the stream', async () => {
+  const app = fastify()
+  app.setErrorHandler(HANDLERS.records)
+  const headers = { 'content-encoding': 'br', 'content-range': 'bytes 0-1/2', 'last-modified': 'x' }
+  const read = function (this: Readable) {
+    this.destroy(new UnavailableError('Busy.'))
+  }
+  app.get('/', (_request, reply) => reply.headers(headers).type('text/css').send(new Readable({ read })))
+  const failed = await app.inject('/')
+  expect([failed.statusCode, failed.headers['content-type']]).toEqual([503, expect.stringMatching(/json/)])
+  expect(failed.json<{ detail: string }>().detail).toContain('Busy.')
+  expect(Object.keys(headers).filter((each) => each in failed.headers)).toEqual([])
+  await app.close()
 })
 test('only an error that may pass has Retry-After and a sentence about it, in every API', async () => {
   for (const [name, handler] of Object.entries(HANDLERS)) {

@@ -275,17 +275,18 @@ function asComputeProblem(error: FastifyError, request: FastifyRequest): Compute
   )
 }
 
+/** Headers of a response that failed, which a stream sets before its first byte. */
+const OF_THE_FAILED = [
+  ...['accept-ranges', 'content-disposition', 'content-encoding', 'content-length', 'content-range'],
+  ...['content-type', 'etag', 'last-modified', 'link'],
+]
+
 /** Error handler of /api and of all paths outside both APIs: JSON, or a page with it for a browser. */
 export function recordsErrorHandler(publicBaseUrl: string) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const { status, message, detail } = asRecordsProblem(error, request, reply)
-    // These headers were set for the response that failed.
-    reply
-      .removeHeader('etag')
-      .removeHeader('content-disposition')
-      .removeHeader('link')
-      .headers({ 'cache-control': 'no-store', vary: 'accept' })
-      .status(status)
+    for (const name of OF_THE_FAILED) reply.removeHeader(name)
+    reply.headers({ 'cache-control': 'no-store', vary: 'accept' }).status(status)
     const body = { status: 'error', message, detail }
     return wantsPage(request)
       ? sendPage(reply, problemPage({ status, title: message, detail, body }, publicBaseUrl))
