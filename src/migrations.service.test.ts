@@ -23,6 +23,18 @@ test('a migration that fails keeps those before it, and the next run applies the
   expect(await names()).toEqual(all)
 })
 
+test('a migration may take longer than the statements of its role', async () => {
+  const { url } = await createDatabase()
+  const client = await connect(url)
+  await client.query(`
+    CREATE FUNCTION delay() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1.2); END';
+    CREATE EVENT TRIGGER delay ON ddl_command_end WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION delay()`)
+  const limited = new URL(url)
+  limited.searchParams.set('options', '-c statement_timeout=1s')
+  await migrate(limited.href)
+  expect(await rows(url, 'SELECT FROM migrations')).not.toEqual([])
+})
+
 test('`--to` undoes later migrations, and refuses a migration that the database lacks', async () => {
   const { url } = await createMigratedDatabase()
   const names = async () =>

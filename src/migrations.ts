@@ -119,8 +119,9 @@ function shortName(name: string): string {
   return name.replace(/\d+$/, '')
 }
 
-/** Excludes other runs until the transaction ends. */
+/** Excludes other runs until the transaction ends, which a role's limit for statements must not end early. */
 async function lock(database: Client): Promise<void> {
+  await database.query('SET LOCAL statement_timeout = 0')
   await database.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
   await database.query(APPLIED)
   // Earlier versions lock the table.

@@ -20,6 +20,18 @@ test('a statement of fixed cost that exceeds its time limit is reported as Unava
 })
 
 test.each([
+  ['statement timeout', '57014', false],
+  ['lock timeout', '55P03', false],
+  ['conflict with recovery', '40001', true],
+  ['deadlock', '40P01', true],
+  ['disk error', '58030', true],
+  ['read-only transaction', '25006', true],
+])('clients may retry after a %s', (message, code, elsewhere) => {
+  const error = failed(message, code)
+  expect([shownError(error, false).name, isLost(error)]).toEqual(['UnavailableError', elsewhere])
+})
+
+test.each([
   ['a statement with too many parameters is not an outage', 'exec_bind_message', false],
   ['a protocol violation that PgBouncer reports is an outage', undefined, true],
 ])('%s', (_, routine, expected) => {

@@ -113,30 +113,34 @@ export function isGivenUp({ code }: DatabaseError): boolean {
 
 /**
  * True if the database is unavailable: connection lost or refused (08...), login refused (28...), database
- * missing (3D...), out of resources such as connections (53...), shutting down or statement cancelled
- * (57...). PgBouncer reports its own failures as protocol violations (08P01). If Postgres reports one when
- * it binds parameters, the statement has too many of them.
+ * missing (3D...), statement ended by replayed changes or a deadlock (40...), out of resources such as
+ * connections (53...), a lock not acquired within lock_timeout (55P03), shutting down or statement cancelled
+ * (57...), disk failed (58...). PgBouncer reports its own failures as protocol violations (08P01). If
+ * Postgres reports one when it binds parameters, the statement has too many of them.
  */
 export function isOutage({ code, message, routine }: DatabaseError): boolean {
   if (code === '08P01') return routine !== 'exec_bind_message'
-  if (code) return /^(08|28|3D|53|57)/.test(code) || /^E[A-Z]+$/.test(code)
+  if (code) return /^(08|28|3D|40|53|55P03|57|58)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated|not queryable/i.test(message)
 }
 
 /**
  * True if another server may succeed where this one failed: this one is unreachable, hangs, has become
  * read-only (25006), or cancelled the statement because of replayed changes (40001). False if the statement
- * timed out or waited too long for a connection of our pool.
+ * timed out, also for a lock, or waited too long for a connection of our pool.
  */
 export function isLost(error: DatabaseError): boolean {
   const { code, message } = error
-  if (code === '25006' || code === '40001') return true
-  return code !== '57014' && !/when trying to connect/.test(message) && isOutage(error)
+  if (code === READ_ONLY) return true
+  return code !== '57014' && code !== '55P03' && !/when trying to connect/.test(message) && isOutage(error)
 }
+
+/** State of a statement that would write on a server that accepts no writes. */
+const READ_ONLY = '25006'
 
 /** Error for a server that has become a standby and is no longer the primary. */
 export class StandbyError extends Error implements DatabaseError {
-  readonly code = '25006'
+  readonly code = READ_ONLY
 }
 
 /** Remedy for a statement of fixed cost: only a retry can succeed. */
@@ -161,6 +165,7 @@ export function shownError(
       : new TooExpensiveError(`${problem} ${remedy}`, { cause: error })
   }
   if (isUnmigrated(error)) return unavailable('The database is not migrated yet.')
+  if (error.code === READ_ONLY) return unavailable('The database accepts no writes.')
   if (isOutage(error)) return unavailable('The database does not respond.')
   return error
 }
