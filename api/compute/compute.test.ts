@@ -1,12 +1,13 @@
 import { ZeroAddress, ZeroHash } from 'ethers/constants'
 import { afterEach, expect, test, vi } from 'vitest'
 import { BOOLEAN_RESULT_FIELDS, fieldTypes } from '../../src/eas'
+import { compileCheck } from '../http/validation'
 import { OWN_WORK } from '../http/work'
 import type { ChainReader } from '../contracts'
 import { computeBatch, reference, type ComputeParts } from './compute'
-import { Measurer, referenceOf } from './measure'
+import { Measurer, ReadGeometry, referenceOf } from './measure'
 import { Resolver, type ResolverOptions } from './resolve'
-import type { BatchRequest } from './schemas'
+import { ZONES_ROUTE, type BatchRequest } from './schemas'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -88,4 +89,9 @@ test('the reference of an input is that of its operations, which refuse mixed fo
   expect(new Set(accepted)).toEqual(
     new Set([...geometries, ...geometries.map((geometry) => ({ geometry, salt }))]),
   )
+})
+
+test('the check of a request finds no field in a geometry that a worker read', () => {
+  const zones = new ReadGeometry({ path: 'zones', problem: '' })
+  expect(compileCheck(ZONES_ROUTE.body)({ chainId: 1, geometry: {}, zones })).toBeUndefined()
 })

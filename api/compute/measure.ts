@@ -44,11 +44,17 @@ export interface MeasureTask {
 
 /** A geometry that a worker read; no JSON value is one. `input` throws the GeometryError of reading it. */
 export class ReadGeometry {
-  constructor(private readonly result: GeometryRead | WorkerProblem) {}
+  /** Invisible to checks of requests, which name unknown fields. */
+  readonly #result: GeometryRead | WorkerProblem
+
+  constructor(result: GeometryRead | WorkerProblem) {
+    this.#result = result
+  }
 
   get input(): GeometryRead {
-    if ('problem' in this.result) throw new GeometryError(this.result.path, this.result.problem)
-    return this.result
+    const result = this.#result
+    if ('problem' in result) throw new GeometryError(result.path, result.problem)
+    return result
   }
 }
 
