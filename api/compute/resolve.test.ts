@@ -46,6 +46,7 @@ async function resolve(given: {
   /** chains whose index contains the attestation */
   copies?: string[]
   minConfirmations?: number
+  maxAge?: number
 }) {
   let asked = 0
   const resolver = new Resolver({
@@ -57,6 +58,7 @@ async function resolve(given: {
     } as unknown as Store,
     measurer: new Measurer(),
     ...OPTIONS,
+    ...(given.maxAge !== undefined && { indexMaxAgeSeconds: given.maxAge }),
   })
   const reader = {
     connected: { chain: { ...LOCAL_CHAIN, minConfirmations: given.minConfirmations } },
@@ -142,9 +144,13 @@ test('the input resolver refuses an attestation without a geometry, with a clean
   ]).toEqual([true, 302])
 })
 
-test('the input resolver accepts a stuck RPC endpoint only for a local chain', async () => {
-  expect(await resolve({ index: { headAge: 7_200 } })).toEqual([sentence(), 0])
-  expect(await resolve({ index: { headAge: 7_200 }, local: true })).toEqual(['resolved', 0])
+test('the input resolver queries the chain if the indexer has an old head, unless the chain is local', async () => {
+  for (const headAge of [121, 7_200]) {
+    expect(await resolve({ index: { headAge }, maxAge: 3_600 })).toEqual(['resolved', 1])
+    expect(await resolve({ index: { headAge }, stuck: true })).toEqual(['stuck', 1])
+    expect(await resolve({ index: { headAge }, local: true })).toEqual(['resolved', 0])
+  }
+  expect(await resolve({ index: { headAge: 120 }, maxAge: 3_600 })).toEqual(['resolved', 0])
   expect(await resolve({ index: { agreedAge: 16 }, stuck: true })).toEqual(['stuck', 1])
 })
 

@@ -119,15 +119,10 @@ export class Resolver {
     // Reads the state of the index before the row, so that the row is at least as new as that state.
     const index = await this.indexState(chain)
     const isLocal = await reader.isLocal()
-    const headAge = index?.headAge ?? 0
-    if (headAge > maxLagSeconds && !isLocal)
-      throw new UnavailableError(
-        `The newest block at the RPC endpoint of ${chain.slug} is ${Math.round(headAge)} seconds ` +
-          'old, so later revocations are unknown.',
-      )
+    const isOld = !isLocal && (index?.headAge ?? 0) > maxLagSeconds
     // A signature cannot be recalled: unless the index agrees with the chain, the chain itself is queried.
     // The inputs of a request arrive here at the same time, and the reader sends one request for them.
-    const isDoubted = doubtAbout(index, indexMaxAgeSeconds, isLocal, chain.blockMs) !== undefined
+    const isDoubted = isOld || doubtAbout(index, indexMaxAgeSeconds, isLocal, chain.blockMs) !== undefined
     const [row, queried] = await Promise.all([
       store.inputByUid(chain.slug, uid, withGeometry),
       isDoubted ? ask() : undefined,
