@@ -157,6 +157,29 @@ const refusalOf = (key: string) => ({
   data: [`not for ${key}`, { code: 1 }],
 })
 
+test('the RPC client lets many calls wait for an endpoint without a warning', async () => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => void warnings.push(warning)
+  process.on('warning', onWarning)
+  try {
+    const stop = new AbortController()
+    const stopped = new Error('stopped')
+    const { signal } = stop
+    const failing = new Rpc({
+      ...{ chain: CHAINS[0]!, urls: ['http://endpoint.example'], batchSize: 1, timeoutMs: 1_000, signal },
+      connect: () => ({ call: () => Promise.reject(new Error('no response')) }) as unknown as RpcClient,
+    })
+    const calls = Array.from({ length: 12 }, () => failing.route().call('eth_call').catch(String))
+    await vi.waitFor(() => expect([...failing.counts()].length).toBeGreaterThan(0))
+    await new Promise(setImmediate)
+    stop.abort(stopped)
+    expect(await Promise.all(calls)).toEqual(calls.map(() => expect.any(String)))
+    expect(warnings).toEqual([])
+  } finally {
+    process.off('warning', onWarning)
+  }
+})
+
 test('the RPC client throws a revert, whose reason any contract chooses, and does not pause the endpoint', async () => {
   logged.length = 0
   const error = { code: 3, message: 'execution reverted: rate limit, try again', data: '0x08c379a0' }

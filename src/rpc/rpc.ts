@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { RpcClient, RpcError } from '@subsquid/rpc-client'
 import { MONOTONIC, type Clock } from '../clock'
 import { SettingsError } from '../config'
@@ -57,6 +58,7 @@ export class Rpc {
 
   constructor(private readonly options: RpcOptions) {
     this.clock = options.clock ?? MONOTONIC
+    if (options.signal) setMaxListeners(0, options.signal) // many calls may wait for an endpoint at once
     this.endpoints = options.urls.map((url) => new Endpoint(url, options))
   }
 
