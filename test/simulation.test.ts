@@ -42,7 +42,8 @@ import {
  * endpoint has shown recently, and the database has exactly the events of the blocks up to its tip.
  */
 
-const FINALITY = 8
+/** Finalities of the chains, in blocks. With 1, each block makes its parent final. */
+const FINALITIES = [1, 2, 3, 8, 8, 8]
 const INDEX_MAX_AGE_SECONDS = 15
 /** Time within which a poll and a report begin and end: each waits for responses of up to 3 seconds. */
 const POLLED_MS = 10_000
@@ -50,9 +51,11 @@ const POLLED_MS = 10_000
 const AUDIT_MS = 2_000
 /** Blocks are mined at random times, so no head counts as outdated. */
 const BLOCK_MS = Infinity
+/** Number of the rare event that replaces the chain. */
+const LAST_KIND = 32
 /** Unix seconds at the start of the simulation. */
 const EPOCH = 1_700_000_000
-const CHAIN: Chain = { ...CHAINS[0]!, finality: FINALITY, firstBlock: 1 }
+const CHAIN: Chain = { ...CHAINS[0]!, firstBlock: 1 }
 const EVENT = `0x${'e'.repeat(64)}`
 const SELECTION: LogSelection = {
   filters: [{ address: [CHAIN.eas], topic0: [EVENT] }],
@@ -60,6 +63,8 @@ const SELECTION: LogSelection = {
   learn: () => Promise.resolve(0),
 }
 
+/** Methods of which an endpoint may have the responses of another chain. That of its logs would omit logs. */
+const MIXED = ['eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getBlockReceipts', 'eth_blockNumber']
 /** Behaviour of endpoints whose other faults could hide that they omit logs. */
 const TRUE_LOGS = { omitsLogs: false, spoils: undefined }
 
@@ -164,6 +169,7 @@ class SimulatedIndexer {
   private stopping = new AbortController()
 
   constructor(
+    private readonly chain: Chain,
     private readonly database: MemoryDatabase,
     private readonly endpoints: readonly SimulatedEndpoint[],
     private readonly clock: VirtualClock,
@@ -196,16 +202,17 @@ class SimulatedIndexer {
   }
 
   private async index(signal: AbortSignal): Promise<void> {
-    const { clock, database } = this
+    const { chain, clock, database } = this
+    const { finality } = chain
     const urls = this.endpoints.map((_, i) => `http://endpoint-${i}.example`)
     const rpc = new Rpc({
-      ...{ chain: CHAIN, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, signal, clock },
+      ...{ chain, urls, batchSize: 100, timeoutMs: 1_000, log: SILENT, signal, clock },
       connect: ({ url }) => this.endpoints[urls.indexOf(url)]!.client,
     })
     const doubt = new Doubt(clock)
     doubt.unprovenAtHead = database.unproven
     const reader = () => new BlockReader(rpc, SELECTION, doubt, clock)
-    const options = { doubt, clock, finality: FINALITY, log: SILENT, pollMs: 1_000 }
+    const options = { doubt, clock, finality, log: SILENT, pollMs: 1_000 }
     const storedAtOrBelow = async (height: number) =>
       database.rows.findLast((row) => row.height <= height && row.events.length > 0)
     const head = new HeadReader({
@@ -224,7 +231,7 @@ class SimulatedIndexer {
     const blocks = reader()
     const stored = database.final.height < 0 ? undefined : database.final
     const other = stored && (await contradiction(stored, { ...options, blocks, signal, storedAtOrBelow }))
-    if (other) throw otherChain(FINALITY, other)
+    if (other) throw otherChain(finality, other)
     const source = new ChainSource({
       ...options,
       rpc,
@@ -250,7 +257,7 @@ class SimulatedIndexer {
     )
     await new Runner<unknown, Rows[]>({
       ...{ database, hotDataSource: source, allBlocksAreFinal: false, log: SILENT },
-      requests: [{ range: { from: CHAIN.firstBlock }, request: undefined }],
+      requests: [{ range: { from: chain.firstBlock }, request: undefined }],
       prometheus: NO_METRICS,
       process: async (store, batch) => {
         // Fails as for a block whose attestations are not available at any endpoint yet.
@@ -298,6 +305,7 @@ const failures: Error[] = []
 async function simulate(random: () => number): Promise<number> {
   const below = (n: number) => Math.floor(random() * n)
   const chance = (p: number) => random() < p
+  const finality = FINALITIES[below(FINALITIES.length)]!
   const clock = new VirtualClock()
   let chain = new SimulatedChain(CHAIN.eas)
   let made = 0
@@ -306,23 +314,32 @@ async function simulate(random: () => number): Promise<number> {
   let final: SimulatedBlock | undefined
   const mine = async (count: number) => {
     for (let i = 0; i < count; i++, made++) {
-      const topics = Array.from({ length: chance(0.3) ? 1 + below(2) : 0 }, () => [EVENT, topic(++event)])
+      const topics = Array.from({ length: chance(0.3) ? 1 + below(chance(0.02) ? 40 : 2) : 0 }, () => [
+        EVENT,
+        topic(++event),
+      ])
       const { height } = await chain.mine(EPOCH + Math.floor(clock.now() / 1000), topics)
-      if (height - FINALITY > (final?.height ?? 0)) final = ancestor(chain.head, height - FINALITY)
+      if (height - finality > (final?.height ?? 0)) final = ancestor(chain.head, height - finality)
     }
   }
   await mine(2 + below(chance(0.3) ? 300 : 60))
   const longestRange = 5 + below(60)
-  const endpoints = Array.from(
-    { length: 1 + below(chance(0.2) ? 4 : 2) },
-    () =>
-      new SimulatedEndpoint(chain, CHAIN.id, clock, () => 1 + below(chance(0.05) ? 3_000 : 60), longestRange),
-  )
+  const latencyMs = () => 1 + below(chance(0.05) ? 3_000 : 60)
+  const endpointOf = (served: SimulatedChain) =>
+    new SimulatedEndpoint(served, CHAIN.id, clock, latencyMs, longestRange)
+  const endpoints = Array.from({ length: 1 + below(chance(0.2) ? 4 : 2) }, () => endpointOf(chain))
   const database = new MemoryDatabase(clock)
   const chains = [chain]
   /** True after a final block of the database may have left the chain. */
   let mayRefuse = false
   const script: string[] = []
+  /** Returns another chain, without events. */
+  const otherBlocks = async (blocks: number) => {
+    const other = new SimulatedChain(CHAIN.eas, 1_000_000 * chains.length)
+    chains.push(other)
+    for (let i = 0; i < blocks; i++) await other.mine(EPOCH, [])
+    return other
+  }
 
   const check = () => {
     const { tip, state } = database
@@ -359,7 +376,7 @@ async function simulate(random: () => number): Promise<number> {
     expect({ script, at: clock.now(), tip, isGone }).toMatchObject({ isGone: false })
   }
 
-  const indexer = new SimulatedIndexer(database, endpoints, clock, random)
+  const indexer = new SimulatedIndexer({ ...CHAIN, finality }, database, endpoints, clock, random)
   const pass = async (milliseconds: number) => {
     await clock.pass(milliseconds, check)
     for (const { shown } of endpoints) shown.splice(0, Math.max(0, shown.length - 2_000))
@@ -377,12 +394,12 @@ async function simulate(random: () => number): Promise<number> {
   for (let step = 0; step < 40 && !indexer.refused; step++) {
     const endpoint = endpoints[below(endpoints.length)]!
     const { behaviour } = endpoint
-    const kind = step === 0 && chance(0.1) ? 29 : below(30)
+    const kind = step === 0 && chance(0.1) ? LAST_KIND : below(LAST_KIND + 1)
     if (kind < 7) {
       script.push('mine')
       await mine(1 + below(4))
     } else if (kind < 11) {
-      const depth = Math.min(1 + below(FINALITY - 1), chain.head!.height - 1)
+      const depth = Math.min(below(finality), chain.head!.height - 1)
       const blocks = below(depth + 3)
       script.push(`revert ${depth}, mine ${blocks}`)
       chain.revert(depth)
@@ -390,7 +407,7 @@ async function simulate(random: () => number): Promise<number> {
     } else if (kind < 12) {
       script.push('lag')
       const lags = chance(0.5) ? [behaviour] : endpoints.map((each) => each.behaviour)
-      for (const each of lags) Object.assign(each, { lag: below(chance(0.5) ? 4 : FINALITY), ...TRUE_LOGS })
+      for (const each of lags) Object.assign(each, { lag: below(chance(0.5) ? 4 : finality), ...TRUE_LOGS })
     } else if (kind < 13) {
       script.push('freeze')
       behaviour.frozenAt = endpoint.head
@@ -419,7 +436,7 @@ async function simulate(random: () => number): Promise<number> {
       script.push('stale cache')
       behaviour.cachedAt = ancestor(
         endpoint.head,
-        Math.max(0, endpoint.head.height - (chance(0.5) ? 0 : below(3 * FINALITY))),
+        Math.max(0, endpoint.head.height - (chance(0.5) ? 0 : below(3 * finality))),
       )
     } else if (kind < 23) {
       script.push('several nodes')
@@ -430,10 +447,7 @@ async function simulate(random: () => number): Promise<number> {
     } else if (kind < 25) {
       script.push('another chain at one endpoint')
       mayRefuse = true
-      const other = new SimulatedChain(CHAIN.eas, 1_000_000 * chains.length)
-      chains.push(other)
-      for (let i = 2 + below(400); i > 0; i--) await other.mine(EPOCH, [])
-      endpoint.chain = other
+      endpoint.chain = await otherBlocks(2 + below(400))
       behaviour.frozenAt = behaviour.cachedAt = undefined
     } else if (kind < 26) {
       script.push('malformed logs')
@@ -454,6 +468,19 @@ async function simulate(random: () => number): Promise<number> {
       mayRefuse = true
       Object.assign(behaviour, { otherId: 1, ...TRUE_LOGS })
       indexer.restart()
+    } else if (kind < 30) {
+      script.push('another block range')
+      endpoint.longestRange = 1 + below(60)
+    } else if (kind < 31) {
+      script.push('failing requests')
+      behaviour.fails = 0.3
+    } else if (kind < 32) {
+      const method = MIXED[below(MIXED.length)]!
+      script.push(`${method} of another chain`)
+      // The latest block, and its number, are those of that chain.
+      if (method.endsWith('Number')) mayRefuse = true
+      const other = await otherBlocks(2 + below(100))
+      Object.assign(behaviour, WELL, { mixed: { method, endpoint: endpointOf(other) } })
     } else if (chance(0.15) || step === 0) {
       script.push('replaced chain')
       mayRefuse = true
@@ -479,7 +506,7 @@ async function simulate(random: () => number): Promise<number> {
   // chain does not stay shorter than its forks. A block that no receipts have proved is in doubt until it is
   // final.
   const longest = Math.max(...[...chain.blocks.values()].map(({ height }) => height))
-  await mine(2 + FINALITY + longest - chain.head!.height)
+  await mine(2 + finality + longest - chain.head!.height)
   await pass(120_000)
   const { tip, state } = database
   const doubt = doubtAbout(state, INDEX_MAX_AGE_SECONDS, false, BLOCK_MS)

@@ -163,6 +163,10 @@ export interface Behaviour {
   hidesHeaders: boolean
   /** chain id that it reports instead of the chain's */
   otherId: number | undefined
+  /** endpoint that responds to this method instead, as behind one URL of several providers */
+  mixed: { method: string; endpoint: SimulatedEndpoint } | undefined
+  /** share of requests that fail */
+  fails: number
 }
 
 /** False values of fields of receipts, by field. */
@@ -179,6 +183,7 @@ export const WELL: Behaviour = {
   ...{ lag: 0, frozenAt: undefined, cachedAt: undefined, spread: 0 },
   ...{ isDown: false, staleBy: 0, omitsLogs: false, cutsLogs: false },
   ...{ spoils: undefined, hidesHeaders: false, otherId: undefined },
+  ...{ mixed: undefined, fails: 0 },
 }
 
 /** A JSON-RPC endpoint of a simulated chain. Each request takes some time. */
@@ -194,8 +199,8 @@ export class SimulatedEndpoint {
     private readonly chainId: number,
     private readonly clock: Clock,
     private readonly latencyMs: () => number,
-    /** maximum number of blocks of one eth_getLogs */
-    private readonly longestRange: number,
+    /** maximum number of blocks of one eth_getLogs, which a provider may change */
+    public longestRange: number,
   ) {}
 
   /** client that an Rpc uses instead of one over HTTP */
@@ -223,7 +228,9 @@ export class SimulatedEndpoint {
   }
 
   private answer(method: string, params: readonly unknown[]): unknown {
-    if (this.behaviour.isDown) throw new Error('connection refused')
+    const { isDown, fails, mixed } = this.behaviour
+    if (mixed?.method === method) return mixed.endpoint.answer(method, params)
+    if (isDown || (this.latencyMs() % 100) / 100 < fails) throw new Error('connection refused')
     if (method === 'eth_chainId') return quantity(this.behaviour.otherId ?? this.chainId)
     const isLatest = method === 'eth_blockNumber' || params[0] === 'latest'
     const head = (isLatest && this.behaviour.cachedAt) || this.head
