@@ -1,7 +1,7 @@
 import type { LineString, Polygon } from 'geojson'
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
-import { LOCAL_CHAIN } from '../dev/chain'
+import { LOCAL_CHAIN, attest, locationRequest } from '../dev/chain'
 import { follow, idle, openPage, PHONE, SIZES, WITHOUT_MAP, type OpenPage } from './browser'
 import { pointShapefile } from './shapes'
 import { StandIn } from './wallet'
@@ -391,6 +391,27 @@ withChromium.describe('the attest page', () => {
     await lookUntilShown(browser)
     expect(await recordOf(await shown(browser))).toMatchObject({ memo: 'Once' })
     expect(wallet.asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
+  })
+
+  test('shows no place for a transaction that was forgotten while the page looked for it', async () => {
+    const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
+    await world.caughtUp()
+    const { page } = await open(withWallet, { place: '1, 2' })
+    // The search for a hash also finds UIDs.
+    const sent = JSON.stringify({ transactionHash: uid, chain: LOCAL_CHAIN.slug })
+    await page.evaluate(`sessionStorage.setItem('attest.sent', ${JSON.stringify(sent)})`)
+    await page.reload()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/graphql', (route) => held.then(() => route.continue()))
+    const response = page.waitForResponse('**/graphql')
+    await button(withWallet, 'Look again').click()
+    await button(withWallet, 'Forget the transaction').click()
+    release()
+    await (await response).finished()
+    await page.evaluate('new Promise(requestAnimationFrame)')
+    expect(await page.locator('.attested-place').count()).toBe(0)
+    await page.unrouteAll()
   })
 
   test('reports that the wallet refused, and offers to try again', async () => {

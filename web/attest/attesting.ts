@@ -6,7 +6,7 @@ import { reasonOf, say } from '../messages'
 import { find } from '../search/find'
 import { geo } from '../service'
 import { FormError, placeOf, problemOf, type useForm } from './form'
-import { hasFailed, useSent } from './sent'
+import { hasFailed, isUnsettled, useSent } from './sent'
 
 /** Attests the place of the form, and reports each step until the service returns the record. */
 export function useAttesting(
@@ -81,6 +81,8 @@ export function useAttesting(
   /** Returns true if the service has the record of the sent transaction, which is then shown as attested. */
   const lookAgain = async (): Promise<boolean> => {
     const [hit] = await find(sent!.transactionHash, left)
+    // The user may have forgotten this transaction meanwhile, and sent another one.
+    if (!isUnsettled(sent!)) return true
     if (!hit?.record) return false
     keepSent(undefined)
     showRecord(hit.record)

@@ -24,6 +24,10 @@ export function useSent(): [Sent | undefined, (now: Sent | undefined) => void] {
   return [sent.value, keep]
 }
 
+/** True if this transaction is still the one that is not settled. */
+export const isUnsettled = ({ transactionHash }: Sent): boolean =>
+  sent.peek()?.transactionHash === transactionHash
+
 /** Returns true if a transaction failed in a block, so that it cannot attest its place any more. */
 export const hasFailed = (error: unknown): boolean =>
   error instanceof LandingError && !(error instanceof LostTransactionError)
