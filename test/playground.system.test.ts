@@ -395,13 +395,22 @@ withChromium.describe('the playground in a browser', () => {
     await page.getByLabel('From', { exact: true }).fill('')
   })
 
-  test('accepts a record that is named by its UID', async () => {
+  test('accepts a record that is named by its UID, and asks on its chain once the record is known', async () => {
     const record = await attested()
-    const browser = await form({ op: 'distance', a: record, b: '0, 0' })
-    const { page, complaints } = browser
-    await page.getByText('Record on base-sepolia: A place <b>&').waitFor()
+    const browser = await form()
+    const { page, complaints, requested } = browser
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route('**/api/v0/location-records/0x*', (route) => held.then(() => route.continue()))
+    await show(browser, { op: 'distance', a: record, b: '0, 0' })
+    const before = requested.length
     await ask(browser)
+    await page.locator('form > button.primary:disabled').waitFor()
+    expect(requested.slice(before).filter((url) => url.includes('/compute/'))).toEqual([])
+    release()
+    await page.getByText('Record on base-sepolia: A place <b>&').waitFor()
     await verified(browser)
+    await page.unrouteAll()
     expect(await page.locator('.fields').innerText()).toContain(record)
     expect(complaints).toEqual([])
   })

@@ -38,7 +38,12 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
   const hasChain = parametersOf('playground').has('chain')
-  const { fields, lookAgain } = useRecords(parsed, hasChain && choice.unknown === undefined ? chain : 'any')
+  const { fields, isLooking, lookAgain } = useRecords(
+    parsed,
+    hasChain && choice.unknown === undefined ? chain : 'any',
+  )
+  /** true until the chain of the question is known, which is that of a record unless the address names one */
+  const isUnsure = choice.isLoading || (!hasChain && (isLooking || fields.some(({ record }) => record)))
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, (error) => setProblem(problemOf(error, operation)))
   const { isBusy, isWaiting, answered, drawing } = asking
@@ -62,15 +67,16 @@ export default function Playground({ map }: { map: Map | undefined }) {
     event?.preventDefault()
     forget()
     const read = questionOf(form, chain, disclosure.isMissing)
-    if ('problem' in read)
-      return read.problem.field === 'chain' && choice.isLoading ? asking.wait() : setProblem(read.problem)
+    if ('problem' in read && read.problem.field !== 'chain') return setProblem(read.problem)
+    if (isUnsure) return asking.wait()
+    if ('problem' in read) return setProblem(read.problem)
     form.shareAll(read.chain)
     lookAgain()
     await asking.ask(read.question)
   }
   useEffect(() => {
-    if (isWaiting && !choice.isLoading) void submit()
-  }, [isWaiting, choice.isLoading])
+    if (isWaiting && !isUnsure) void submit()
+  }, [isWaiting, isUnsure])
   const problemAt = (field: Problem['field']) => (problem?.field === field ? problem.sentence : undefined)
 
   return (

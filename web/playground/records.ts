@@ -6,17 +6,19 @@ import { recordOf, type Parsed } from '../panel/input'
 
 /**
  * Geometries, records or notes of the fields, of which an operation has at most two. Looks up records by UID,
- * first on the chain. `lookAgain` repeats this for those that were not found.
+ * first on the chain. `isLooking` is true until the service has responded. `lookAgain` repeats this for those
+ * that were not found.
  * @param named undefined until the chain of the address is known
  */
 export function useRecords(
   parsed: readonly Parsed[],
   named: Chain | 'any' | undefined,
-): { fields: readonly FieldState[]; lookAgain: () => void } {
+): { fields: readonly FieldState[]; isLooking: boolean; lookAgain: () => void } {
   const [first, second] = [useField(parsed[0], named), useField(parsed[1], named)]
   const all = [first, second].slice(0, parsed.length)
   return {
     fields: all.map(({ state }) => state),
+    isLooking: all.some((each) => each.isLooking),
     lookAgain: () => all.forEach(({ state, retry }) => state.note !== undefined && retry()),
   }
 }
@@ -35,5 +37,5 @@ function useField(parsed: Parsed | undefined, named: Chain | 'any' | undefined) 
     if (record) return { record, ...(record.geometry && { geometry: record.geometry }) }
     return { note: failure?.text ?? (isLoading ? say.playground.loading : say.playground.notIndexed) }
   }
-  return { state: stateOf(), retry }
+  return { state: stateOf(), isLooking: uid !== undefined && isLoading && !failure, retry }
 }
