@@ -55,6 +55,8 @@ withChromium.describe('the sheet of a place', () => {
   beforeAll(async () => {
     browser = await openPage(WITHOUT_MAP)
     page = browser.page
+    // The first response is the login page of a network.
+    await page.route('**/local-nodes', (route) => route.fulfill({ body: '<html>' }), { times: 1 })
     await page.goto(world.url)
   })
   beforeEach(() => page.setViewportSize(SIZES[2]))

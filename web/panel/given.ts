@@ -18,7 +18,7 @@ export function useGiven(
   useEffect(() => {
     if (!map) return
     let left = false
-    void import('../map/shapes').then(({ drawGeometry }) => {
+    const draw = ({ drawGeometry }: typeof import('../map/shapes')) => {
       if (left) return
       const features = geometries.flatMap((geometry, i): Feature[] => {
         try {
@@ -33,7 +33,9 @@ export function useGiven(
       const isEditing = map.getContainer().hasAttribute('data-drawing')
       if (isFramed && framed.current !== shown && !isEditing) frame(map, features)
       framed.current = shown
-    })
+    }
+    // Without this code, the form works, but draws nothing.
+    import('../map/shapes').then(draw, () => {})
     return () => void (left = true)
   }, [map, shown])
   useEffect(() => () => map && show(map, 'given', []), [map])

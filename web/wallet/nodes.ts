@@ -6,9 +6,14 @@ export const localNodes = (): Promise<Readonly<Record<number, string>>> => (aske
 let asked: Promise<Record<number, string>> | undefined
 
 async function ask(): Promise<Record<number, string>> {
-  const response = await request('local-nodes').catch(() => undefined)
-  if (!response?.ok) asked = undefined
-  return response?.ok ? ((await response.json()) as Record<number, string>) : {}
+  try {
+    const response = await request('local-nodes')
+    if (response.ok) return (await response.json()) as Record<number, string>
+  } catch {
+    // Without a response, or with that of another server, such as the login page of a network.
+  }
+  asked = undefined
+  return {}
 }
 
 /** Time limit for a response of a node on this machine, in milliseconds. Usually it responds immediately. */
