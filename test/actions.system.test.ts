@@ -1,4 +1,5 @@
-import type { CDPSession, Locator, Page } from 'playwright-core'
+import type { Geometry, Point } from 'geojson'
+import type { CDPSession, Locator, Page, Request } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { CHROMIUM, openPage, SIZES, WITHOUT_MAP, type OpenPage, idle, middle, PHONE } from './browser'
 import { LOCAL_CHAIN, startTestWorld, type TestWorld } from './world'
@@ -192,6 +193,31 @@ withChromium.describe('the three actions of the map pages', () => {
     expect(await page.locator('[data-chip]').count()).toBe(0)
     expect(await field(page, 'Memo').inputValue()).toBe('Mine')
     expect(complaints).toEqual([])
+  })
+
+  test('attest the place that was clicked last, also if that of an earlier click arrives first', async () => {
+    const { page } = plain
+    await page.goto(`${world.url}/attest`)
+    const requests: Request[] = []
+    const releases: (() => void)[] = []
+    await page.route('**/api/v0/location-records/0x*', async (route) => {
+      requests.push(route.request())
+      await new Promise<void>((resolve) => releases.push(resolve))
+      await route.continue()
+    })
+    for (const index of [0, 1]) {
+      await page.locator('.plain-map > g:not(.plain-found)').nth(index).dispatchEvent('click')
+      await expect.poll(() => releases.length).toBe(index + 1)
+    }
+    for (const [i, release] of releases.entries()) {
+      release()
+      await (await requests[i]!.response())!.finished()
+    }
+    const { geometry } = (await (await requests[1]!.response())!.json()) as { geometry: Geometry }
+    const { coordinates } = geometry as Point
+    const text = geometry.type === 'Point' ? coordinates.join(', ') : JSON.stringify(geometry)
+    await expect.poll(() => field(page, 'Place').inputValue()).toBe(text)
+    await page.unrouteAll()
   })
 
   test('use a record that is clicked on the map as their place, but keep a place to attest', async () => {
@@ -616,6 +642,13 @@ withChromium.describe('the search field of the explorer', () => {
     let release = () => {}
     const released = new Promise<void>((resolve) => (release = resolve))
     await page.route(/\/sheet-.*\.js$/, async (route) => (await released, route.continue()))
+    const isGeometry = (request: Request) => request.postData()?.includes('query Geometry') === true
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => (answer = resolve))
+    await page.route('**/graphql', async (route) => {
+      if (isGeometry(route.request())) await answered
+      await route.continue()
+    })
     await page.goto(world.url)
     await searchField(page).fill('champ de mar')
     await hits(page).filter({ hasText: 'Champ de Mars' }).first().click()
@@ -627,6 +660,13 @@ withChromium.describe('the search field of the explorer', () => {
     release()
     await page.getByRole('heading', { name: 'Champ de Mars' }).waitFor()
     expect(await searchField(page).and(page.locator(':focus')).count()).toBe(1)
+    // The geometry of the hit arrives after the user has opened another place.
+    const geometry = page.waitForResponse((response) => isGeometry(response.request()))
+    await page.locator('[data-record]:not([aria-current])').first().press('Enter')
+    answer()
+    await (await geometry).finished()
+    await page.evaluate('new Promise(requestAnimationFrame)')
+    expect(await page.locator('.plain-found > *').count()).toBe(0)
     await page.unrouteAll()
     expect(complaints).toEqual([])
   })

@@ -56,12 +56,16 @@ export default function Attest({
     apply()
   }
   const change = (changes: Partial<Fields>) => edit(() => form.set(changes))
+  /** last record that was clicked on the map */
+  const picked = useRef<object>(undefined)
   // Fills only an empty field, so that a click on the map replaces no text of the user.
-  pickers.attest = ({ uid, chain }) => {
+  pickers.attest = (record) => {
     if (!isEmpty.current) return
-    void recordOf(uid, chain).then(
-      (record) => isEmpty.current && record?.geometry && change({ place: textOf(record.geometry) }),
-      (error: Error) => isEmpty.current && form.setProblem({ field: 'place', sentence: reasonOf(error) }),
+    picked.current = record
+    const isWanted = () => isEmpty.current && picked.current === record
+    void recordOf(record.uid, record.chain).then(
+      (found) => isWanted() && found?.geometry && change({ place: textOf(found.geometry) }),
+      (error: Error) => isWanted() && form.setProblem({ field: 'place', sentence: reasonOf(error) }),
     )
   }
   const { attested, sent } = attesting

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { isField } from '../focus'
-import { goTo, hrefOf, setParameters, shownPage } from '../location'
+import { goTo, hrefOf, parametersOf, setParameters, shownPage } from '../location'
 import { failureOf } from '../loading'
 import { flyTo } from '../map/flight'
 import { keyText } from '../map/record-layers'
@@ -193,5 +193,7 @@ async function show(hit: Hit): Promise<void> {
   if ((isOfExplorer && page !== 'explorer') || page === 'log') goTo(hrefOf('explorer'))
   // The record is shown even if its geometry cannot be loaded.
   const found = await features().catch(() => [])
-  if (shown === hit) flyTo(found)
+  // The user may have closed the place, or opened another one, meanwhile.
+  const isOpen = !record || parametersOf('explorer').get('record') === keyText(record)
+  if (shown === hit && isOpen) flyTo(found)
 }
