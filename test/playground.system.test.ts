@@ -405,7 +405,7 @@ withChromium.describe('the playground in a browser', () => {
     await show(browser, { op: 'distance', a: record, b: '0, 0' })
     const before = requested.length
     await ask(browser)
-    await page.locator('form > button.primary:disabled').waitFor()
+    await page.locator('form > button.primary[aria-disabled=true]').waitFor()
     expect(requested.slice(before).filter((url) => url.includes('/compute/'))).toEqual([])
     release()
     await page.getByText('Record on base-sepolia: A place <b>&').waitFor()
@@ -556,9 +556,11 @@ withChromium.describe('the playground in a browser', () => {
     expect(await page.getByText('Do not use this answer').count()).toBe(0)
     expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0)
     await page.unroute('**/graphql')
-    await page.getByRole('button', { name: 'Retry now' }).click()
+    await page.getByRole('button', { name: 'Retry now' }).press('Enter')
     await verified(browser)
     await page.getByRole('button', { name: 'Publish with a test account' }).waitFor()
+    // The button that had the focus is removed.
+    expect(await page.locator('.answer h2:focus').count()).toBe(1)
   })
 
   test('rejects input at its field', async () => {
@@ -601,10 +603,11 @@ withChromium.describe('the playground in a browser', () => {
     })
     await page.goto(addressOf({ a: '0, 0', b: '1, 1' }))
     const button = page.locator('form > button.primary')
-    await button.click()
+    await button.press('Enter')
     await expect.poll(() => button.isDisabled()).toBe(true)
     respond()
     await verified(browser)
+    expect(await button.and(page.locator(':focus')).count()).toBe(1)
     expect(browser.complaints).toEqual([])
   })
   test('reports a status of the service with a clear message, and retries', async () => {

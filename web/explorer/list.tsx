@@ -81,7 +81,7 @@ export function RecordList({
         ))}
       </ol>
       {data?.next_cursor && (
-        <button type="button" disabled={isLoading} onClick={more}>
+        <button type="button" aria-disabled={isLoading} onClick={() => isLoading || more()}>
           {say.list.more}
         </button>
       )}

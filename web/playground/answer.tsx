@@ -32,8 +32,14 @@ interface AnswerViewProps {
 export function AnswerView({ question, answer, chain, drawing, names, apart }: AnswerViewProps) {
   const { checks, retry } = useChecks(question, answer)
   const section = useRef<HTMLElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => section.current?.scrollIntoView({ block: 'start' }), [answer])
   const refused = checks.some((check) => check?.state === 'bad')
+  /** Repeats the checks, which removes the button: the focus moves to their heading. */
+  const repeat = () => {
+    heading.current?.focus()
+    retry()
+  }
   const verified = checks.every((check) => check?.state === 'good' || check?.state === 'claimed')
   return (
     <section
@@ -52,7 +58,9 @@ export function AnswerView({ question, answer, chain, drawing, names, apart }: A
           {note}
         </p>
       ))}
-      <h2>{say.answer.checked}</h2>
+      <h2 ref={heading} tabIndex={-1}>
+        {say.answer.checked}
+      </h2>
       <ul class="checks">
         {checks.map((check, i) => (
           <li key={i} data-check={check?.state ?? 'waiting'}>
@@ -61,7 +69,7 @@ export function AnswerView({ question, answer, chain, drawing, names, apart }: A
         ))}
       </ul>
       {checks.some((check) => check?.state === 'unknown') && (
-        <button type="button" onClick={retry}>
+        <button type="button" onClick={repeat}>
           {say.failures.retry}
         </button>
       )}

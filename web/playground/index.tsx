@@ -47,6 +47,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, (error) => setProblem(problemOf(error, operation)))
   const { isBusy, isWaiting, answered, drawing } = asking
+  const isAsking = isBusy || isLocked('playground')
   useGiven(map, geometries, !answered)
   useChainOfRecord(fields)
 
@@ -65,6 +66,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   }
   const submit = async (event?: Event) => {
     event?.preventDefault()
+    if (event && isAsking) return
     forget()
     const read = questionOf(form, chain, disclosure.isMissing)
     if ('problem' in read && read.problem.field !== 'chain') return setProblem(read.problem)
@@ -97,7 +99,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
             onLeave={forget}
           />
         </QuestionFields>
-        <button class="primary" disabled={isBusy || isLocked('playground')}>
+        {/* The attribute disabled would take the focus from the button. */}
+        <button class="primary" aria-disabled={isAsking}>
           {isBusy ? say.playground.asking : say.playground.action}
         </button>
         <Notes problem={problem} isAnswered={answered !== undefined} isShared={form.isShared} />

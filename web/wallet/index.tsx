@@ -12,7 +12,8 @@ import './wallet.css'
 /**
  * Buttons for an action with a signer on a chain: one for each wallet of the browser and, on a local
  * deployment, one for a test account. `act` receives the signer once the wallet is connected and on the
- * chain. Errors of `act`, and refusals by the wallet, are shown.
+ * chain. Errors of `act`, and refusals by the wallet, are shown. The buttons have no attribute disabled, with
+ * which the pressed one would lose the focus to the page.
  */
 export function WithSigner({
   chain,
@@ -40,6 +41,7 @@ export function WithSigner({
   const [problem, setProblem] = useState('')
   useEffect(() => setProblem(''), [chain.id])
   const run = async (signer: Eip1193Provider, confirm: string, connect: () => Promise<void>) => {
+    if (busy || isDisabled) return
     setRunning(true)
     if (page) lock(page, true)
     setProblem('')
@@ -60,7 +62,7 @@ export function WithSigner({
         <button
           type="button"
           class="primary"
-          disabled={busy || isDisabled}
+          aria-disabled={busy || isDisabled}
           onClick={() => void run(testAccount(node), say.wallet.confirmsItself, async () => {})}
         >
           {say.wallet.testAccount(verb)}
@@ -69,7 +71,8 @@ export function WithSigner({
       {wallets.value.map((wallet) => (
         <WalletButton
           key={wallet.id}
-          {...{ wallet, verb, busy, isDisabled, chain }}
+          {...{ wallet, verb, busy, chain }}
+          isDisabled={busy || isDisabled}
           onClick={() =>
             void run(wallet.provider, say.wallet.confirm, () => goToChain(wallet.provider, chain, node))
           }
@@ -125,7 +128,7 @@ function WalletButton({
   useEffect(() => followState(provider, setState), [provider, busy])
   return (
     <div class="wallet">
-      <button type="button" class="primary" disabled={busy || isDisabled} onClick={onClick}>
+      <button type="button" class="primary" aria-disabled={isDisabled} onClick={onClick}>
         {say.wallet.with(verb)} <bdi>{name}</bdi>
       </button>
       {state?.account !== undefined && (
