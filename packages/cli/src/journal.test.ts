@@ -4,11 +4,13 @@ import {
   appendFileSync,
   existsSync,
   mkdtempSync,
+  promises,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { BatchAnswer } from '@geospatial-attestation/client'
@@ -113,6 +115,24 @@ test('the lock of a process that is about to write its id stays', async () => {
   const opening = openJournal(output, at)
   setTimeout(() => writeFileSync(`${output}.journal.lock`, String(process.ppid)), 20)
   await expect(opening).rejects.toThrow(`process ${process.ppid}`)
+})
+
+test('a lock that a full disk does not hold is removed', async () => {
+  const output = fresh()
+  writeFileSync(`${output}.journal.lock`, '')
+  const { writeFile } = promises
+  promises.writeFile = async (file, _, options) => {
+    await writeFile(file, '', options)
+    throw Object.assign(new Error('full'), { code: 'ENOSPC', syscall: 'write' })
+  }
+  syncBuiltinESMExports()
+  try {
+    await expect(openJournal(output, at)).rejects.toMatchObject({ code: 'ENOSPC' })
+  } finally {
+    promises.writeFile = writeFile
+    syncBuiltinESMExports()
+  }
+  await expect(found(output)).resolves.toEqual([])
 })
 
 test('the lock of another process with the same id is taken over, and that process stops', async () => {

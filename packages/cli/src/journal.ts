@@ -162,8 +162,11 @@ async function create(lock: string): Promise<boolean> {
     await writeFile(lock, CLAIM, { flag: 'wx' })
     return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return false
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    // A full disk holds the file, but not its claim: the next run would wait for an unknown process.
+    if (syscall !== 'open') await rm(lock, { force: true })
+    throw error
   }
 }
 
