@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { readlink, realpath, rename, rm } from 'node:fs/promises'
+import { readlink, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -30,6 +30,17 @@ export async function replaceFile(name: string, content: string | AsyncIterable<
     await rm(written, { force: true })
     // The error names the file as the user did.
     if ((error as NodeJS.ErrnoException).path === written) Object.assign(error as object, { path: name })
+    throw error
+  }
+}
+
+/** Creates a file, and flushes it to disk. Throws EEXIST if it exists. A full disk leaves no part of it. */
+export async function createFile(name: string, text: string, mode?: number): Promise<void> {
+  try {
+    await writeFile(name, text, { flag: 'wx', flush: true, mode })
+  } catch (error) {
+    // A file that could not be opened is not that of this run.
+    if ((error as NodeJS.ErrnoException).syscall !== 'open') await rm(name, { force: true })
     throw error
   }
 }

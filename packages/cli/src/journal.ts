@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 import { randomUUID } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
-import { open, readFile, rm, writeFile } from 'node:fs/promises'
+import { open, readFile, rm } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { BatchAnswer } from '@geospatial-attestation/client'
 import type { Files } from './context'
 import { UsageError } from './exit'
+import { createFile } from './files'
 import type { landedJson } from './land'
 import { jsonLine } from './output'
 
@@ -159,14 +160,12 @@ async function takeLock(lock: string, file: string, at: Files['at']): Promise<vo
 
 async function create(lock: string): Promise<boolean> {
   try {
-    await writeFile(lock, CLAIM, { flag: 'wx' })
+    // An empty lock on a full disk would be that of an unknown process.
+    await createFile(lock, CLAIM)
     return true
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return false
-    // A full disk holds the file, but not its claim: the next run would wait for an unknown process.
-    if (syscall !== 'open') await rm(lock, { force: true })
-    throw error
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
 import type {
   Answer,
   BatchAnswer,
@@ -13,6 +12,7 @@ import type {
 } from '@geospatial-attestation/client'
 import { sentenceOf } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
+import { createFile } from './files'
 import { parsed, readSource } from './inputs'
 import { jsonLine, time, type Field } from './output'
 import type { Session } from './session'
@@ -72,7 +72,7 @@ export async function landOrKeep<A extends Answer | BatchAnswer | QuorumAnswer>(
   } catch (error) {
     if (isStored && last === answer) throw error
     const file = `answer-${randomUUID()}.json`
-    const write = () => writeFile(session.at(file), `${jsonLine(last)}\n`, { flag: 'wx', mode: 0o600 })
+    const write = () => createFile(session.at(file), `${jsonLine(last)}\n`, 0o600)
     const isWritten =
       !session.options.json &&
       !session.options.quiet &&

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import type { Files } from './context'
 import { UsageError } from './exit'
+import { createFile } from './files'
 import { fileNamed } from './key'
 import { jsonLine } from './output'
 
@@ -57,14 +57,12 @@ export function makePrivate(
 /** Stores private places, each in a file that only its owner can read. Throws a UsageError. */
 export async function keepPrivate(kept: readonly Kept[], note: (line: string) => void): Promise<void> {
   for (const { file, path: found, place } of kept) {
-    await writeFile(found, `${jsonLine(place)}\n`, { flag: 'wx', mode: 0o600 }).catch(
-      (error: NodeJS.ErrnoException) => {
-        throw new UsageError(
-          `Could not write the salt to ${fileNamed(file)} (${error.code}). The answer proves nothing ` +
-            'without the salt, so it is not shown.',
-        )
-      },
-    )
+    await createFile(found, `${jsonLine(place)}\n`, 0o600).catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(
+        `Could not write the salt to ${fileNamed(file)} (${error.code}). The answer proves nothing ` +
+          'without the salt, so it is not shown.',
+      )
+    })
     note(
       `Wrote the place and its salt to ${file}. Without this file nobody can prove what the answer is about.`,
     )
