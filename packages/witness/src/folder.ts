@@ -30,6 +30,10 @@ async function writeDurably(file: string, text: string, flags: 'w' | 'wx', mode 
   try {
     await handle.writeFile(text)
     await handle.sync()
+  } catch (error) {
+    // On a full disk, an empty key or lock would stay.
+    if (flags === 'wx') rmSync(file, { force: true })
+    throw error
   } finally {
     await handle.close()
   }
