@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
+import type { Logger } from 'pino'
 import { expect, test } from 'vitest'
 import { blankSettings } from '../dev/settings'
 import { connect, createDatabase, createMigratedDatabase, migrate, rows } from '../test/database'
 import { runNode } from '../test/node'
 import { SettingsError } from './config'
+import { awaitMigrations } from './migrations'
+import { isUnmigrated } from './postgres'
 
 test('a migration that fails keeps those before it, and the next run applies the others once', async () => {
   const { url } = await createDatabase()
@@ -60,6 +63,22 @@ test('`--to` undoes nothing if a newer version has migrated the database', async
   await rows(url, `INSERT INTO migrations (timestamp, name) VALUES (1899999999999, 'Newer1899999999999')`)
   await expect(migrate(url, 'ChainState')).rejects.toThrow('Newer')
   expect(await rows(url, `SELECT FROM migrations WHERE name LIKE 'Lines%'`)).toHaveLength(1)
+})
+
+test('a missing column counts as a missing migration until the database has all of them', async () => {
+  const { url } = await createMigratedDatabase()
+  await migrate(url, 'ChainState')
+  const read = () => rows<{ name: string }>(url, 'SELECT name FROM migrations')
+  const isOfMigration = () => ['42703', '42883'].map((code) => isUnmigrated({ code }))
+  expect(isOfMigration()).toEqual([false, false])
+  const logged: unknown[] = []
+  const log = { error: (...given: unknown[]) => logged.push(given) } as unknown as Logger
+  const migrated = awaitMigrations(read, log, new AbortController().signal)
+  await expect.poll(isOfMigration).toEqual([true, true])
+  await migrate(url)
+  await migrated
+  expect(isOfMigration()).toEqual([false, false])
+  expect(logged).toEqual([[{ reason: expect.stringContaining('Lines, Counts') }, expect.anything()]])
 })
 
 test('npm run migrate reports what it did, and exits with a status for each kind of error', async () => {

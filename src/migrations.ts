@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Client } from 'pg'
+import type { Logger } from 'pino'
 import { ACTIVE_SLUGS } from './chains'
 import { SettingsError } from './config'
-import { primaryUrl, sessionsAt } from './postgres'
+import { noteMigrations, primaryUrl, sessionsAt } from './postgres'
+import { retry } from './retry'
 
 /** Key of the advisory lock that one process holds while it applies migrations. */
 const LOCK = 7_283_461
@@ -38,6 +40,37 @@ export async function runMigrations(
   } finally {
     await database.end()
   }
+}
+
+/** Milliseconds after the first check of a database that lacks migrations; multiplied up to this number. */
+const CHECK_MS = 1_000
+const MOST_CHECKS = 60
+
+/**
+ * Waits until a database has all migrations, and logs the missing ones. Until then isUnmigrated() is also true
+ * for errors about their columns and functions.
+ * @param read returns the rows of a statement
+ */
+export async function awaitMigrations(
+  read: (sql: string) => Promise<{ name: string }[]>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const known = knownMigrations().map(({ name }) => name)
+  const check = async () => {
+    const applied = new Set((await read('SELECT name FROM migrations')).map(({ name }) => name))
+    const missing = known.filter((name) => !applied.has(name))
+    noteMigrations(missing.length > 0)
+    if (missing.length) throw new Error(`It lacks ${missing.map(shortName).join(', ')}. Run npm run migrate.`)
+  }
+  const onFailure = ({ message }: Error, attempt: number) =>
+    attempt === 1 && log.error({ reason: message }, 'could not confirm that the database has all migrations')
+  await retry(check, {
+    attempts: Infinity,
+    pauseMs: (attempt) => CHECK_MS * Math.min(attempt, MOST_CHECKS),
+    onFailure,
+    signal,
+  })
 }
 
 /** Returns the migrations of this version, oldest first. */

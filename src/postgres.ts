@@ -91,12 +91,20 @@ function codeOf(error: unknown): string | undefined {
   return (error as { code?: string } | null | undefined)?.code
 }
 
+/** Codes of missing columns and functions. */
+const PARTS = ['42703', '42883']
+let lacksMigrations = false
+/** Notes if the database of this process lacks migrations (src/migrations.ts). */
+export function noteMigrations(lacking: boolean): void {
+  lacksMigrations = lacking
+}
+
 /**
- * True if an error of pg means that tables do not exist yet. A missing column does not count,
- * because a statement that names one is a bug of this program.
+ * True if an error of pg means that tables do not exist yet. A missing column or function counts only while
+ * the database lacks migrations: otherwise a statement that names one is a bug of this program.
  */
 export function isUnmigrated(error: unknown): boolean {
-  return codeOf(error) === '42P01'
+  return codeOf(error) === '42P01' || (lacksMigrations && PARTS.includes(codeOf(error) ?? ''))
 }
 
 /** Returns the message for a database that lacks tables or columns; undefined for other errors. */
