@@ -47,8 +47,8 @@ const CHECK_MS = 1_000
 const MOST_CHECKS = 60
 
 /**
- * Waits until a database has all migrations, and logs the missing ones. Until then isUnmigrated() is also true
- * for errors about their columns and functions.
+ * Waits until a database has all migrations, and logs the missing ones. Until then isUnmigrated() is also
+ * true for errors about their columns and functions.
  * @param read returns the rows of a statement
  */
 export async function awaitMigrations(

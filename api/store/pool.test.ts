@@ -24,6 +24,7 @@ test.each([
   ['lock timeout', '55P03', false],
   ['conflict with recovery', '40001', true],
   ['deadlock', '40P01', true],
+  ['idle-in-transaction timeout', '25P03', true],
   ['disk error', '58030', true],
   ['read-only transaction', '25006', true],
 ])('clients may retry after a %s', (message, code, elsewhere) => {

@@ -112,15 +112,16 @@ export function isGivenUp({ code }: DatabaseError): boolean {
 }
 
 /**
- * True if the database is unavailable: connection lost or refused (08...), login refused (28...), database
- * missing (3D...), statement ended by replayed changes or a deadlock (40...), out of resources such as
- * connections (53...), a lock not acquired within lock_timeout (55P03), shutting down or statement cancelled
- * (57...), disk failed (58...). PgBouncer reports its own failures as protocol violations (08P01). If
- * Postgres reports one when it binds parameters, the statement has too many of them.
+ * True if the database is unavailable: connection lost or refused (08...), transaction ended by a time limit
+ * of the role (25P03, 25P04), login refused (28...), database missing (3D...), statement ended by replayed
+ * changes or a deadlock (40...), out of resources such as connections (53...), a lock not acquired within
+ * lock_timeout (55P03), shutting down or statement cancelled (57...), disk failed (58...). PgBouncer reports
+ * its own failures as protocol violations (08P01). If Postgres reports one when it binds parameters, the
+ * statement has too many of them.
  */
 export function isOutage({ code, message, routine }: DatabaseError): boolean {
   if (code === '08P01') return routine !== 'exec_bind_message'
-  if (code) return /^(08|28|3D|40|53|55P03|57|58)/.test(code) || /^E[A-Z]+$/.test(code)
+  if (code) return /^(08|25P0[34]|28|3D|40|53|55P03|57|58)/.test(code) || /^E[A-Z]+$/.test(code)
   return /timeout|terminated|not queryable/i.test(message)
 }
 
