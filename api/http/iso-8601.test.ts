@@ -107,6 +107,16 @@ test('the time parser rounds fractions of a millisecond in the given direction',
     '2026-01-31T12:19:59.999Z',
     '2026-01-31T12:20:00.000Z',
   ])
+  // Which times are accepted does not depend on the direction.
+  expect(
+    ['9999-12-31T23:59:59.999999', '2016-12-31T23:59:60.9999Z', '0001-01-01T00:59:59.9999+01:00'].map(
+      (text) => [iso(text), iso(text, 'up')],
+    ),
+  ).toEqual([
+    ['9999-12-31T23:59:59.999Z', '+010000-01-01T00:00:00.000Z'],
+    ['2017-01-01T00:00:00.999Z', '2017-01-01T00:00:01.000Z'],
+    [undefined, undefined],
+  ])
 })
 
 const digits = (value: number, length: number) => String(value).padStart(length, '0')

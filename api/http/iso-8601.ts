@@ -28,7 +28,7 @@ export const LAST_INSTANT = 253_402_300_799_999
  * offset it is UTC. A year, month, week or day is its start. 24:00 is the next day's 00:00, a leap second the
  * second after it. Years are 0001 to 9999, in UTC too. Unsupported: times alone, durations, intervals,
  * centuries, and years of more digits, which are ISO 8601 by agreement only.
- * @param round direction for a fraction that is finer than milliseconds
+ * @param round direction for a fraction that is finer than milliseconds; up, even beyond the year 9999
  */
 export function instantOf(text: string, round: 'down' | 'up' = 'down'): number | undefined {
   const parts = INSTANT.exec(text)?.groups
@@ -36,13 +36,14 @@ export function instantOf(text: string, round: 'down' | 'up' = 'down'): number |
   const midnight = dayOf(parts)
   const complete = ['day', 'bDay', 'ordinal', 'weekday', 'bWeekday'].some((name) => parts[name] !== undefined)
   if (midnight === undefined || (parts.hour !== undefined && !complete)) return undefined
-  const time = timeOf(parts, round)
+  const time = timeOf(parts)
   const zone = zoneOf(parts)
   if (time === undefined || zone === undefined) return undefined
-  const instant = midnight + time - zone
+  const instant = midnight + time.whole - zone
   // A leap second is the last second of a month, in UTC.
   if (secondOf(parts) === 60 && !isMonthsStart(Math.floor(instant / SECOND_MS) * SECOND_MS)) return undefined
-  return instant >= FIRST_INSTANT && instant <= LAST_INSTANT ? instant : undefined
+  if (instant < FIRST_INSTANT || instant > LAST_INSTANT) return undefined
+  return round === 'up' && time.isFiner ? instant + 1 : instant
 }
 
 /** Returns the start of the day, or of the year, month or week. */
@@ -84,8 +85,8 @@ function secondOf({ second, bSecond }: Record<string, string | undefined>): numb
   return Number(second ?? bSecond ?? 0)
 }
 
-/** Returns the milliseconds since midnight. */
-function timeOf(parts: Record<string, string | undefined>, round: 'down' | 'up'): number | undefined {
+/** Returns the whole milliseconds since midnight. `isFiner`: a fraction of a millisecond is left. */
+function timeOf(parts: Record<string, string | undefined>): { whole: number; isFiner: boolean } | undefined {
   const { hour, fraction } = parts
   const minute = parts.minute ?? parts.bMinute
   const second = parts.second ?? parts.bSecond
@@ -94,12 +95,11 @@ function timeOf(parts: Record<string, string | undefined>, round: 'down' | 'up')
     Number(hour ?? 0) * HOUR_MS + Number(minute ?? 0) * MINUTE_MS + Number(second ?? 0) * SECOND_MS
   const exact = fraction === undefined ? 0n : BigInt(fraction) * BigInt(last)
   const scale = 10n ** BigInt(fraction?.length ?? 0)
-  const more = Number(exact / scale) + (round === 'up' && exact % scale !== 0n ? 1 : 0)
   const inRange =
     Number(hour ?? 0) <= 23
       ? Number(minute ?? 0) <= 59 && Number(second ?? 0) <= 60
       : whole === DAY_MS && exact === 0n
-  return inRange ? whole + more : undefined
+  return inRange ? { whole: whole + Number(exact / scale), isFiner: exact % scale !== 0n } : undefined
 }
 
 /** Returns the milliseconds that the zone is ahead of UTC. */

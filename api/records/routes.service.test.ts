@@ -858,7 +858,7 @@ describe('the Records API over HTTP', () => {
   })
   test('accepts the first and last time of the database, and a name of 100 characters', async () => {
     const all = await found('?limit=1000')
-    const everything = '?limit=1000&fromTimestamp=0001-01-01&toTimestamp=9999-12-31T23:59:59.999Z'
+    const everything = '?limit=1000&fromTimestamp=0001-01-01&toTimestamp=9999-12-31T23:59:59.999999'
     expect(await found(everything)).toEqual(all)
     expect(await found('?fromTimestamp=9999-12-31T23:59:59.999Z')).toEqual([])
     expect(await found(`?location_type=${encodeURIComponent('𝕊'.repeat(50))}`)).toEqual([])
