@@ -82,8 +82,9 @@ async function* attestedSince(
       if (from === chain.firstBlock || (await ask(() => reader.block(from))).time <= seconds) break
     }
   let known: { number: number; time: number } | undefined
-  // Starts with more blocks than the RPC endpoint last returned logs for, because it may have been busy at
-  // that time.
+  // Starts with more blocks than the RPC endpoint last returned logs for, and doubles them until it refuses,
+  // because it may have been busy at that time.
+  let tooMany = Infinity
   for (let span = 2 * reader.logs.span; from <= head.number;) {
     const to = Math.min(from + span - 1, head.number)
     let logs: AttestedLog[]
@@ -93,7 +94,8 @@ async function* attestedSince(
       // Only an error of the endpoint shrinks the span, and not a disconnected client, a full queue or
       // MAX_CALLS.
       if (from === to || !(error as Error).cause) throw error
-      reader.logs.span = span = Math.ceil((to - from + 1) / 2)
+      tooMany = to - from + 1
+      reader.logs.span = span = Math.ceil(tooMany / 2)
       continue
     }
     for (const log of logs) {
@@ -102,6 +104,7 @@ async function* attestedSince(
       yield { ...log, time: log.time ?? known!.time }
     }
     if (to - from + 1 === span) reader.logs.span = span
+    if (2 * span < tooMany) span *= 2
     from = to + 1
   }
 }
