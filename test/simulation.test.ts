@@ -57,10 +57,46 @@ const LAST_KIND = 32
 const EPOCH = 1_700_000_000
 const CHAIN: Chain = { ...CHAINS[0]!, firstBlock: 1 }
 const EVENT = `0x${'e'.repeat(64)}`
-const SELECTION: LogSelection = {
-  filters: [{ address: [CHAIN.eas], topic0: [EVENT] }],
-  version: 0,
-  learn: () => Promise.resolve(0),
+const REGISTERED = `0x${'d'.repeat(64)}`
+/** Returns the ids of the events in these logs, without registrations. */
+const eventsIn = (logs: readonly { topics: readonly string[] }[]) =>
+  logs.flatMap(({ topics }) => (topics[0] === EVENT ? [topics[1]!] : []))
+
+/** Selection of the events of known schemas, which widens by the registrations that it reads. */
+class Schemas implements LogSelection {
+  version = 0
+
+  private readonly known: Set<string>
+
+  constructor(
+    private readonly stored: Set<string>,
+    private readonly clock: VirtualClock,
+  ) {
+    this.known = new Set(stored)
+  }
+
+  get filters() {
+    const address = [CHAIN.eas]
+    return [
+      { address, topic0: [EVENT], topic3: [...this.known] },
+      { address, topic0: [REGISTERED] },
+    ]
+  }
+
+  async learn(logs: Parameters<LogSelection['learn']>[0]): Promise<number> {
+    const isNew = ({ topics }: { topics: readonly string[] }) =>
+      topics[0] === REGISTERED && !this.known.has(topics[1]!)
+    if (!logs.some(isNew)) return 0
+    // Other readers go on while the schemas are stored.
+    await this.clock.pause(500)
+    const found = logs.filter(isNew)
+    for (const { topics } of found) {
+      this.stored.add(topics[1]!)
+      this.known.add(topics[1]!)
+    }
+    if (found.length > 0) this.version++
+    return found.length > 0 ? 1 : 0
+  }
 }
 
 /** Methods of which an endpoint may have the responses of another chain. That of its logs would omit logs. */
@@ -85,6 +121,8 @@ class MemoryDatabase implements HotDatabase<Rows[]> {
   hot: Rows[] = []
   /** numbers of the blocks whose logs only one endpoint has confirmed, until the audit proves them */
   unproven: readonly number[] = []
+  /** schemas that were found, and the first one */
+  readonly schemas = new Set([topic(0)])
   private indexed: (BlockRef & { timestamp: number }) | undefined
   private agreedAt: number | undefined
   private report: (HeadReport & { checkedAt: number }) | undefined
@@ -225,7 +263,8 @@ class SimulatedIndexer {
     })
     const doubt = new Doubt(clock)
     doubt.unprovenAtHead = database.unproven
-    const reader = () => new BlockReader(rpc, SELECTION, doubt, clock)
+    const selection = new Schemas(database.schemas, clock)
+    const reader = () => new BlockReader(rpc, selection, doubt, clock)
     const options = { doubt, clock, finality, log: SILENT, pollMs: 1_000 }
     const storedAtOrBelow = async (height: number) =>
       database.rows.findLast((row) => row.height <= height && row.events.length > 0)
@@ -251,7 +290,7 @@ class SimulatedIndexer {
       rpc,
       head,
       blocks,
-      selection: SELECTION,
+      selection,
       decode: (block) => {
         if (block.logs.some(({ data }) => data === '0x')) throw new ContradictionError('a log has no data')
         return block
@@ -284,7 +323,7 @@ class SimulatedIndexer {
           store.push({
             height: header.height,
             hash: header.hash,
-            events: logs.map(({ topics }) => topics[1]!),
+            events: eventsIn(logs),
           })
         const { height, hash, timestamp } = read.at(-1)!.header
         const agreementAgeMs = head.agreementAge({ height, hash })
@@ -302,7 +341,7 @@ class SimulatedIndexer {
       const [checked] = stored ? await blocks.headers([headerCall(height)]) : []
       if (checked?.header.hash !== stored?.hash) continue
       const read = checked && (await blocks.logs(checked))
-      const events = read?.logs.map(({ topics }) => topics[1]!)
+      const events = read && eventsIn(read.logs)
       if (read?.evidence !== 'proven' || !isDeepStrictEqual(events, stored!.events)) continue
       head.settled(height, height)
       database.unproven = database.unproven.filter((each) => each !== height)
@@ -329,12 +368,22 @@ async function simulate(random: () => number): Promise<number> {
   let event = 0
   /** The highest block that was final on the chain. The database has it, or may have it soon. */
   let final: SimulatedBlock | undefined
+  const schemasOf = (head: SimulatedBlock | undefined) => {
+    const found = [topic(0)]
+    for (let block = head; block; block = block.parent)
+      for (const { topics } of block.logs) if (topics[0] === REGISTERED) found.push(topics[1]!)
+    return found
+  }
   const mine = async (count: number) => {
     for (let i = 0; i < count; i++, made++) {
-      const topics = Array.from({ length: chance(0.3) ? 1 + below(chance(0.02) ? 40 : 2) : 0 }, () => [
-        EVENT,
-        topic(++event),
-      ])
+      const registered = schemasOf(chain.head)
+      const topics: string[][] = []
+      for (let left = chance(0.3) ? 1 + below(chance(0.02) ? 40 : 2) : 0; left > 0; left--) {
+        // A schema may be registered and used in one block.
+        if (chain.head && chance(0.2))
+          topics.push([REGISTERED, registered[registered.push(topic(below(30))) - 1]!])
+        topics.push([EVENT, topic(++event), topic(0), registered[below(registered.length)]!])
+      }
       const { height } = await chain.mine(EPOCH + Math.floor(clock.now() / 1000), topics)
       if (height - finality > (final?.height ?? 0)) final = ancestor(chain.head, height - finality)
     }
@@ -369,7 +418,7 @@ async function simulate(random: () => number): Promise<number> {
       each && each.height >= CHAIN.firstBlock;
       each = each.parent
     )
-      expected.unshift(...each.logs.map(({ topics }) => topics[1]!))
+      expected.unshift(...eventsIn(each.logs))
     const rows = [...database.rows, ...database.hot]
     const events = rows.flatMap((row) => row.events)
     if (events.join() !== expected.join()) expect({ script, events }).toEqual({ script, events: expected })

@@ -229,7 +229,11 @@ export class SimulatedEndpoint {
 
   private answer(method: string, params: readonly unknown[]): unknown {
     const { isDown, fails, mixed } = this.behaviour
-    if (mixed?.method === method) return mixed.endpoint.answer(method, params)
+    if (mixed?.method === method) {
+      const answer = mixed.endpoint.answer(method, params)
+      this.shown.push(...mixed.endpoint.shown.splice(0))
+      return answer
+    }
     if (isDown || (this.latencyMs() % 100) / 100 < fails) throw new Error('connection refused')
     if (method === 'eth_chainId') return quantity(this.behaviour.otherId ?? this.chainId)
     const isLatest = method === 'eth_blockNumber' || params[0] === 'latest'
@@ -266,7 +270,8 @@ export class SimulatedEndpoint {
   }
 
   private logs({ blockHash, fromBlock, toBlock, topics }: LogQuery): RpcLog[] {
-    const isWanted = (log: RpcLog) => !topics?.[0] || topics[0].includes(log.topics[0]!)
+    const isWanted = (log: RpcLog) =>
+      (topics ?? []).every((wanted, i) => !wanted || wanted.includes(log.topics[i]!))
     if (blockHash !== undefined) {
       const logs = this.block(blockHash)?.logs ?? []
       const { omitsLogs, spoils } = this.behaviour
