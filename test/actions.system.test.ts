@@ -1,4 +1,4 @@
-import type { Geometry, Point } from 'geojson'
+import type { Geometry } from 'geojson'
 import type { CDPSession, Locator, Page, Request } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { CHROMIUM, openPage, SIZES, WITHOUT_MAP, type OpenPage, idle, middle, PHONE } from './browser'
@@ -214,8 +214,7 @@ withChromium.describe('the three actions of the map pages', () => {
       await (await requests[i]!.response())!.finished()
     }
     const { geometry } = (await (await requests[1]!.response())!.json()) as { geometry: Geometry }
-    const { coordinates } = geometry as Point
-    const text = geometry.type === 'Point' ? coordinates.join(', ') : JSON.stringify(geometry)
+    const text = geometry.type === 'Point' ? geometry.coordinates.join(', ') : JSON.stringify(geometry)
     await expect.poll(() => field(page, 'Place').inputValue()).toBe(text)
     await page.unrouteAll()
   })
