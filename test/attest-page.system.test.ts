@@ -156,8 +156,10 @@ withChromium.describe('the attest page', () => {
     await page.getByLabel('Memo').fill('Tower')
     await page.getByLabel('Recipient').fill('0x70997970C51812dc3A010C7d01b50e0d17dc79C8')
     expect(new URL(page.url()).searchParams.get('place')).toBe('2.2945, 48.8584')
-    await button(browser, 'Attest place with a test account').click()
+    await button(browser, 'Attest place with a test account').press('Enter')
     const uid = await shown(browser)
+    // The button that had the focus is removed.
+    expect(await page.locator('.attested-place:focus').count()).toBe(1)
     // The test account asks nobody to confirm.
     expect(await page.locator('.steps').innerText()).not.toContain('your wallet')
     expect(await recordOf(uid)).toMatchObject({
@@ -168,7 +170,8 @@ withChromium.describe('the attest page', () => {
     expect((await (await world.chain.eas()).getAttestation!(uid)).revocable).toBe(true)
     // A second attestation needs a second decision.
     expect(await button(browser, 'Attest place with a test account').count()).toBe(0)
-    await button(browser, 'Attest another place').click()
+    await button(browser, 'Attest another place').press('Enter')
+    expect(await page.locator('textarea:focus').count()).toBe(1)
     await button(browser, 'Attest place with a test account').waitFor()
     expect(others(complaints)).toEqual([])
   })

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { usePages } from '../chains'
 import { CopyButton } from '../copy-button'
+import { useFocus } from '../focus'
 import { isLocked } from '../location'
 import type { Map } from '../map/library'
 import { reasonOf, say } from '../messages'
@@ -238,8 +239,21 @@ function AttestedPlace({
   /** called when the user wants to attest another place */
   onMore: () => void
 }) {
+  const another = () => {
+    onMore()
+    document.querySelector<HTMLElement>('.geometry-place textarea')?.focus()
+  }
+  // The pressed button has been removed.
+  const section = useRef<HTMLElement>(null)
+  useFocus(section, null)
   return (
-    <section class="attested-place" aria-label={say.attest.attestation} data-indexed={isIndexed}>
+    <section
+      ref={section}
+      tabIndex={-1}
+      class="attested-place"
+      aria-label={say.attest.attestation}
+      data-indexed={isIndexed}
+    >
       <p>
         {say.wallet.attestedAs} <code data-uid>{uid}</code> <CopyButton text={uid} what={say.copy.uid} />
       </p>
@@ -251,7 +265,7 @@ function AttestedPlace({
       <p>
         <a href={`${addressOf('playground')}?${new URLSearchParams({ a: uid, chain })}`}>{say.attest.ask}</a>
       </p>
-      <button type="button" onClick={onMore}>
+      <button type="button" onClick={another}>
         {say.attest.another}
       </button>
     </section>
