@@ -502,9 +502,12 @@ withChromium.describe('the explorer', () => {
         ? route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: { title: 'Too many' } })
         : route.continue(),
     )
+    // The JSON of an error is not a map of the land.
+    await page.route('**/land-*.json', (route) => route.fulfill({ status: 503, json: {} }), { times: 1 })
     await page.goto(world.url)
     await page.locator('.list').getByText('You have reached the request limit').waitFor()
     isLimited = false
     await page.locator('.list h2', { hasText: 'places in view' }).waitFor()
+    await page.locator('.plain-land').waitFor()
   })
 })

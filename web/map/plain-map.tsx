@@ -1,3 +1,4 @@
+import { ApiError } from '@geospatial-attestation/client'
 import type { Geometry, MultiPolygon, Position } from 'geojson'
 import { useMemo } from 'preact/hooks'
 import { useLoaded } from '../loading'
@@ -25,10 +26,12 @@ interface PlainMapProps {
 }
 /** The world in longitude and latitude, with straight edges, for browsers without WebGL. */
 export function PlainMap({ places, found, selected, onSelect }: PlainMapProps) {
-  const land = useLoaded(
-    'land',
-    async (signal) => (await (await fetch(landUrl, { signal })).json()) as MultiPolygon,
-  )
+  const land = useLoaded('land', async (signal) => {
+    const response = await fetch(landUrl, { signal })
+    const { ok, status } = response
+    if (!ok) throw new ApiError({ status, title: say.failures.http(status), detail: '' })
+    return (await response.json()) as MultiPolygon
+  })
   const path = useMemo(() => land.data && pathOf(land.data), [land.data])
   const selectedKey = selected && keyText(selected)
   return (
