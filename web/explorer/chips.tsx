@@ -24,8 +24,12 @@ export function Chips({ onWatch }: { onWatch?: () => void }) {
               onClick={({ currentTarget }) => {
                 const item = currentTarget.parentElement!
                 const neighbour = item.nextElementSibling ?? item.previousElementSibling
+                // The last chip above a form has no neighbour.
+                const next =
+                  neighbour?.querySelector('button') ??
+                  item.closest('.panel')?.querySelector<HTMLElement>('select, textarea')
                 removeFilter(name)
-                neighbour?.querySelector('button')?.focus()
+                next?.focus()
               }}
             >
               <bdi>{text}</bdi> <span aria-hidden="true">✕</span>
