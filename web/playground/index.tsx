@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { OPERATION_ROWS, type OperationName } from '../../src/operations/table'
 import { askedChain } from '../explorer/state'
-import { isLocked, parametersOf, setParameters } from '../location'
+import { isLocked, setParameters } from '../location'
 import type { Map } from '../map/library'
 import { useMarked } from '../focus'
 import { say } from '../messages'
@@ -19,7 +19,7 @@ import { useAsking } from './asking'
 import { questionOf, useForm } from './form'
 import { namesOf } from './names'
 import { Evidence, QuorumField, useDisclosure } from './quorum'
-import { useRecords } from './records'
+import { hasChain, useRecords } from './records'
 import { problemOf, type Problem } from './words'
 import '../panel/panel.css'
 import './playground.css'
@@ -37,19 +37,11 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const choice = useChains('playground')
   const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
-  const hasChain = parametersOf('playground').has('chain')
-  const { fields, isLooking, lookAgain } = useRecords(
-    parsed,
-    hasChain && choice.unknown === undefined ? chain : 'any',
-  )
-  /** true until the chain of the question is known, which is that of a record unless the address names one */
-  const isUnsure = choice.isLoading || (!hasChain && (isLooking || fields.some(({ record }) => record)))
+  const { fields, isUnsure, lookAgain } = useRecords(parsed, choice)
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, (error) => setProblem(problemOf(error, operation)))
   const { isBusy, isWaiting, answered, drawing } = asking
-  const isAsking = isBusy || isLocked('playground')
   useGiven(map, geometries, !answered)
-  useChainOfRecord(fields)
 
   const forget = () => {
     asking.forget()
@@ -62,11 +54,12 @@ export default function Playground({ map }: { map: Map | undefined }) {
   }
   pickers.playground = ({ uid, chain }) => {
     change(active.current, uid)
-    if (!hasChain && !isLocked('playground')) setParameters('playground', { chain })
+    if (!hasChain() && !isLocked('playground')) setParameters('playground', { chain })
   }
   const submit = async (event?: Event) => {
     event?.preventDefault()
-    if (event && isAsking) return
+    // The button has no attribute disabled, which would take the focus from it.
+    if (event && (isBusy || isLocked('playground'))) return
     forget()
     const read = questionOf(form, chain, disclosure.isMissing)
     if ('problem' in read && read.problem.field !== 'chain') return setProblem(read.problem)
@@ -99,8 +92,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
             onLeave={forget}
           />
         </QuestionFields>
-        {/* The attribute disabled would take the focus from the button. */}
-        <button class="primary" aria-disabled={isAsking}>
+        <button class="primary" aria-disabled={isBusy || isLocked('playground')}>
           {isBusy ? say.playground.asking : say.playground.action}
         </button>
         <Notes problem={problem} isAnswered={answered !== undefined} isShared={form.isShared} />
@@ -228,13 +220,4 @@ function OperationField({
       <span class="soft">{say.operations[operation].summary}</span>
     </label>
   )
-}
-
-/** Selects the chain of the record that a field names, unless the address names a chain. */
-function useChainOfRecord(fields: readonly FieldState[]): void {
-  const chain = fields.find(({ record }) => record)?.record?.chain
-  useEffect(() => {
-    if (chain !== undefined && !parametersOf('playground').has('chain'))
-      setParameters('playground', { chain })
-  }, [chain])
 }

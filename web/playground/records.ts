@@ -1,28 +1,38 @@
 import type { Chain } from '@geospatial-attestation/client'
+import { useEffect } from 'preact/hooks'
 import { useLoaded } from '../loading'
+import { parametersOf, setParameters } from '../location'
 import { say } from '../messages'
+import type { useChains } from '../panel/chain-field'
 import type { FieldState } from '../panel/geometry-field'
 import { recordOf, type Parsed } from '../panel/input'
 
+/** True if the address of the page names a chain. */
+export const hasChain = (): boolean => parametersOf('playground').has('chain')
+
 /**
  * Geometries, records or notes of the fields, of which an operation has at most two. Looks up records by UID,
- * first on the chain. `isLooking` is true until the service has responded. `lookAgain` repeats this for those
- * that were not found.
- * @param named undefined until the chain of the address is known
+ * first on the chain. `lookAgain` repeats this for those that were not found. `isUnsure` is true until the
+ * chain of the question is known, which is that of a record unless the address names one.
  */
 export function useRecords(
   parsed: readonly Parsed[],
-  named: Chain | 'any' | undefined,
-): { fields: readonly FieldState[]; isLooking: boolean; lookAgain: () => void } {
+  { chain, unknown, isLoading }: ReturnType<typeof useChains>,
+): { fields: readonly FieldState[]; isUnsure: boolean; lookAgain: () => void } {
+  const named = hasChain() && unknown === undefined ? chain : 'any'
   const [first, second] = [useField(parsed[0], named), useField(parsed[1], named)]
   const all = [first, second].slice(0, parsed.length)
+  const fields = all.map(({ state }) => state)
+  useChainOfRecord(fields)
+  const hasRecord = all.some(({ state, isLooking }) => isLooking || state.record)
   return {
-    fields: all.map(({ state }) => state),
-    isLooking: all.some((each) => each.isLooking),
+    fields,
+    isUnsure: isLoading || (!hasChain() && hasRecord),
     lookAgain: () => all.forEach(({ state, retry }) => state.note !== undefined && retry()),
   }
 }
 
+/** @param named undefined until the chain of the address is known */
 function useField(parsed: Parsed | undefined, named: Chain | 'any' | undefined) {
   const uid = parsed?.kind === 'uid' ? parsed.uid : undefined
   const chain = named === 'any' ? undefined : named?.slug
@@ -38,4 +48,12 @@ function useField(parsed: Parsed | undefined, named: Chain | 'any' | undefined) 
     return { note: failure?.text ?? (isLoading ? say.playground.loading : say.playground.notIndexed) }
   }
   return { state: stateOf(), isLooking: uid !== undefined && isLoading && !failure, retry }
+}
+
+/** Selects the chain of the record that a field names, unless the address names a chain. */
+function useChainOfRecord(fields: readonly FieldState[]): void {
+  const chain = fields.find(({ record }) => record)?.record?.chain
+  useEffect(() => {
+    if (chain !== undefined && !hasChain()) setParameters('playground', { chain })
+  }, [chain])
 }
