@@ -262,6 +262,18 @@ test('a stop closes connections on which nothing was sent', { timeout: 8_000 }, 
   await closed
 })
 
+test('a stop answers a request that has arrived on a new connection, but is not read yet', async () => {
+  const stopped = await startApi()
+  const socket = connect(Number(new URL(stopped.url).port), '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk) => (text += chunk.toString()))
+  await expect.poll(() => stopped.connections()).toBe(1)
+  const [closed, ended] = [once(socket, 'close'), stopped.close()]
+  socket.write('GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n')
+  await Promise.all([closed, ended])
+  expect(answers(text)).toMatchObject([{ status: 404, headers: { connection: 'close' } }])
+})
+
 test('a stop ends with the response under way, and closes its connection', { timeout: 20_000 }, async () => {
   const slow = await startSlow(500)
   const agent = new Agent({ keepAlive: true })

@@ -139,6 +139,12 @@ export function guardedOptions(
 }
 
 /**
+ * Milliseconds after a stop in which the first request of a connection may still be read: a busy process has
+ * accepted connections whose request is in the system's buffer, and closing them would lose it.
+ */
+const SPARE_MS = 200
+
+/**
  * Closes connections when the server stops: those on which nothing was sent, such as the spare connections of
  * browsers, and later each one whose last response is sent. Node closes only those that are idle at the stop.
  */
@@ -151,7 +157,9 @@ function closeConnectionsAtStop(app: FastifyInstance): void {
   })
   app.addHook('preClose', (done) => {
     isStopping = true
-    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    const closeSpare = () =>
+      [...open].filter(({ bytesRead }) => bytesRead === 0).map((each) => each.destroy())
+    setTimeout(closeSpare, SPARE_MS).unref()
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
