@@ -1,6 +1,7 @@
+import cluster from 'node:cluster'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { SummedFigures } from './copies'
+import { SummedFigures, unlessEnded } from './copies'
 
 /** Metrics of an API process that served some requests. */
 async function metricsOf(requests: number): Promise<object[][]> {
@@ -31,4 +32,12 @@ test('counters and histograms keep the metrics of API processes that ended, gaug
     'seconds_count 6',
   ])
   expect(all).toContain('seconds_bucket{le="1"} 6')
+})
+
+test('metrics are not awaited after an API process has ended', async () => {
+  const collecting = unlessEnded(new Promise(() => {}))
+  cluster.emit('exit')
+  await expect(collecting).rejects.toThrow('ended')
+  await unlessEnded(Promise.resolve())
+  expect(cluster.listenerCount('exit')).toBe(0)
 })

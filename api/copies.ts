@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -103,7 +104,7 @@ function answerCopies(redis: SharedRedis | undefined): void {
   const own = new Registry()
   if (redis) registerRedis(own, redis)
   const allFigures = async () => {
-    await collector.clusterMetrics()
+    await unlessEnded(collector.clusterMetrics())
     return `${await figures.text()}\n${await own.metrics()}`
   }
   /** Units that each API process has reserved, by key. They are released when it ends. */
@@ -117,6 +118,7 @@ function answerCopies(redis: SharedRedis | undefined): void {
     await counter.reserve(key, units)
     return undefined
   }
+  cluster.setMaxListeners(0) // many scrapes at once
   cluster.on('exit', ({ id }) => {
     for (const [key, units] of reserved.get(id) ?? []) void counter.reserve(key, -units)
     reserved.delete(id)
@@ -139,6 +141,14 @@ function answerCopies(redis: SharedRedis | undefined): void {
       if (copy.isConnected()) copy.send({ id, answer: found } satisfies Answer)
     })
   })
+}
+
+/** Rejects once an API process ends, whose metrics would be awaited for 5 s, as long as a stop may take. */
+export async function unlessEnded(collecting: Promise<unknown>): Promise<void> {
+  const settled = new AbortController()
+  const { signal } = settled
+  const ended = once(cluster, 'exit', { signal }).then(() => Promise.reject(new Error('it ended')))
+  await Promise.race([collecting, ended]).finally(() => settled.abort())
 }
 
 /**
