@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   guardRequests(app, TIMEOUTS.answer)
-  await openToAllOrigins(app)
+  openToAllOrigins(app)
   await app.register(
     (scope) =>
       graphqlRoutes(scope, {

@@ -1,5 +1,4 @@
-import cors from '@fastify/cors'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** Response headers that a script of another origin may read. */
 const EXPOSED = [
@@ -28,17 +27,27 @@ const UNSHARED = '/metrics'
  * Lets scripts of any origin read all responses, including errors, except the metrics. The responses are
  * public and need no cookie. Register it before the rate limits, so that preflights are not counted.
  */
-export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
-  await app.register(cors, {
-    hook: 'onRequest',
-    origin: '*',
-    methods: ['GET', 'HEAD', 'POST'],
-    maxAge: PREFLIGHT_SECONDS,
-    strictPreflight: false,
-  })
+export function openToAllOrigins(app: FastifyInstance): void {
+  app.options('*', { schema: { hide: true } }, preflight)
+  // The hook also answers for paths that no route matches.
   app.addHook('onRequest', (request, reply, done) => {
+    if (request.method === 'OPTIONS') return void preflight(request, reply)
     if (request.routeOptions.url === UNSHARED)
       for (const name of Object.keys(OPEN)) void reply.removeHeader(name)
     done()
   })
+}
+
+function preflight({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const asked = headers['access-control-request-headers']
+  if (asked !== undefined) void reply.header('access-control-allow-headers', asked)
+  return reply
+    .status(204)
+    .headers({
+      'access-control-allow-methods': 'GET, HEAD, POST',
+      'access-control-max-age': PREFLIGHT_SECONDS,
+      vary: 'Access-Control-Request-Headers',
+      'content-length': 0,
+    })
+    .send()
 }
