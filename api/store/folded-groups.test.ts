@@ -1,3 +1,4 @@
+import { latLngToCell } from 'h3-js'
 import { expect } from 'vitest'
 import { hunt } from '../../test/seed'
 import { foldedGroups } from './folded-groups'
@@ -23,11 +24,10 @@ hunt('folded groups are the first ones in the order of the database', 300, async
       sort: { by: pick(['records', 'h3', 'location_type']), descending: random() < 0.5 },
       top: pick([1, 2, 5, 100]),
     }
-    const cellOf = RECORD_DIMENSIONS.h3!.cell!
     const cells = new Map(
       PLACES.map((place) => {
         const [lng, lat] = (place ?? '').split(' ').map(Number)
-        return [place, place && cellOf(lng!, lat!, 2)]
+        return [place, place && latLngToCell(lat!, lng!, 2)]
       }),
     )
     const sign = query.sort.descending ? -1 : 1

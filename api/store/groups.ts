@@ -17,7 +17,7 @@ import type { Store } from './store'
 
 /** Reads statistics by group within the time of one statement. */
 
-/** Maximum number of groups by position that are assigned to cells in this process, at about 3 us each. */
+/** Maximum number of groups by position that are assigned to cells in this process, at about 2 us each. */
 const MOST_FOLDED = 100_000
 /** The indexers measure older records within minutes or hours of an update. */
 const MEASURED_AFTER_SECONDS = 600
@@ -72,7 +72,7 @@ async function groupsFrom(
   const row = (await store.run<GroupsRow>(read, true, remedy))[0]!
   if (row.incomplete) return undefined
   const complete = groupsOf(row)
-  const cell = query.by.findIndex(({ dimension }) => dimension.cell)
+  const cell = query.by.findIndex(({ dimension }) => dimension.isCell)
   if (cell < 0) return complete
   const places = row.places ?? []
   let positions = 0

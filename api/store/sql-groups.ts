@@ -1,4 +1,3 @@
-import { latLngToCell } from 'h3-js'
 import type { Bind, RecordFilter } from './model'
 import { conditions, isAny, isType, TYPE_INDEXED, whereClause } from './sql'
 
@@ -24,8 +23,8 @@ export interface Dimension extends Pick<Key, 'type' | 'format'> {
   argument?: { minimum: number; maximum: number }
   /** Dimension of record_group that contains the key, and the key by its column `value`. */
   kept?: { dimension: string } & Key
-  /** Cell of a position, which the database cannot compute. The SQL key is the position: `13.4 52.5`. */
-  cell?: (longitude: number, latitude: number, argument: number) => string
+  /** True if the key is an H3 cell, which the database cannot compute. The SQL key is the position. */
+  isCell?: true
 }
 
 const UTC = `timestamp AT TIME ZONE 'UTC'`
@@ -76,7 +75,7 @@ export const RECORD_DIMENSIONS: Readonly<Record<string, Dimension>> = {
     type: 'text',
     description: 'H3 cell of a point, of this resolution; null for other types.',
     argument: { minimum: 0, maximum: 15 },
-    cell: (longitude, latitude, resolution) => latLngToCell(latitude, longitude, resolution),
+    isCell: true,
   },
 }
 
@@ -283,7 +282,7 @@ export function groupsQuery(
   value: Bind,
   most: number,
 ): string {
-  const folded = by.findIndex(({ dimension }) => dimension.cell)
+  const folded = by.findIndex(({ dimension }) => dimension.isCell)
   const keys = by.map(source.key)
   // Without the table, a name would mean a column of the result.
   const key = (i: number, direction = 'ASC') =>
