@@ -280,3 +280,26 @@ test('the indexer continues after the chain left a fork and returned to it durin
   expect(tip().hash).toBe(chain.head.header.hash)
   stop()
 })
+
+test('a block that is written slowly does not agree with the chain if a poll has found a lower head', async () => {
+  const { chain, mine, head, pass, tip, gate, stop } = await start(1)
+  const poll = async () => {
+    await pass(2_000)
+    const report = head.report(() => Promise.resolve(tip()))
+    await pass(1_000)
+    return report
+  }
+  gate.open = new Promise(() => {})
+  await mine(1)
+  await pass(2_000)
+  const slow = chain.head!
+  const block = { height: slow.height, hash: slow.header.hash }
+  expect(head.agreementAge(block)).toBeLessThan(3_000)
+  chain.revert(1)
+  expect((await poll()).number).toBe(slow.height - 1)
+  expect(head.agreementAge(block)).toBe(Infinity)
+  chain.head = slow
+  await poll()
+  expect(head.agreementAge(block)).toBeLessThan(3_000)
+  stop()
+})

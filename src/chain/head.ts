@@ -186,14 +186,22 @@ export class HeadReader {
       ageMs: this.clock.now() - askedAt,
       // Undefined until the chain is followed: the agreement stored in the database then stays and ages.
       tipHash: this.chain && tip?.hash,
-      agreementAgeMs: tip ? this.agreementAge(tip) : Infinity,
+      agreementAgeMs: tip ? this.agreedAge(tip) : Infinity,
       doubt: doubt.reason(),
       contradictions: doubt.takeContradictions(),
     }
   }
 
-  /** Returns the milliseconds since the start of the last poll that agreed with this block, or Infinity. */
+  /**
+   * Returns the milliseconds since the start of the last poll that agreed with this block, which is about to
+   * be written; Infinity without one, or if the newest poll found a lower head, as after a rollback.
+   */
   agreementAge(block: BlockRef): number {
+    const isGone = this.shorterSince !== undefined && block.height > (this.seen?.number ?? 0)
+    return isGone ? Infinity : this.agreedAge(block)
+  }
+
+  private agreedAge(block: BlockRef): number {
     return this.chain?.has(block) ? this.clock.now() - this.agreedAt : Infinity
   }
 
