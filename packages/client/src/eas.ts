@@ -379,7 +379,7 @@ async function layoutOf(...[answer, domain, attester]: Parameters<typeof checkSi
     signature: `${call.signature.r}${call.signature.s.slice(2)}${call.signature.v.toString(16)}`,
   }
   for (const [name, value] of Object.entries(expected)) {
-    const called: unknown = given?.[name as keyof typeof given]
+    const called = given?.[name as keyof typeof given]
     // The call encodes a list of one text as another value, although both have the same text.
     if (given && (typeof called === 'object' || !same(String(value), String(called))))
       throw altered(`${name} of attestByDelegation differs from its attestation`)
