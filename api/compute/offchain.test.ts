@@ -214,8 +214,8 @@ test('a later check of the same attestation finds that it has expired or was rev
   const ask = (started: number, revoker = '', spent = 0) => {
     let seconds = started
     const reader = readerOf({ chainState: { revokeOffchain: [{ revoker, data: uid, time: 5 }] } })
-    const { offchainRevocationTime } = reader
-    reader.offchainRevocationTime = (...given) => ((seconds += spent), offchainRevocationTime(...given))
+    const read = reader.offchainRevocationTime.bind(reader)
+    reader.offchainRevocationTime = (...given) => ((seconds += spent), read(...given))
     return new OffchainResolver({
       measurer: new Measurer(),
       maxLagSeconds: 60,
