@@ -224,8 +224,10 @@ export class Auditor {
     } catch (error) {
       this.failedInRow++
       await spendAuditCalls(database.query, chain, range.to - range.from + 1, callsPerSecond)
-      // Postponed blocks do not prevent older blocks from being proven.
-      this.postponed.addFailed(failed ?? range)
+      // Postponed blocks do not prevent older blocks from being proven. If a statement failed after the proof
+      // was stored, the range has no gap: it would never be retried, and stay in doubt.
+      const gaps = await unaudited(database.query, chain, 'proven', range.to)
+      if (gaps.some(({ to }) => to >= range.from)) this.postponed.addFailed(failed ?? range)
       throw error
     }
   }
