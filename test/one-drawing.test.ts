@@ -32,6 +32,7 @@ test('the map of two fields has one drawing at a time', async () => {
     getContainer: () => container,
     getCanvas: () => new EventTarget(),
     on: () => ({ unsubscribe: () => {} }),
+    doubleClickZoom: { disable: () => {}, enable: () => {} },
   }
   const { useDrawing } = (await import(USE_DRAWING!)) as {
     useDrawing: (on: typeof map, text: string, onActive: () => void, onText: () => void) => Field

@@ -248,6 +248,7 @@ const TIMESTAMPS: readonly (readonly [string, string, string])[] = [
   ['web/explorer/time-filter.tsx', 'Math.min(Date.now(),', 'the days of a calendar'],
   ['web/explorer/time-filter.tsx', 'dayOf(Date.now())', 'the days of a calendar'],
   ['web/explorer/time-filter.tsx', 'new Date(Date.now() - days * DAY_MS)', 'the days of a calendar'],
+  ['packages/client/src/http.ts', 'Date.parse(retryAfter) - Date.now()', 'compared with a date of a proxy'],
   ['packages/witness/src/folder.ts', 'Date.now() - 1_000 * uptime()', 'compared with the time of a file'],
 ]
 test('a monotonic clock measures durations, and the system clock is read for timestamps only', () => {
