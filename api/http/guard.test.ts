@@ -88,3 +88,29 @@ test('a stop closes the connection of a response that began before it', async ()
   expect(response.headers.connection).toBe('keep-alive')
   agent.destroy()
 })
+
+test('a stream that begins after a stop is not announced as the last response', async () => {
+  const app = Fastify({ forceCloseConnections: 'idle' })
+  guardRequests(app, ANSWER_MS)
+  app.get('/', async () => {
+    events.emit('handling')
+    await until('handled')
+    return Readable.from(['whole'])
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const agent = new Agent({ keepAlive: true })
+  const handling = until('handling')
+  const sent = request({ port, agent }).end()
+  await handling
+  const stopped = app.close()
+  while (app.server.listening) await new Promise((resolve) => setImmediate(resolve))
+  events.emit('handled')
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  expect([response.headers.connection, await response.toArray()]).toEqual([
+    'keep-alive',
+    [Buffer.from('whole')],
+  ])
+  await stopped
+  agent.destroy()
+})

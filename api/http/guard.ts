@@ -163,8 +163,10 @@ function closeConnectionsAtStop(app: FastifyInstance): void {
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Without the header, the client may send its next request while the connection is being closed.
-    if (isStopping && exchanges.get(request.raw.socket)?.reply === reply) reply.header('connection', 'close')
+    // Without the header, the client may send its next request while the connection is being closed. With it,
+    // fetch of Node 20 would accept a stream that the stop cuts off as complete.
+    const isLast = isStopping && exchanges.get(request.raw.socket)?.reply === reply
+    if (isLast && !(payload instanceof Readable)) reply.header('connection', 'close')
     done(null, payload)
   })
   app.addHook('onResponse', (_request, _reply, done) => {
