@@ -35,3 +35,36 @@ test('the audit ends the doubt about proven blocks between unproven ones', async
   await auditor.prove(2, 10)
   expect(doubt.unprovenAtHead).toEqual([1, 4, 5, 10])
 })
+
+test('the audit ends the doubt about a proof that is stored although a statement failed', async () => {
+  const doubt = new Doubt()
+  doubt.unprovenAtHead = [4, 5]
+  const proven: number[] = []
+  const query = (sql: string) => {
+    if (sql.includes('indexed_height >=')) return [{ follows: true }]
+    if (sql.includes('json_build_object')) return [{ final: { height: 4, hash: '0x' }, top: null }]
+    if (sql.includes('AS gap')) return proven.length ? [] : [{ from: '1', to: '4' }]
+    return []
+  }
+  let at = 0
+  const ended = new AbortController()
+  const auditor = new Auditor({
+    ...{ chain: { ...CHAINS[0]!, firstBlock: 1 }, doubt, log: SILENT },
+    ...{ rpc: { route: () => ({ turn: () => {} }) }, registry: { filters: [], takeNoted: () => {} } },
+    ...{ database: { query: (sql: string) => Promise.resolve(query(sql)) } },
+    ...{ clock: { now: () => at, pause: (ms: number) => new Promise((go) => setImmediate(go, (at += ms))) } },
+    head: {
+      known: () => undefined,
+      mayBeUnproven: () => true,
+      settled: (from: number, to: number) => doubt.proven(from, to),
+    },
+  } as unknown as AuditOptions)
+  vi.spyOn(RangeAuditor.prototype, 'prove').mockImplementation(({ to }) => {
+    proven.push(to)
+    return Promise.reject(new Error('the connection ended before the response'))
+  })
+  const following = auditor.follow(1, ended.signal)
+  await expect.poll(() => [doubt.unprovenAtHead, doubt.repairsPending, proven]).toEqual([[5], 0, [4]])
+  ended.abort()
+  await following
+})

@@ -158,7 +158,9 @@ export class Auditor {
   /** Proves the newest unproven blocks. Returns the pause in milliseconds; undefined if it proved none. */
   private async proveNext(final: BlockRef, callsPerSecond: number): Promise<number | undefined> {
     const { chain, database, head } = this.options
-    const gaps = await unaudited(database.query, chain, 'proven', final.height, this.postponed.waiting())
+    const waiting = this.postponed.waiting()
+    const gaps = await unaudited(database.query, chain, 'proven', final.height, waiting)
+    this.settle(final.height, [...waiting, ...gaps])
     // The head reader must follow the same chain as the database.
     const trusted = head?.known(final.height)?.header.hash === final.hash ? head : undefined
     for (const gap of gaps.reverse()) {
@@ -170,6 +172,18 @@ export class Auditor {
       return await this.proveRange(next, callsPerSecond, trusted)
     }
     return undefined
+  }
+
+  /**
+   * Ends the doubt about final blocks outside the unproven ranges. A statement that fails after a proof was
+   * stored, or whose response is lost, leaves that doubt, and without a gap no retry would end it.
+   */
+  private settle(finalHeight: number, unproven: readonly BlockRange[]): void {
+    const { doubt, head } = this.options
+    this.postponed.keep(unproven)
+    for (const height of doubt?.unprovenAtHead ?? [])
+      if (height <= finalHeight && !unproven.some(({ from, to }) => from <= height && height <= to))
+        head?.settled(height, height)
   }
 
   /** Returns the last part of a gap, which is proven next. */
@@ -224,10 +238,8 @@ export class Auditor {
     } catch (error) {
       this.failedInRow++
       await spendAuditCalls(database.query, chain, range.to - range.from + 1, callsPerSecond)
-      // Postponed blocks do not prevent older blocks from being proven. If a statement failed after the proof
-      // was stored, the range has no gap: it would never be retried, and stay in doubt.
-      const gaps = await unaudited(database.query, chain, 'proven', range.to)
-      if (gaps.some(({ to }) => to >= range.from)) this.postponed.addFailed(failed ?? range)
+      // Postponed blocks do not prevent older blocks from being proven.
+      this.postponed.addFailed(failed ?? range)
       throw error
     }
   }

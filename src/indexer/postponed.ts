@@ -68,6 +68,12 @@ export class PostponedRanges {
     }
   }
 
+  /** Drops postponed ranges that overlap none of these. */
+  keep(ranges: readonly BlockRange[]): void {
+    this.list = this.list.filter((each) => ranges.some((range) => overlap(each, range)))
+    this.onFailedCount(this.failed().length)
+  }
+
   /** Makes all ranges that could not be compared due now, because the endpoint is honest again. */
   retryFailed(): void {
     for (const each of this.failed()) each.until = -Infinity
