@@ -90,16 +90,19 @@ export class OffchainResolver {
     path: string,
     reader: ChainReader,
   ): Promise<void> {
+    const requireUnexpired = () => {
+      try {
+        checkExpiry(expirationTime, this.now())
+      } catch (error) {
+        refuse(path)(error)
+      }
+    }
+    requireUnexpired()
     // The account is checked first: if the client has no share of these checks left, nothing else is read.
     const { maxLagSeconds } = this.options
     const refusal = claim && (await reader.accountRefusal({ account: signer, ...claim }, maxLagSeconds))
     const revocationTime = await reader.offchainRevocationTime(signer, uid, maxLagSeconds)
-    // The clock is read last, because the attestation may expire while a slow endpoint responds.
-    try {
-      checkExpiry(expirationTime, this.now())
-    } catch (error) {
-      refuse(path)(error)
-    }
+    requireUnexpired() // again, because it may have expired while a slow endpoint responded
     if (refusal) {
       const problem = (refusal.isContract ? undefined : claim?.problem) ?? `its signature ${refusal.problem}`
       throw refused(path, 'verification-failed', problem, refusal.isPending && 'not-indexed-yet')

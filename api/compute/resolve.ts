@@ -50,8 +50,9 @@ export function isOffchainForm(input: object, path: string): boolean {
         'Use one form: a UID, {"uid"}, {"uid", "uri"}, {"attestation"}, {"geometry", "salt"} or ' +
         'GeoJSON.',
     )
-  if (has('salt') && !has('type') && 'geometry' in input && input.geometry instanceof Object)
-    isOffchainForm(input.geometry, `${path}.geometry`)
+  const salted = form?.[1] === 'salt' ? (input as { geometry?: unknown }).geometry : undefined
+  if (salted instanceof Object && Object.hasOwn(salted, 'attestation'))
+    isOffchainForm(salted, `${path}.geometry`)
   return offchain
 }
 

@@ -28,8 +28,7 @@ const UNSHARED = '/metrics'
  * public and need no cookie. Register it before the rate limits, so that preflights are not counted.
  */
 export function openToAllOrigins(app: FastifyInstance): void {
-  app.options('*', { schema: { hide: true } }, preflight)
-  // The hook also answers for paths that no route matches.
+  // The hook also runs for paths that no route matches.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.method === 'OPTIONS') return void preflight(request, reply)
     if (request.routeOptions.url === UNSHARED)

@@ -8,19 +8,23 @@ type Face = readonly [Vector, Vector, Vector]
 const UNCERTAIN = 1e-6
 /** Cosine of 64 km. Closer to the centre of a face, h3-js loses digits of the distance from it. */
 const NEAR_CENTRE = 1 - 5e-5
-/** Cells of resolution 0 per radius of the Earth, and the turn of odd resolutions against even ones. */
+/** Number of cells of resolution 0 in a radius of the Earth. */
 const CELLS = (3 + Math.sqrt(5)) / 2
+/** Angle by which the grids of odd resolutions are turned against those of even ones. */
 const TURN = -Math.atan(Math.sqrt(3) / 5)
-/** Digits of the six directions, counterclockwise; all digits turned by 0 to 5 sixths; by i * 3 + j + 4. */
+/** Digits of H3 for the six neighbours of a cell, counterclockwise. The cell itself has the digit 0. */
 const RING = [1, 5, 4, 6, 2, 3]
+/** Digits 0 to 6 after a turn by 0 to 5 sixths of a circle. */
 const TURNED = RING.map((_, by) => [0, 1, 2, 3, 4, 5, 6].map((d) => d && RING[(RING.indexOf(d) + by) % 6]!))
+/** Digits of the steps (i, j) from a cell to its child, each -1 to 1, at i * 3 + j + 4. */
 const DIGITS = [1, 3, 0, 5, 0, 2, 0, 4, 6]
 
 /**
  * Function from a position to the number of its H3 cell of a resolution, as latLngToCell finds it, in about
  * half of its time. The cells on a face of H3's icosahedron are a plane hexagonal grid, so plane geometry
  * suffices for positions that are certainly within a cell. h3-js decides the others, and those in base cells
- * that are pentagons. How a face numbers and turns a base cell is learned from the first position in it.
+ * that are pentagons. How a face numbers and turns a base cell is learned from a position whose digits fit
+ * only one turn.
  */
 export function cellNumbers(resolution: number): (longitude: number, latitude: number) => number {
   const faces = facesOf(resolution)
