@@ -40,10 +40,13 @@ test('the audit ends the doubt about a proof that is stored although a statement
   const doubt = new Doubt()
   doubt.unprovenAtHead = [4, 5]
   const proven: number[] = []
+  let late: number | null = 4
   const query = (sql: string) => {
     if (sql.includes('indexed_height >=')) return [{ follows: true }]
     if (sql.includes('json_build_object')) return [{ final: { height: 4, hash: '0x' }, top: null }]
     if (sql.includes('AS gap')) return proven.length ? [] : [{ from: '1', to: '4' }]
+    if (sql.includes('max(read_from)')) return [{ end: late }]
+    if (sql.includes('SET read_from = block_number')) late = null
     return []
   }
   let at = 0
@@ -64,7 +67,9 @@ test('the audit ends the doubt about a proof that is stored although a statement
     return Promise.reject(new Error('the connection ended before the response'))
   })
   const following = auditor.follow(1, ended.signal)
-  await expect.poll(() => [doubt.unprovenAtHead, doubt.repairsPending, proven]).toEqual([[5], 0, [4]])
+  await expect
+    .poll(() => [doubt.unprovenAtHead, doubt.repairsPending, proven, late])
+    .toEqual([[5], 0, [4], null])
   ended.abort()
   await following
 })

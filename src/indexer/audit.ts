@@ -5,6 +5,7 @@ import {
   NotFinalError,
   finalBlock,
   followsHead,
+  noteHistoryRead,
   noteUnproven,
   spendAuditCalls,
   unaudited,
@@ -251,7 +252,11 @@ export class Auditor {
     this.rereading ??= (await unaudited(database.query, chain, 'reread', finalHeight)).find(
       ({ from, to }) => from < late || to - from + 1 >= REREAD_AT_LEAST,
     )
-    if (!this.rereading) return undefined
+    if (!this.rereading) {
+      // A statement that failed after the last range was stored has left the history noted as unread.
+      if (late) await noteHistoryRead(database.query, chain)
+      return undefined
+    }
     const kept = this.rereading.from < late ? -RESERVE : KEPT_SHARE * callsPerSecond * DAY_SECONDS
     if (callsPerSecond > 0 && (await spendAuditCalls(database.query, chain, 0, callsPerSecond)) < kept)
       return undefined
