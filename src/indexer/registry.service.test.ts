@@ -387,4 +387,19 @@ test('the schema registry takes no attesters once the lease is lost', async () =
   expect(await unread()).toEqual([])
 })
 
+test('the schema registry watches attesters that it has stored without getting the response', async () => {
+  const added = testAccount(6).address.toLowerCase()
+  await rows(database.url, 'INSERT INTO answer_attester (chain, address, first_block) VALUES ($1, $2, 0)', [
+    ...[chain.chain.slug, added],
+  ])
+  const lost = new Error('the connection ended before the response')
+  const unanswered = new Registry({
+    ...{ chain: chain.chain, rpc, database: connection, policy: ALL_SCHEMAS, log: SILENT },
+    lease: { transaction: (work) => connection.transaction(work).then(() => Promise.reject(lost)) },
+  })
+  await expect(unanswered.takeNoted()).rejects.toBe(lost)
+  await unanswered.takeNoted()
+  expect(unanswered.watched).toContain(added)
+})
+
 testSentences()

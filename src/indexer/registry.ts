@@ -116,9 +116,7 @@ export class Registry implements LogSelection {
 
   private async takeKnown(): Promise<void> {
     const { chain, database } = this.options
-    this.take(
-      (await takenAttesters(database.query, chain)).filter(({ address }) => !this.attesters.has(address)),
-    )
+    this.take(await takenAttesters(database.query, chain))
     const stored = await foundSchemas(database.query, chain)
     const left = stored.filter(({ uid, watched }) => !watched && this.room.has(uid)).map(({ uid }) => uid)
     this.unwatch(left)
@@ -168,20 +166,19 @@ export class Registry implements LogSelection {
   /** Loads the attesters that the API has added. Must be called while no audit step is running. */
   async takeNoted(): Promise<void> {
     const { chain, database, lease = database, log } = this.options
-    const taken = await takeAttesters(database.query, lease, chain)
+    const taken = this.take(await takeAttesters(database.query, lease, chain))
     if (taken.length === 0) return
-    this.take(taken)
-    log.info(
-      { chain: chain.slug, attesters: taken.map(({ address }) => address) },
-      'reading answers of these attesters',
-    )
+    log.info({ chain: chain.slug, attesters: taken }, 'reading answers of these attesters')
   }
 
-  private take(attesters: readonly AnswerAttester[]): void {
-    if (attesters.length === 0) return
-    for (const attester of attesters) this.attesters.set(attester.address, attester)
-    addAnswerAttesters(this.options.chain.slug, attesters)
+  /** Watches these attesters. Returns the addresses of those that were not watched before. */
+  private take(attesters: readonly AnswerAttester[]): string[] {
+    const fresh = attesters.filter(({ address }) => !this.attesters.has(address))
+    if (fresh.length === 0) return []
+    for (const attester of fresh) this.attesters.set(attester.address, attester)
+    addAnswerAttesters(this.options.chain.slug, fresh)
     this.version++
+    return fresh.map(({ address }) => address)
   }
 
   /** Stores what is watched from now on. `fresh`: nothing is indexed yet. Returns the new items. */

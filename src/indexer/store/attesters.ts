@@ -22,8 +22,9 @@ export function takenAttesters(query: Query, chain: Chain): Promise<AnswerAttest
 }
 
 /**
- * Marks the attesters that the API has added as indexed from now on, and returns them. Blocks already indexed
- * in which they may have attested are read and proven again.
+ * Marks the attesters that the API has added as indexed from now on. Blocks already indexed in which they may
+ * have attested are read and proven again. Returns all attesters that the indexer must know, because the
+ * response to an earlier transaction may have been lost.
  */
 export async function takeAttesters(
   query: Query,
@@ -33,26 +34,26 @@ export async function takeAttesters(
   const noted = await query('SELECT FROM answer_attester WHERE chain = $1 AND read_from IS NULL LIMIT 1', [
     chain.slug,
   ])
-  if (noted.length === 0) return []
-  return transactions.transaction(async (query) => {
-    await lockChain(query, chain)
-    const taken = await query<AnswerAttester>(
-      `UPDATE answer_attester SET read_from = greatest(first_block, coalesce(
-         (SELECT greatest(indexed_height, head_height) + $2::int FROM chain_status WHERE chain = $1), 0))
-       WHERE chain = $1 AND read_from IS NULL
-       RETURNING address, first_block AS "firstBlock", read_from AS "readFrom"`,
-      // Running requests for blocks above the head do not include these attesters.
-      [chain.slug, chain.finality],
-    )
-    const first = Math.min(...taken.map(({ firstBlock }) => firstBlock))
-    const kept = '* int8multirange(int8range(NULL, $2::int8))'
-    await query(
-      `UPDATE chain_status SET schemas = schemas || $3::text[], reread = reread ${kept}, proven = proven ${kept}
-       WHERE chain = $1`,
-      [chain.slug, first, taken.map(({ address }) => address)],
-    )
-    return taken
-  })
+  if (noted.length > 0) await transactions.transaction((query) => markTaken(query, chain))
+  return takenAttesters(query, chain)
+}
+
+async function markTaken(query: Query, chain: Chain): Promise<void> {
+  await lockChain(query, chain)
+  const taken = await query<{ address: string; first: number }>(
+    `UPDATE answer_attester SET read_from = greatest(first_block, coalesce(
+       (SELECT greatest(indexed_height, head_height) + $2::int FROM chain_status WHERE chain = $1), 0))
+     WHERE chain = $1 AND read_from IS NULL
+     RETURNING address, first_block AS first`,
+    // Running requests for blocks above the head do not include these attesters.
+    [chain.slug, chain.finality],
+  )
+  const kept = '* int8multirange(int8range(NULL, $2::int8))'
+  await query(
+    `UPDATE chain_status SET schemas = schemas || $3::text[], reread = reread ${kept}, proven = proven ${kept}
+     WHERE chain = $1`,
+    [chain.slug, Math.min(...taken.map(({ first }) => first)), taken.map(({ address }) => address)],
+  )
 }
 
 /** Inserts attesters of a snapshot into an empty database. */
