@@ -45,7 +45,7 @@ export interface RecordEvent {
   data: string
   /** The event in the format of Server-Sent Events. */
   bytes: Buffer
-  /** Event for filters that the record fails, if it may have passed them before. */
+  /** Event for filters that the record fails, or failed before it was gone, if it may have passed them. */
   outside?: RecordEvent
   /** True if the event is the `outside` of another one. */
   isOutside?: true
@@ -168,7 +168,8 @@ export async function changesAfter(
           }
         }
         const event = eventWith(record)
-        if (record && kind === 'reorged') event.outside = { ...eventWith(undefined), isOutside: true }
+        if (kind === 'reorged')
+          event.outside = { ...(record ? eventWith(undefined) : event), isOutside: true }
         events.push(event)
       }
     }
@@ -221,12 +222,11 @@ export function eventsOf({ events, inBox }: ChangePage, filter: ChangeFilter): R
   const { chain, prover, subject, schema, locationType, bbox } = filter
   const box = bbox && inBox.get(bbox.join())
   const passes = ({ id, record }: RecordEvent) =>
-    record === undefined ||
-    ((prover === undefined || isOneOf(prover, record.prover)) &&
-      (subject === undefined || isOneOf(subject, record.subject)) &&
-      (schema === undefined || isOneOf(schema, record.schema)) &&
-      (locationType === undefined || isOneOf(locationType, record.locationType.toLowerCase())) &&
-      (box === undefined || box.has(id)))
+    (prover === undefined || (record && isOneOf(prover, record.prover))) &&
+    (subject === undefined || (record && isOneOf(subject, record.subject))) &&
+    (schema === undefined || (record && isOneOf(schema, record.schema))) &&
+    (locationType === undefined || (record && isOneOf(locationType, record.locationType.toLowerCase()))) &&
+    (box === undefined || box.has(id))
   return events
     .filter((event) => chain === undefined || isOneOf(chain, event.chain))
     .flatMap((event) => (passes(event) ? event : (event.outside ?? [])))

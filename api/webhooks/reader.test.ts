@@ -9,17 +9,21 @@ import type { StoredBody, WebhookStore } from './store'
 test('a subscription whose filter a record has left gets a message of its own, which is not stored', async () => {
   const [since, uid] = [new Date(0), `0x${'1'.repeat(64)}`]
   const record = { uid, chain: 'celo', locationType: 'wkt', geometry: null, text: '{"memo":"moved"}' }
+  const records = [record]
   const changes = [[1, 'reorged', uid, '2026-11-01T00:00:00Z']]
   const store = {
     changesAfter: (_: string, after: object) =>
       Promise.resolve([
         { chain: 'celo', since, forgotten: 0, last: 0, changes: 'celo' in after ? changes : [] },
       ]),
-    changedRecords: () => Promise.resolve([record]),
+    changedRecords: () => Promise.resolve(records),
   } as unknown as Store
   const stored: StoredBody[] = []
   const webhooks = {
-    storeBodies: (_: string, bodies: StoredBody[]) => (stored.push(...bodies), Promise.resolve(bodies)),
+    storeBodies: (_: string, bodies: StoredBody[]) => {
+      if (stored.length === 0) stored.push(...bodies)
+      return Promise.resolve(stored)
+    },
   } as unknown as WebhookStore
   const position = await currentPosition(store, 'final')
   const heldWith = (filter: Record<string, string>) =>
@@ -46,4 +50,9 @@ test('a subscription whose filter a record has left gets a message of its own, w
   expect(stored.map(({ body }) => body)).toEqual([shown!.body])
   // The subscriptions have the same id here, so only the bytes make the ids differ.
   expect(gone!.id).not.toBe(shown!.id)
+
+  // Once the record is gone, each subscription still gets its own message.
+  records.pop()
+  await reader.read([points, all])
+  expect([messages.get(all), messages.get(points)]).toEqual([[shown], [gone]])
 })
