@@ -332,31 +332,39 @@ export function checkSigned(
   return orAltered(layoutOf(answer, domain, attester))
 }
 
+/** True for a member of the signed type, which the call encodes as the signed value: not 0X, nor a list. */
+function isSame(given: unknown, signed: unknown): boolean {
+  if (typeof given !== 'string' || typeof signed !== 'string') return given === signed
+  return same(given, signed) && given.startsWith(signed.slice(0, 2))
+}
+
 async function layoutOf(...[answer, domain, attester]: Parameters<typeof checkSigned>) {
   const { delegatedAttestation: delegation, attestByDelegation: call } = answer
   const attestation = withAllFields(answer.attestation)
-  if (!same(attestation.attester, attester))
+  if (!isSame(attestation.attester, attester))
     throw altered(`its attester is ${attestation.attester}, not ${attester}`)
   for (const name of ['attester', 'signature'] as const)
     if (
       delegation[name] !== undefined &&
-      !same(expandSignature(String(delegation[name])), expandSignature(attestation[name]))
+      !isSame(expandSignature(delegation[name]), expandSignature(attestation[name]))
     )
       throw altered(`${name} of delegatedAttestation differs from its attestation`)
   const signature = expandSignature(attestation.signature)
   // Recovery also accepts the equivalent signature with the larger s, which the contracts reject.
   if (!isCanonicalSignature(signature))
     throw altered('its signature is not 65 bytes with the lower s and v 27 or 28, or the 64 of EIP-2098')
-  const nonce = delegation.nonce ?? 0
-  // The text of a number has the same hash, but is never equal to the nonce of the contract.
-  if (typeof nonce !== 'number') throw altered('its nonce is not a number')
+  const { deadline, submission } = delegation
+  const nonce = submission === 'proxy' ? (delegation.nonce ?? 0) : delegation.nonce
   const { schema, recipient, expirationTime, revocable, refUID, data } = attestation
+  // A text has the hash of its number, but is never equal to it. Only the proxy has no nonces.
+  for (const [name, value] of Object.entries({ nonce, deadline, expirationTime }))
+    if (typeof value !== 'number') throw altered(`its ${name} is not a number`)
   const content = { schema, attester, recipient, revocable, refUID, data }
   const message = () => ({
     ...{ ...content, expirationTime: BigInt(expirationTime), value: 0n },
-    ...{ nonce: BigInt(nonce), deadline: BigInt(delegation.deadline) },
+    ...{ nonce: BigInt(nonce!), deadline: BigInt(deadline) },
   })
-  const layouts: AttestLayout[] = delegation.submission === 'proxy' ? ['proxy'] : ['v2', 'v1', 'legacy']
+  const layouts: AttestLayout[] = submission === 'proxy' ? ['proxy'] : ['v2', 'v1', 'legacy']
   let layout: AttestLayout | undefined
   for (const each of layouts) {
     const types = { Attest: ATTEST_FIELDS[each] }
@@ -372,18 +380,17 @@ async function layoutOf(...[answer, domain, attester]: Parameters<typeof checkSi
   }
   if (!layout) throw altered(`its signature is not by ${attester} over this content`)
 
-  const expected = { ...content, expirationTime, deadline: delegation.deadline, value: '0', signature }
+  const v = parseInt(signature.slice(130), 16)
+  const parts = { r: signature.slice(0, 66), s: `0x${signature.slice(66, 130)}`, v }
+  const expected = { ...content, expirationTime, deadline, value: '0', ...parts }
   const given = call && {
     ...withAllFields(call.data),
     ...{ schema: call.schema, attester: call.attester, deadline: call.deadline },
-    signature: `${call.signature.r}${call.signature.s.slice(2)}${call.signature.v.toString(16)}`,
+    ...{ r: call.signature.r, s: call.signature.s, v: call.signature.v },
   }
-  for (const [name, value] of Object.entries(expected)) {
-    const called = given?.[name as keyof typeof given]
-    // The call encodes a list of one text as another value, although both have the same text.
-    if (given && (typeof called === 'object' || !same(String(value), String(called))))
+  for (const [name, value] of Object.entries(expected))
+    if (given && !isSame(given[name as keyof typeof given], value))
       throw altered(`${name} of attestByDelegation differs from its attestation`)
-  }
 
   const says = decodeClaims(data as Hex)
   if (!says) throw altered('its data is not the payload of an answer')

@@ -44,6 +44,7 @@ async function signed(
   timestamp = now,
   deadline = now + 3_600,
   layout: AttestLayout = 'v2',
+  nonce = 7,
 ) {
   const claims = { result: true, operation: 'contains', timestamp, inputRefs: [HASH, SCHEMA] }
   const data = encodeBooleanResult(true, claims)
@@ -53,7 +54,7 @@ async function signed(
   }
   const typed = {
     ...{ domain, types: { Attest: ATTEST_FIELDS[layout] }, primaryType: 'Attest' as const },
-    message: { ...attestation, value: 0n, nonce: 7n, deadline: BigInt(deadline) },
+    message: { ...attestation, value: 0n, nonce: BigInt(nonce), deadline: BigInt(deadline) },
   }
   const signature = await account.signTypedData(typed as never)
   const [r, s, v] = [
@@ -71,12 +72,12 @@ async function signed(
       signature,
       data,
     },
-    ...{ recipient: attestation.recipient, expirationTime: 0, revocable: true, nonce: 7, deadline },
+    ...{ recipient: attestation.recipient, expirationTime: 0, revocable: true, nonce, deadline },
   })
   const answer = {
     ...{ ...claims, chainId: 84532, attestation: { ...attestation, signature } },
     delegatedAttestation: {
-      ...{ signature, attester: account.address, deadline, nonce: 7 },
+      ...{ signature, attester: account.address, deadline, nonce },
       submission: layout === 'proxy' ? 'proxy' : 'direct',
     },
     attestByDelegation: {
@@ -116,24 +117,40 @@ test.each([
 })
 
 test.each([
-  'delegatedAttestation.nonce',
-  'attestByDelegation.deadline',
-  'attestByDelegation.data.data',
-  'attestByDelegation.data.expirationTime',
-])('a list with the same text as a signed member is not this member: %s', async (name) => {
-  const { answer } = await signed('answer', now)
-  const path = name.split('.')
-  const original = path.reduce<unknown>((value, each) => (value as Record<string, unknown>)[each], answer)
-  const check = (value: unknown) =>
-    checkSigned(changed(answer, path, value) as Answer, domain, account.address)
-  await expect(check([original])).rejects.toThrow(AlteredAnswerError)
-})
-
-test('a nonce that is a text is not the signed one, with which the contract is compared', async () => {
-  const { answer } = await signed('answer', now)
-  const altered = changed(answer, ['delegatedAttestation', 'nonce'], '7') as Answer
-  await expect(checkSigned(altered, domain, account.address)).rejects.toThrow(AlteredAnswerError)
-})
+  ['v2', 7],
+  ['v2', 0],
+  ['proxy', 7],
+] as const)(
+  'a member of another type, or with 0X, is not the signed one: %s, nonce %i',
+  async (layout, nonce) => {
+    const { answer } = await signed('answer', now, now, now + 3_600, layout, nonce)
+    const { log: _, chainId: __, ...read } = answer
+    const {
+      schema: ___,
+      attester: ____,
+      ...data
+    } = read.attestByDelegation.data as unknown as Record<string, unknown>
+    const real = changed(read, ['attestByDelegation', 'data'], data)
+    const check = (value: object) => checkSigned(value as Answer, domain, account.address)
+    await expect(check(real)).resolves.toMatchObject({ layout })
+    for (const path of pathsOf(real)) {
+      const value = path.reduce<unknown>((each, name) => (each as Record<string, unknown>)[name], real)
+      const name = path.at(-1)!
+      if ((typeof value === 'object' && !Array.isArray(value)) || name === 'submission') continue
+      const text = String(value)
+      const others: unknown[] = [[value], [text]]
+      if (typeof value !== 'string') others.push(text)
+      if (text.startsWith('0x')) others.push(text.replace('0x', '0X'))
+      if (name === 'v') others.push((value as number).toString(16))
+      if (name === 'nonce' && layout !== 'proxy') others.push(null, undefined)
+      for (const other of others)
+        await expect(
+          check(changed(real, path, other)),
+          `${path.join('.')}: ${JSON.stringify(other)}`,
+        ).rejects.toThrow(AlteredAnswerError)
+    }
+  },
+)
 
 /** Returns a copy of an answer in which the member at a path has another value. */
 function changed(answer: object, [name, ...path]: readonly string[], value: unknown): object {
@@ -196,8 +213,12 @@ test(
       }
     expect([...accepted].sort()).toEqual([
       ...['attestByDelegation', 'attestByDelegation.data.expirationTime', 'attestByDelegation.data.refUID'],
-      ...['attestByDelegation.data.revocable', 'attestByDelegation.data.value', 'attestation.expirationTime'],
-      ...['attestation.refUID', 'delegatedAttestation.attester', 'delegatedAttestation.signature'],
+      ...[
+        'attestation.expirationTime',
+        'attestation.refUID',
+        'delegatedAttestation.attester',
+        'delegatedAttestation.signature',
+      ],
       ...['delegatedAttestation.submission', 'inputRefs', 'operation', 'result', 'timestamp'],
     ])
   },
