@@ -1,9 +1,9 @@
-import { ApiError } from '@geospatial-attestation/client'
 import type { Geometry, MultiPolygon, Position } from 'geojson'
 import { useMemo } from 'preact/hooks'
 import { useLoaded } from '../loading'
 import landUrl from 'virtual:basemap/land'
 import { say } from '../messages'
+import { successful } from '../service'
 import { partsOf } from './extent'
 import { keyText, type RecordKey } from './record-layers'
 import './plain-map.css'
@@ -26,12 +26,10 @@ interface PlainMapProps {
 }
 /** The world in longitude and latitude, with straight edges, for browsers without WebGL. */
 export function PlainMap({ places, found, selected, onSelect }: PlainMapProps) {
-  const land = useLoaded('land', async (signal) => {
-    const response = await fetch(landUrl, { signal })
-    const { ok, status } = response
-    if (!ok) throw new ApiError({ status, title: say.failures.http(status), detail: '' })
-    return (await response.json()) as MultiPolygon
-  })
+  const land = useLoaded(
+    'land',
+    async (signal) => (await successful(await fetch(landUrl, { signal })).json()) as MultiPolygon,
+  )
   const path = useMemo(() => land.data && pathOf(land.data), [land.data])
   const selectedKey = selected && keyText(selected)
   return (

@@ -1,9 +1,9 @@
-import { ApiError, privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
+import { privatePlace, type Input, type PrivatePlace } from '@geospatial-attestation/client'
 import type { Geometry } from 'geojson'
 import { inRange, longitudeProblem } from '../../src/geodesy/degrees'
 import { say } from '../messages'
 import { positionsIn } from '../search/coordinates'
-import { request } from '../service'
+import { request, successful } from '../service'
 
 /** Parsed text of a field. */
 export type Parsed =
@@ -102,9 +102,7 @@ export async function recordOf(uid: string, chain?: string): Promise<Found | und
   const query = new URLSearchParams({ format: 'geojson', ...(chain !== undefined && { chain }) })
   const response = await request(`api/v0/location-records/${uid}?${query}`)
   if (response.status === 404) return chain === undefined ? undefined : recordOf(uid)
-  const { ok, status } = response
-  if (!ok) throw new ApiError({ status, title: say.failures.http(status), detail: '' })
-  const { geometry, properties } = (await response.json()) as {
+  const { geometry, properties } = (await successful(response).json()) as {
     geometry: Geometry | null
     properties: Omit<Found, 'geometry'>
   }
