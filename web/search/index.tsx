@@ -191,9 +191,9 @@ async function show(hit: Hit): Promise<void> {
     page === 'explorer',
   )
   if ((isOfExplorer && page !== 'explorer') || page === 'log') goTo(hrefOf('explorer'))
+  const open = parametersOf('explorer').get('record')
   // The record is shown even if its geometry cannot be loaded.
   const found = await features().catch(() => [])
   // The user may have closed the place, or opened another one, meanwhile.
-  const isOpen = !record || parametersOf('explorer').get('record') === keyText(record)
-  if (shown === hit && isOpen) flyTo(found)
+  if (shown === hit && parametersOf('explorer').get('record') === open) flyTo(found)
 }
