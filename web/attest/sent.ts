@@ -24,7 +24,7 @@ export function useSent(): [Sent | undefined, (now: Sent | undefined) => void] {
   return [sent.value, keep]
 }
 
-/** True if this transaction is still the one that is not settled. */
+/** True if this transaction is still the unsettled transaction of this tab. */
 export const isUnsettled = ({ transactionHash }: Sent): boolean =>
   sent.peek()?.transactionHash === transactionHash
 

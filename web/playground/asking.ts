@@ -20,7 +20,7 @@ export function useAsking(
   onFailure: (error: unknown) => void,
 ) {
   const [isBusy, setBusy] = useState(false)
-  /** true while a question waits for the chains of the service */
+  /** true while a question waits until its chain is known */
   const [isWaiting, setWaiting] = useState(false)
   const [answered, setAnswered] = useState<{ question: Question; answer: Answer | QuorumAnswer }>()
   const [drawing, setDrawing] = useState<Drawn>()

@@ -1,7 +1,7 @@
 import type { Eip1193Provider } from '@geospatial-attestation/client'
 import { request } from '../service'
 
-/** RPC URLs of nodes on this machine by chain id; none if the deployment is not local. Requested once. */
+/** RPC URLs of nodes on this machine by chain id; none if the deployment is not local. Requested until known. */
 export const localNodes = (): Promise<Readonly<Record<number, string>>> => (asked ??= ask())
 let asked: Promise<Record<number, string>> | undefined
 
@@ -10,7 +10,8 @@ async function ask(): Promise<Record<number, string>> {
     const response = await request('local-nodes')
     if (response.ok) return (await response.json()) as Record<number, string>
   } catch {
-    // Without a response, or with that of another server, such as the login page of a network.
+    // The request failed, or another server responded, such as the login page of a network:
+    // the next call asks again.
   }
   asked = undefined
   return {}
