@@ -6,6 +6,8 @@ import { rendered } from './hooks'
 const RECORDS = path.resolve('web/playground/records.ts')
 interface Records {
   fields: { record?: object; note?: string }[]
+  isUnsure: boolean
+  unread: number
   lookAgain: () => void
 }
 const UID = `0x${'5a'.repeat(32)}`
@@ -15,14 +17,16 @@ test('a form looks for a record again after a failure, and when the user asks', 
   vi.stubGlobal('location', new URL('http://127.0.0.1/'))
   vi.stubGlobal('navigator', { languages: ['en'] })
   vi.stubGlobal('document', { documentElement: {} })
+  vi.stubGlobal('history', { pushState: () => {}, replaceState: () => {} })
+  vi.stubGlobal('addEventListener', () => {})
   let respond = (): Promise<Response> => Promise.reject(new TypeError('Failed to fetch'))
   vi.stubGlobal('fetch', () => respond())
   const { useRecords } = (await import(RECORDS)) as {
-    useRecords: (parsed: object[], named: string) => Records
+    useRecords: (parsed: object[], choice: object) => Records
   }
   let shown: Records | undefined
   const Form = () => {
-    shown = useRecords([{ kind: 'uid', uid: UID, input: UID }], 'any')
+    shown = useRecords([{ kind: 'uid', uid: UID, input: UID }], {})
     return null
   }
   vi.useFakeTimers()
@@ -33,10 +37,21 @@ test('a form looks for a record again after a failure, and when the user asks', 
   }
   try {
     expect((await after(1_000)).note).toMatch(/does not respond/)
+    // A question waits for the retry, because the chain of the record is still unknown.
+    expect(shown!).toMatchObject({ isUnsure: true, unread: -1 })
     respond = async () => new Response(null, { status: 429 })
     expect((await after(2_000)).note).toMatch(/request limit/)
     respond = async () => new Response(null, { status: 404 })
     expect((await after(4_000)).note).toMatch(/not indexed yet/)
+    expect(shown!).toMatchObject({ isUnsure: false, unread: -1 })
+    let refuse = (_: Response) => {}
+    respond = () => new Promise((resolve) => (refuse = resolve))
+    shown!.lookAgain()
+    await after(1_000)
+    expect(shown!).toMatchObject({ isUnsure: true, unread: -1 })
+    refuse(new Response(null, { status: 403 }))
+    await after(1_000)
+    expect(shown!).toMatchObject({ isUnsure: false, unread: 0 })
     respond = async () => Response.json({ geometry: null, properties: { chain: 'celo' } })
     shown!.lookAgain()
     expect(await after(1_000)).toEqual({ record: { chain: 'celo', geometry: null } })

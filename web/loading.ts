@@ -65,7 +65,11 @@ export function useLoaded<T>(
   }, [key, asked.current.version, round])
   // The state is that of the previous key until the new one has loaded or failed.
   const failure = state.key === key ? state.failure : undefined
-  return { data: state.data, isLoading, failure, retry: () => setRound((before) => before + 1) }
+  const retry = () => {
+    setState((before) => ({ ...before, isLoading: true }))
+    setRound((before) => before + 1)
+  }
+  return { data: state.data, isLoading, failure, retry }
 }
 
 /** Message of a failure, after a number of attempts. */

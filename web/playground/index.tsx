@@ -37,7 +37,7 @@ export default function Playground({ map }: { map: Map | undefined }) {
   const choice = useChains('playground')
   const { chain } = choice
   useEffect(() => void (askedChain.value = chain?.slug), [chain?.slug])
-  const { fields, isUnsure, lookAgain } = useRecords(parsed, choice)
+  const { fields, isUnsure, unread, lookAgain } = useRecords(parsed, choice)
   const geometries = fields.map(({ geometry }) => geometry)
   const asking = useAsking(map, geometries, (error) => setProblem(problemOf(error, operation)))
   const { isBusy, isWaiting, answered, drawing } = asking
@@ -65,8 +65,10 @@ export default function Playground({ map }: { map: Map | undefined }) {
     if ('problem' in read && read.problem.field !== 'chain') return setProblem(read.problem)
     if (isUnsure) return asking.wait()
     if ('problem' in read) return setProblem(read.problem)
-    form.shareAll(read.chain)
+    if (unread >= 0 && !event) return setProblem({ field: unread, sentence: fields[unread]!.note! })
     lookAgain()
+    if (unread >= 0) return asking.wait()
+    form.shareAll(read.chain)
     await asking.ask(read.question)
   }
   useEffect(() => {
