@@ -396,13 +396,17 @@ withChromium.describe('the attest page', () => {
     expect(wallet.asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
   })
 
-  test('shows no place for a transaction that was forgotten while the page looked for it', async () => {
+  test('neither shows a transaction that was forgotten during its search, nor drops the next one', async () => {
     const uid = await attest(world.chain, locationRequest({ type: 'Point', coordinates: [1, 2] }))
     await world.caughtUp()
     const { page } = await open(withWallet, { place: '1, 2' })
     // The search for a hash also finds UIDs.
-    const sent = JSON.stringify({ transactionHash: uid, chain: LOCAL_CHAIN.slug })
-    await page.evaluate(`sessionStorage.setItem('attest.sent', ${JSON.stringify(sent)})`)
+    const keep = async (transactionHash: string) => {
+      const sent = JSON.stringify({ transactionHash, chain: LOCAL_CHAIN.slug })
+      await page.evaluate(`sessionStorage.setItem('attest.sent', ${JSON.stringify(sent)})`)
+      return sent
+    }
+    await keep(uid)
     await page.reload()
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -410,10 +414,15 @@ withChromium.describe('the attest page', () => {
     const response = page.waitForResponse('**/graphql')
     await button(withWallet, 'Look again').click()
     await button(withWallet, 'Forget the transaction').click()
+    const next = await keep(`0x${'5a'.repeat(32)}`)
     release()
     await (await response).finished()
-    await page.evaluate('new Promise(requestAnimationFrame)')
+    // The page handles the response to a later request after the one that it looked for.
+    await page.getByRole('combobox', { name: 'Search' }).fill(uid)
+    await page.getByRole('listbox').getByRole('option').waitFor()
     expect(await page.locator('.attested-place').count()).toBe(0)
+    expect(await page.evaluate("sessionStorage.getItem('attest.sent')")).toBe(next)
+    await page.evaluate("sessionStorage.removeItem('attest.sent')")
     await page.unrouteAll()
   })
 
