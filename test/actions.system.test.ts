@@ -677,6 +677,8 @@ withChromium.describe('the search field of the explorer', () => {
     const { page } = plain
     let refused = 0
     await page.route(/towns-worker/, (route) => (refused++, route.abort()))
+    const busy = { status: 503, headers: { 'retry-after': '1' }, json: {} }
+    await page.route('**/api/v0/location-records?memo=*', (route) => route.fulfill(busy), { times: 1 })
     await page.goto(world.url)
     await idle(page)
     await searchField(page).fill('champ de mar')

@@ -138,16 +138,20 @@ function useFound(text: string): State | undefined {
   useEffect(() => {
     if (text.trim() === '') return setState(undefined)
     const leaving = new AbortController()
-    const search = async () => {
+    let timer: ReturnType<typeof setTimeout>
+    const search = async (tries: number) => {
       try {
         const { find } = await import('./find')
         const hits = await find(text, leaving.signal)
         if (!leaving.signal.aborted) setState({ hits, text })
       } catch (error) {
-        if (!leaving.signal.aborted) setState({ hits: [], text, failure: failureOf(error, 0).text })
+        if (leaving.signal.aborted) return
+        const { text: failure, retryIn } = failureOf(error, tries)
+        setState({ hits: [], text, failure })
+        if (retryIn !== undefined) timer = setTimeout(() => void search(tries + 1), retryIn * 1000)
       }
     }
-    const timer = setTimeout(() => void search(), PAUSE_MS)
+    timer = setTimeout(() => void search(0), PAUSE_MS)
     return () => {
       clearTimeout(timer)
       leaving.abort()
