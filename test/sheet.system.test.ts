@@ -52,11 +52,14 @@ const pageOf = (uid: string) => `${world.url}/r/base-sepolia/${uid}`
 withChromium.describe('the sheet of a place', () => {
   let browser: OpenPage
   let page: Page
+  let isOnline = true
   beforeAll(async () => {
     browser = await openPage(WITHOUT_MAP)
     page = browser.page
-    // The first response is the login page of a network.
-    await page.route('**/local-nodes', (route) => route.fulfill({ body: '<html>' }), { times: 1 })
+    // Otherwise, the responses are the login page of a network.
+    await page.route(/(local-nodes|attestation)$/, (route) =>
+      isOnline ? route.continue() : route.fulfill({ body: '<html>' }),
+    )
     await page.goto(world.url)
   })
   beforeEach(() => page.setViewportSize(SIZES[2]))
@@ -68,9 +71,15 @@ withChromium.describe('the sheet of a place', () => {
       .waitFor()
   }
 
-  test('shows three checks', async () => {
+  test('shows three checks, and repeats them after a failure', async () => {
+    isOnline = false
     await open(uids.tower)
     await sheet(page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()
+    await check(page, 'chain', 'unknown').waitFor()
+    isOnline = true
+    await sheet(page).getByRole('button', { name: 'Retry now' }).press('Enter')
+    // The button that had the focus is removed.
+    await sheet(page).locator('section:has(.checks):focus').waitFor()
     for (const each of ['content', 'chain', 'standing']) await check(page, each, 'good').waitFor()
     expect(await page.locator('.time[open], .legend[open]').count()).toBe(2)
     expect(await browser.barriers()).toEqual([])
@@ -116,6 +125,9 @@ withChromium.describe('the sheet of a place', () => {
     await other.page.goto(pageOf(uids.tower))
     // Times out if something covers the message.
     await other.page.getByText('could not be loaded').click({ trial: true })
+    await other.page.unrouteAll()
+    await sheet(other.page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()
+    await other.page.locator('.card-head').and(other.page.locator(':focus-within')).waitFor()
   })
 
   test('keeps the focus off the list that it covers, and gives it back', async () => {

@@ -1,26 +1,22 @@
 import type { ComponentType, JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLoaded } from './loading'
 import { say } from './messages'
 
-/** A component whose code is loaded when it is first shown. A notice is shown until then. */
+/** Milliseconds after which a style sheet that could not be loaded is requested again. */
+const RETRY_MS = 2_000
+
+/**
+ * A component whose code is loaded when it is first shown. A notice is shown until then. A failure is
+ * retried, because other parts of the page may wait for this one. Some browsers store it until a reload.
+ */
 export function lazy<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): (props: Props) => JSX.Element {
   let Loaded: ComponentType<Props> | undefined
   return function Lazy(props) {
-    const [state, setState] = useState<'loading' | 'loaded' | 'failed'>(Loaded ? 'loaded' : 'loading')
-    useEffect(() => {
-      if (Loaded) return
-      load().then(
-        (component) => {
-          Loaded = component
-          setState('loaded')
-        },
-        () => setState('failed'),
-      )
-    }, [])
+    const { failure } = useLoaded(Loaded ? undefined : 'code', async () => (Loaded = await load()))
     if (Loaded) return <Loaded {...props} />
-    return state === 'failed' ? (
+    return failure ? (
       <p class="waiting" role="alert">
         {say.site.notLoaded}
       </p>
@@ -29,3 +25,13 @@ export function lazy<Props extends object>(
     )
   }
 }
+
+// Vite adds the link of a style sheet only once, also if the code that needs it is loaded again.
+addEventListener(
+  'error',
+  ({ target: link }) => {
+    if (link instanceof HTMLLinkElement && link.rel === 'stylesheet')
+      setTimeout(() => link.replaceWith(link.cloneNode()), RETRY_MS)
+  },
+  true,
+)

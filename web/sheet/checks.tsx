@@ -9,6 +9,7 @@ type Name = (typeof NAMES)[number]
 /** Three checks that this page performs itself, so that the user need not trust the service. */
 export function Checks({ record, details }: Full) {
   const [checks, setChecks] = useState<Partial<Record<Name, Check>>>({})
+  const [round, setRound] = useState(0)
   useEffect(() => {
     let left = false
     setChecks({})
@@ -16,7 +17,7 @@ export function Checks({ record, details }: Full) {
     void runChecks({ record, details }, show)
     return () => void (left = true)
     // A result is only about the content that was checked.
-  }, [JSON.stringify({ record, details })])
+  }, [JSON.stringify({ record, details }), round])
   return (
     <section aria-label={say.checks.title}>
       <h3>{say.checks.title}</h3>
@@ -27,6 +28,11 @@ export function Checks({ record, details }: Full) {
           </li>
         ))}
       </ul>
+      {checks.chain?.state === 'unknown' && (
+        <button type="button" onClick={() => setRound(round + 1)}>
+          {say.failures.retry}
+        </button>
+      )}
     </section>
   )
 }
