@@ -74,6 +74,8 @@ test('a signature counts only if the contract accepts it', async () => {
       problem: expect.any(String) as string,
       isSigned: false,
     })
+  const long = { ...signed, index: 'x'.repeat(100_000) as never }
+  expect((await verifySignature(long, ASKED)).problem!.length).toBeLessThan(200)
   // A removed operator has the address zero.
   const removed = { ...ASKED, operators: [ZERO_ADDRESS] }
   expect(await verifySignature(signed, removed)).toMatchObject({ isSigned: false })

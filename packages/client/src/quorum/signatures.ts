@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { hashTypedData, recoverAddress } from 'viem'
+import { cut } from '../../../../src/cut'
 import { isCanonicalSignature } from '../../../../src/eas/compact'
 import { QUORUM_FIELDS, quorumDomain } from '../../../../src/eas/layouts'
 import { altered, decodeClaims, orAltered, otherClaim, ZERO_HASH } from '../eas'
@@ -30,7 +31,10 @@ export async function verifySignature(signed: QuorumSignature, expected: Expecte
   const { index } = signed
   const operator = Number.isInteger(index) ? expected.operators[index] : undefined
   if (operator === undefined)
-    return { problem: `index ${JSON.stringify(index)} is not one of the operators`, isSigned: false }
+    return {
+      problem: `index ${cut(String(JSON.stringify(index)), 80)} is not one of the operators`,
+      isSigned: false,
+    }
   const problem = await signatureProblem(signed, expected, operator).catch(
     (error: unknown) => `the response cannot be read: ${messageOf(error)}`,
   )
