@@ -31,8 +31,8 @@ async function writeDurably(file: string, text: string, flags: 'w' | 'wx', mode 
     await handle.writeFile(text)
     await handle.sync()
   } catch (error) {
-    // On a full disk, an empty key or lock would stay.
-    if (flags === 'wx') rmSync(file, { force: true })
+    // On a full disk, an empty key, lock or temporary file would stay.
+    rmSync(file, { force: true })
     throw error
   } finally {
     await handle.close()
@@ -202,7 +202,12 @@ export class Folder {
     await createFolder(this.#evidence)
     const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
     const prefix = `${nameOf(origin)}-${kind}-`
-    await writeDurably(path.join(this.#evidence, `${prefix}${digest}`), text, 'w')
+    const file = path.join(this.#evidence, `${prefix}${digest}`)
+    // A part of a text must not count as evidence.
+    const temporary = path.join(this.#evidence, `new-${digest}`)
+    await writeDurably(temporary, text, 'w')
+    await rename(temporary, file)
+    await syncFolder(this.#evidence)
     const stored = (await readdir(this.#evidence))
       .filter((name) => name.startsWith(prefix))
       .map((name) => path.join(this.#evidence, name))

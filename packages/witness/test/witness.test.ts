@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, promises, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { uptime } from 'node:os'
 import path from 'node:path'
@@ -20,6 +21,7 @@ import {
 import { removeFolder, temporaryFolder } from '../../../test/database'
 import { hunt } from '../../../test/seed'
 import { MemoryLog, seededKey } from '../../../test/tlog'
+import { Folder } from '../src/folder'
 import { run } from '../src/run'
 import { serve as serveWitness } from '../src/server'
 import type { Witness } from '../src/witness'
@@ -391,6 +393,33 @@ describe('geo-witness', () => {
     expect((await fork.submit(witness, 3)).status).toBe(409)
     await fork.append(entry(5)).sign()
     expect((await fork.submit(witness, 3)).status).toBe(422)
+  })
+
+  test('leaves no part of a key, a lock or evidence on a full disk', async () => {
+    const stored = new Folder(path.join(folder, 'full'))
+    await stored.create(NAME)
+    const other = new Folder(path.join(folder, 'other'))
+    const { open } = promises
+    promises.open = async (file, flags, mode) => {
+      const handle = await open(file, flags, mode)
+      handle.writeFile = async () => {
+        await handle.write('part')
+        throw Object.assign(new Error('full'), { code: 'ENOSPC' })
+      }
+      return handle
+    }
+    syncBuiltinESMExports()
+    try {
+      const full = { code: 'ENOSPC' }
+      await expect(other.create(NAME)).rejects.toMatchObject(full)
+      await expect(stored.lock()).rejects.toMatchObject(full)
+      await expect(stored.keepEvidence('log', 'fork', 'text')).rejects.toMatchObject(full)
+    } finally {
+      promises.open = open
+      syncBuiltinESMExports()
+    }
+    const files = ['other', 'full', 'full/evidence'].map((name) => readdirSync(path.join(folder, name)))
+    expect(files).toEqual([[], ['evidence', 'key'], []])
   })
 
   test('reports no error if a client ends its request early', async () => {
