@@ -193,7 +193,7 @@ export async function refusalOf(response: Response, url: string): Promise<ApiErr
 }
 
 /** Seconds of a Retry-After, which a reverse proxy may send as a date; undefined if it is neither. */
-function secondsIn(retryAfter: string): number | undefined {
+export function secondsIn(retryAfter: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter)
   // Date.parse reads many texts, such as -5, as a date.
   const milliseconds = retryAfter.endsWith(' GMT') ? Date.parse(retryAfter) - Date.now() : NaN

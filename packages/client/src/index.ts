@@ -6,6 +6,7 @@
 export { createGeo, type Geo } from './geo'
 export type { AskOptions, GeoOptions, Landed, LandingStep, LandOptions } from './context'
 export * from './errors'
+export { secondsIn } from './http'
 export type { CheckOptions, Checked } from './check'
 export { timeOf } from '../../../src/eas/times'
 export { sentenceOf } from './says'

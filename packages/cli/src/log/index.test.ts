@@ -37,6 +37,11 @@ test('geo log proof prints the proof of each operator that signed, although one 
   expect(asked).toEqual([`one/log/v0/proof/${'0'.repeat(64)}`, `three/log/v0/proof/${'2'.repeat(64)}`])
   writeFileSync(path.join(folder, 'old.json'), JSON.stringify({ ...answer, operators: undefined }))
   expect((await geo('log', 'proof', 'old.json', '--url', 'http://own')).code).toBe(EXIT.usage)
+  // A reverse proxy may rewrite the seconds of Retry-After as a date.
+  const headers = { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }
+  const unavailable = { status: 'error', message: 'The database is unreachable.' }
+  vi.stubGlobal('fetch', async () => Response.json(unavailable, { status: 503, headers }))
+  expect((await geo('log', 'proof', 'a'.repeat(64), '--url', 'http://own')).code).toBe(EXIT.unreachable)
 })
 
 test('geo log monitor reports a service that does not run, and a policy file that does not exist', async () => {

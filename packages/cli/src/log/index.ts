@@ -50,7 +50,7 @@ async function proof(session: Session<MonitorFlags>, target: string | undefined)
 
 async function printProof(session: Session<MonitorFlags>, { url, leaf }: Named): Promise<void> {
   const { signal } = session
-  const { apiError } = await import('@geospatial-attestation/client')
+  const { apiError, secondsIn } = await import('@geospatial-attestation/client')
   const { response, text } = await request(`${url}/log/v0/proof/${leaf}`, signal, async (response) => {
     const content = await contentOf(response, MAX_BYTES.text)
     if (!content) throw new Error(`the response has more than ${MAX_BYTES.text} bytes`)
@@ -61,7 +61,7 @@ async function printProof(session: Session<MonitorFlags>, { url, leaf }: Named):
       response.status,
       // A reverse proxy may respond with a page instead of JSON.
       parsed(text),
-      Number(response.headers.get('retry-after') ?? 0) || undefined,
+      secondsIn(response.headers.get('retry-after') ?? ''),
     )
   }
   for (const line of text.trimEnd().split('\n')) session.print(line)
