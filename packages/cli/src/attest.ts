@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import {
   ConnectionError,
   messageOf,
@@ -10,6 +9,7 @@ import {
   type RevokeOptions,
 } from '@geospatial-attestation/client'
 import { UsageError } from './exit'
+import { createFile } from './files'
 import { isUid, parsed, readInput, readSource } from './inputs'
 import { jsonLine, time } from './output'
 import type { Session } from './session'
@@ -55,7 +55,12 @@ export async function attest(session: Session<AttestFlags>, given: string): Prom
     const signer = schema?.startsWith('0x') ? await session.wallet(chain) : await session.account()
     const { uid, attestation } = await geo.attest(place, signer, { ...how, offchain: true })
     if (output === undefined) session.printJson(attestation)
-    else await writeFile(at(output), `${jsonLine(attestation)}\n`, { flag: 'wx' })
+    else
+      await createFile(at(output), `${jsonLine(attestation)}\n`).catch((error: unknown) => {
+        // A second signature would have another UID.
+        session.printJson(attestation)
+        throw error
+      })
     return note(`Signed: ${uid}${output === undefined ? '' : `, in ${output}`}`)
   }
   const wallet = await session.wallet(chain)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { readlink, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readlink, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -34,13 +34,20 @@ export async function replaceFile(name: string, content: string | AsyncIterable<
   }
 }
 
-/** Creates a file, and flushes it to disk. Throws EEXIST if it exists. A full disk leaves no part of it. */
+/**
+ * Creates a file durably: it and its directory entry survive a power failure. Throws EEXIST if it exists. A
+ * full disk leaves no part of it.
+ */
 export async function createFile(name: string, text: string, mode?: number): Promise<void> {
   try {
     await writeFile(name, text, { flag: 'wx', flush: true, mode })
   } catch (error) {
-    // A file that could not be opened is not that of this run.
+    // If the file could not be opened, it is another run's, and stays.
     if ((error as NodeJS.ErrnoException).syscall !== 'open') await rm(name, { force: true })
     throw error
   }
+  // Windows cannot open directories for fsync, and writes their entries itself.
+  const folder = await open(path.dirname(name), 'r').catch(() => undefined)
+  await folder?.sync().catch(() => {})
+  await folder?.close()
 }

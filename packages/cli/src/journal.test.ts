@@ -16,6 +16,7 @@ import path from 'node:path'
 import type { BatchAnswer } from '@geospatial-attestation/client'
 import { afterAll, expect, test } from 'vitest'
 import { UsageError } from './exit'
+import { createFile } from './files'
 import { openJournal } from './journal'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'geo-journal-'))
@@ -133,6 +134,26 @@ test('a lock that a full disk does not hold is removed', async () => {
     syncBuiltinESMExports()
   }
   await expect(found(output)).resolves.toEqual([])
+})
+
+test('a file that is created survives a power failure: its folder is synced', async () => {
+  const name = fresh()
+  const synced: unknown[] = []
+  const { open } = promises
+  promises.open = async (file, flags, mode) => {
+    const handle = await open(file, flags, mode)
+    const sync = handle.sync.bind(handle)
+    handle.sync = async () => sync().finally(() => synced.push(file))
+    return handle
+  }
+  syncBuiltinESMExports()
+  try {
+    await createFile(name, 'text')
+  } finally {
+    promises.open = open
+    syncBuiltinESMExports()
+  }
+  expect(synced).toEqual([path.dirname(name)])
 })
 
 test('the lock of another process with the same id is taken over, and that process stops', async () => {
