@@ -36,9 +36,16 @@ export function sessionsAt(url: string, more = ''): { connectionString: string; 
   }
 }
 
-/** Returns the host and port of a URL, without user and password. A URL without a host means this machine. */
+/**
+ * Returns the host and port to which pg connects for a URL: its parameters `host` and `port` override the
+ * others. A URL without a host means this machine.
+ */
 export function hostOf(url: string): string {
-  return HOSTS.exec(url)![2] || 'localhost'
+  const [, , address, rest] = HOSTS.exec(url)!
+  const [, host, port] = /^(.*?)(:\d*)?$/.exec(address!)!
+  const parameters = new URLSearchParams(rest!.split('?')[1])
+  const givenPort = parameters.get('port')
+  return (parameters.get('host') || host || 'localhost') + (givenPort ? `:${givenPort}` : (port ?? ''))
 }
 
 /** Throws pg's error if it cannot read the URL of one host, or a certificate that the URL names. */

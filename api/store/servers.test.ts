@@ -30,7 +30,11 @@ test('begin() releases the connection of a replica once if the replica stops whi
 
 test.each([
   ['postgres://u:p@one:5432/x', 'one:5432'],
-  ['postgres://u@/x?host=/run/postgresql', 'localhost'],
+  ['postgres://u:p@[::1]:5432/x', '[::1]:5432'],
+  ['postgres:///x', 'localhost'],
+  ['postgres://u@/x?host=/run/postgresql', '/run/postgresql'],
+  ['postgres://u@one:5433/x?host=two', 'two:5433'],
+  ['postgres://u@one:5433/x?port=5434', 'one:5434'],
 ])('connections() names the host of %s', async (url, host) => {
   const servers = new DatabaseServers(url, [], () => {})
   expect(servers.connections().map(([name]) => name)).toEqual([host])
