@@ -56,6 +56,8 @@ test('the configuration requires no endpoint for a program that needs none', () 
   expect(slugs({ CHAINS: 'celo,42220,base,CELO' })).toEqual(chains)
   expect(slugs({})).toEqual(CHAINS.map(({ slug }) => slug))
 })
+/** Databases whose URL has the right form, but parameters that pg refuses. */
+const UNUSABLE = ['db/x?sslrootcert=.', 'db/x?uselibpqcompat=true&sslmode=verify-ca']
 test.each([
   [{ CHAINS: 'mars' }, 'CHAINS'],
   [{ CHAINS: ',' }, 'CHAINS'],
@@ -64,7 +66,7 @@ test.each([
   [{ DATABASE_URL: 'postgres://u:p#1@db:5432/x' }, 'DATABASE_URL'],
   [{ DATABASE_URL: 'postgres://u:1#p@db:5432/x' }, 'DATABASE_URL'],
   [{ DATABASE_URL: 'postgres://u:p@one:5432,two:port/x' }, 'DATABASE_URL'],
-  ...['u:%E9@db/x', '[::1]:5432/a%zz', 'db/x%', 'db/x?sslrootcert=/nowhere'].flatMap(
+  ...['u:%E9@db/x', '[::1]:5432/a%zz', 'db/x%', 'db/x?sslrootcert=/nowhere', ...UNUSABLE].flatMap(
     (rest): [object, string][] =>
       ['DATABASE_URL', 'DATABASE_READ_URLS', 'GRAPHQL_DATABASE_URL'].map((name) => [
         { [name]: `postgres://${rest}` },

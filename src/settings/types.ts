@@ -148,15 +148,15 @@ function postgresUrl(form: RegExp, expected: string): Type<string> {
     return text
   })
 }
-/** False if pg cannot decode a URL. Throws if it cannot read a certificate that the URL names. */
+/** False if pg cannot decode a URL. Throws if pg refuses it for another reason, such as a missing file. */
 function isReadable(url: string): boolean {
   try {
     requireReadable(url)
     return true
   } catch (error) {
-    const { code, path } = error as NodeJS.ErrnoException
-    if (path !== undefined) throw new Error(`${path}, which the URL names, cannot be read (${code})`)
-    return false
+    const { code, message } = error as NodeJS.ErrnoException
+    if (error instanceof URIError || code === 'ERR_INVALID_URL') return false
+    throw new Error(`the parameters of the URL are not usable: ${message.replaceAll(url, 'the URL')}`)
   }
 }
 /** URL that may list several hosts (src/postgres.ts), or none, for this machine. */
