@@ -23,11 +23,13 @@ test.each([
   ['statement timeout', '57014', false],
   ['lock timeout', '55P03', false],
   ['conflict with recovery', '40001', true],
-  ['deadlock', '40P01', true],
-  ['idle-in-transaction timeout', '25P03', true],
+  ['deadlock', '40P01', false],
+  ['idle-in-transaction timeout', '25P03', false],
+  ['transaction timeout', '25P04', false],
+  ['missing library', '58P01', false],
   ['disk error', '58030', true],
   ['read-only transaction', '25006', true],
-])('clients may retry after a %s', (message, code, elsewhere) => {
+])('clients may retry after a %s (%s); another server may succeed: %s', (message, code, elsewhere) => {
   const error = failed(message, code)
   expect([shownError(error, false).name, isLost(error)]).toEqual(['UnavailableError', elsewhere])
 })

@@ -128,13 +128,17 @@ export function isOutage({ code, message, routine }: DatabaseError): boolean {
 /**
  * True if another server may succeed where this one failed: this one is unreachable, hangs, has become
  * read-only (25006), or cancelled the statement because of replayed changes (40001). False if the statement
- * timed out, also for a lock, or waited too long for a connection of our pool.
+ * exceeded a time limit, waited too long for a connection of our pool, ended by a deadlock, or needs a library
+ * that is not installed.
  */
 export function isLost(error: DatabaseError): boolean {
-  const { code, message } = error
+  const { code = '', message } = error
   if (code === READ_ONLY) return true
-  return code !== '57014' && code !== '55P03' && !/when trying to connect/.test(message) && isOutage(error)
+  return !OF_STATEMENT.includes(code) && !/when trying to connect/.test(message) && isOutage(error)
 }
+
+/** Outages of one statement, after which the server still responds to others. */
+const OF_STATEMENT = ['25P03', '25P04', '40P01', '55P03', '57014', '58P01']
 
 /** State of a statement that would write on a server that accepts no writes. */
 const READ_ONLY = '25006'
