@@ -573,7 +573,7 @@ withChromium.describe('the search field of the explorer', () => {
     await flown(page, 18.9551, 69.6489)
     expect(complaints).toEqual([])
   })
-  test('opens a hit if fewer hits arrive after the arrow keys were pressed', async () => {
+  test('opens no hit of an earlier text by arrow keys and Enter', async () => {
     const { page } = plain
     await page.goto(world.url)
     await idle(page)
@@ -583,10 +583,8 @@ withChromium.describe('the search field of the explorer', () => {
     const pressed = new Promise<void>((resolve) => (respond = resolve))
     await page.route('**/graphql*', (route) => pressed.then(() => route.continue()))
     await searchField(page).fill(park.uid)
-    for (let presses = 0; presses < 2; presses++) await page.keyboard.press('ArrowDown')
+    for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await page.keyboard.press(key)
     respond()
-    await hits(page).nth(1).waitFor({ state: 'detached' })
-    await page.keyboard.press('Enter')
     await expect.poll(() => page.url()).toContain(park.uid)
     await page.unrouteAll()
   })

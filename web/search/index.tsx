@@ -25,8 +25,8 @@ export function Search() {
   const [active, setActive] = useState(0)
   const found = useFound(text)
   const hits = isOpen && found ? found.hits : []
-  // Fewer hits may arrive after the user chose one with the arrow keys.
-  const index = Math.min(active, hits.length - 1)
+  /** false while the hits of an earlier text are shown, which no key chooses */
+  const isCurrent = found?.text === text
 
   useShortcut(input)
   const go = (hit: Hit | undefined) => {
@@ -35,14 +35,15 @@ export function Search() {
     input.current?.blur()
     void show(hit)
   }
-  /** Text for which Enter was pressed while the hits of an earlier text were shown. */
+  /** Text for which Enter was pressed before its hits were found. */
   const [entered, setEntered] = useState<string>()
   useEffect(() => {
     if (entered === undefined || found?.text !== entered) return
     setEntered(undefined)
     go(hits[0])
   }, [entered, found])
-  const move = (step: number) => hits.length > 0 && setActive((index + step + hits.length) % hits.length)
+  const move = (step: number) =>
+    isCurrent && hits.length > 0 && setActive((active + step + hits.length) % hits.length)
   return (
     <form role="search" class="search" onSubmit={(event) => event.preventDefault()}>
       <input
@@ -54,7 +55,7 @@ export function Search() {
         aria-expanded={hits.length > 0}
         aria-controls={`${id}-hits`}
         aria-autocomplete="list"
-        aria-activedescendant={hits[index] && `${id}-${index}`}
+        aria-activedescendant={hits[active] && `${id}-${active}`}
         placeholder={say.search.placeholder}
         autocomplete="off"
         spellcheck={false}
@@ -76,7 +77,7 @@ export function Search() {
           if (key === 'ArrowDown') move(1)
           else if (key === 'ArrowUp') move(-1)
           else if (key === 'Enter')
-            if (found?.text === text || index > 0) go(hits[index])
+            if (isCurrent) go(hits[active])
             else setEntered(text)
           else if (key === 'Escape') {
             event.stopPropagation()
@@ -87,7 +88,7 @@ export function Search() {
           event.preventDefault()
         }}
       />
-      <Hits {...{ id, hits }} active={index} onChoose={go} />
+      <Hits {...{ id, hits, active }} onChoose={go} />
       <p role="status" class={isOpen && found && hits.length === 0 ? 'hits none' : 'unseen'}>
         {!isOpen || !found
           ? ''
