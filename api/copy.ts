@@ -8,7 +8,6 @@ import { leaveOutExplorers, rpcLimits } from '../src/chains'
 import { MONOTONIC } from '../src/clock'
 import { SettingsError, isLoopback, processSettings, type Settings } from '../src/config'
 import { CURVE } from '../src/eas'
-import { awaitMigrations } from '../src/migrations'
 import { retry } from '../src/retry'
 import { addLocationSchemas } from '../src/location'
 import { openLog } from '../src/log'
@@ -114,9 +113,7 @@ export async function openApi(settings: Settings, logger: Logger, clock = () => 
     start: () => {
       // Runs in the background, because the other APIs do not depend on it.
       void graphql.start()
-      void awaitMigrations((sql) => store.run({ text: sql, values: [] }), logger, closing.signal).catch(
-        () => {},
-      )
+      void store.awaitMigrations(logger, closing.signal).catch(() => {})
       void noteAttesters(store.servers, attesters.values(), logger, closing.signal)
       void webhooks.start()
       log?.start()

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { expect, test } from 'vitest'
+import { Store } from '../api/store'
 import { blankSettings } from '../dev/settings'
 import { connect, createDatabase, createMigratedDatabase, migrate, rows } from '../test/database'
 import { runNode } from '../test/node'
 import { SettingsError } from './config'
 import { awaitMigrations } from './migrations'
-import { isUnmigrated } from './postgres'
 
 test('a migration that fails keeps those before it, and the next run applies the others once', async () => {
   const { url } = await createDatabase()
@@ -68,17 +68,30 @@ test('`--to` undoes nothing if a newer version has migrated the database', async
 test('a missing column counts as a missing migration until the database has all of them', async () => {
   const { url } = await createMigratedDatabase()
   await migrate(url, 'ChainState')
-  const read = () => rows<{ name: string }>(url, 'SELECT name FROM migrations')
-  const isOfMigration = () => ['42703', '42883'].map((code) => isUnmigrated({ code }))
-  expect(isOfMigration()).toEqual([false, false])
-  const logged: unknown[] = []
-  const log = { error: (...given: unknown[]) => logged.push(given) } as unknown as Logger
-  const migrated = awaitMigrations(read, log, new AbortController().signal)
-  await expect.poll(isOfMigration).toEqual([true, true])
+  await rows(url, 'ALTER TABLE migrations RENAME TO hidden')
+  const store = new Store(url, () => {})
+  const missing = ['nothing', 'nothing()'].map((part) => ({ text: `SELECT ${part}`, values: [] }))
+  const names = () => Promise.all(missing.map((each) => store.run(each).catch((error: Error) => error.name)))
+  const reasons: string[] = []
+  const log = { error: ({ reason }: { reason: string }) => reasons.push(reason) } as unknown as Logger
+  const migrated = store.awaitMigrations(log, new AbortController().signal)
+  await expect.poll(() => reasons.length).toBe(1)
+  await rows(url, 'ALTER TABLE hidden RENAME TO migrations')
+  await expect.poll(() => reasons.length, { timeout: 10_000 }).toBe(2)
+  expect(await names()).toEqual(['UnavailableError', 'UnavailableError'])
   await migrate(url)
   await migrated
-  expect(isOfMigration()).toEqual([false, false])
-  expect(logged).toEqual([[{ reason: expect.stringContaining('Lines, Counts') }, expect.anything()]])
+  expect(await names()).toEqual(['error', 'error'])
+  expect(reasons[1]).toContain('Lines, Counts')
+  await store.close()
+})
+
+test('awaitMigrations() logs once that the login may not read the applied migrations', async () => {
+  const logged: unknown[] = []
+  const log = { error: (...given: unknown[]) => logged.push(given) } as unknown as Logger
+  const read = () => Promise.reject(Object.assign(new Error('permission denied'), { code: '42501' }))
+  expect(await awaitMigrations(read, log, new AbortController().signal)).toBe(false)
+  expect(logged).toEqual([[{ reason: expect.stringContaining('GRANT') }, expect.anything()]])
 })
 
 test('npm run migrate reports what it did, and exits with a status for each kind of error', async () => {

@@ -1,14 +1,20 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Client } from 'pg'
 import type { Logger } from 'pino'
 import { ACTIVE_SLUGS } from './chains'
 import { SettingsError } from './config'
-import { noteMigrations, primaryUrl, sessionsAt } from './postgres'
+import { isUnmigrated, primaryUrl, sessionsAt } from './postgres'
 import { retry } from './retry'
 
 /** Key of the advisory lock that one process holds while it applies migrations. */
 const LOCK = 7_283_461
+
+/** The project's root, above src and lib, or above dist/src. */
+const ROOT = ['..', '../..']
+  .map((up) => path.join(__dirname, up))
+  .find((root) => existsSync(path.join(root, 'db/migrations')))!
 
 interface Migration {
   name: string
@@ -22,7 +28,7 @@ const APPLIED = `CREATE TABLE IF NOT EXISTS "migrations" ("id" SERIAL NOT NULL, 
 
 /**
  * Applies missing migrations and then db/comments.sql, or with `to` undoes the migrations after that one.
- * Must run in the project's root. Throws a SettingsError if `to` is not an applied migration.
+ * Throws a SettingsError if `to` is not an applied migration.
  */
 export async function runMigrations(
   url: string,
@@ -30,7 +36,10 @@ export async function runMigrations(
   print: (line: string) => void,
 ): Promise<void> {
   const database = new Client(sessionsAt(await primaryUrl(url)))
-  const comments = (await readFile('db/comments.sql', 'utf8')).replaceAll('{chains}', ACTIVE_SLUGS.join(', '))
+  const comments = (await readFile(path.join(ROOT, 'db/comments.sql'), 'utf8')).replaceAll(
+    '{chains}',
+    ACTIVE_SLUGS.join(', '),
+  )
   await database.connect()
   try {
     if (to !== undefined) return await undoAfter(database, to, print)
@@ -45,37 +54,54 @@ export async function runMigrations(
 /** Milliseconds after the first check of a database that lacks migrations; multiplied up to this number. */
 const CHECK_MS = 1_000
 const MOST_CHECKS = 60
+/** Code of a statement that a login may not run. */
+const NOT_GRANTED = '42501'
 
 /**
- * Waits until a database has all migrations, and logs the missing ones. Until then isUnmigrated() is also
- * true for errors about their columns and functions.
- * @param read returns the rows of a statement
+ * Waits until a database has all migrations, and logs what prevents it. Returns false if the login may not
+ * read which ones were applied. Throws the signal's reason once it is aborted.
+ * @param read returns the rows of a statement, from the primary
  */
 export async function awaitMigrations(
   read: (sql: string) => Promise<{ name: string }[]>,
   log: Logger,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const known = knownMigrations().map(({ name }) => name)
-  const check = async () => {
-    const applied = new Set((await read('SELECT name FROM migrations')).map(({ name }) => name))
-    const missing = known.filter((name) => !applied.has(name))
-    noteMigrations(missing.length > 0)
-    if (missing.length) throw new Error(`It lacks ${missing.map(shortName).join(', ')}. Run npm run migrate.`)
+  let reason = ''
+  const report = (message: string) => {
+    if (message === reason) return
+    reason = message
+    log.error({ reason }, 'could not confirm that the database has all migrations')
   }
-  const onFailure = ({ message }: Error, attempt: number) =>
-    attempt === 1 && log.error({ reason: message }, 'could not confirm that the database has all migrations')
-  await retry(check, {
+  const check = async () => {
+    const rows = await read('SELECT name FROM migrations').catch((error: Error & { code?: string }) => {
+      if (error.code === NOT_GRANTED) return undefined
+      if (isUnmigrated(error)) return []
+      throw error
+    })
+    if (!rows) {
+      report(
+        'The login of the API may not read them. Run GRANT SELECT ON migrations TO it, and restart the API.',
+      )
+      return false
+    }
+    const missing = known.filter((name) => !rows.some((row) => row.name === name)).map(shortName)
+    if (missing.length === 0) return true
+    const named = missing.length < known.length ? missing.join(', ') : 'all migrations'
+    throw new Error(`It lacks ${named}. Run npm run migrate.`)
+  }
+  return retry(check, {
     attempts: Infinity,
     pauseMs: (attempt) => CHECK_MS * Math.min(attempt, MOST_CHECKS),
-    onFailure,
+    onFailure: ({ message }) => report(message),
     signal,
   })
 }
 
 /** Returns the migrations of this version, oldest first. */
 function knownMigrations(): Migration[] {
-  const all = require(path.resolve('db/migrations/load.js')) as (new () => Migration)[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources
+  const all = require(path.join(ROOT, 'db/migrations/load.js')) as (new () => Migration)[] // oxlint-disable-line typescript/no-require-imports -- outside of the sources
   return all.map((Known) => new Known())
 }
 

@@ -98,25 +98,19 @@ function codeOf(error: unknown): string | undefined {
   return (error as { code?: string } | null | undefined)?.code
 }
 
-/** Codes of missing columns and functions. */
-const PARTS = ['42703', '42883']
-let lacksMigrations = false
-/** Notes if the database of this process lacks migrations (src/migrations.ts). */
-export function noteMigrations(lacking: boolean): void {
-  lacksMigrations = lacking
-}
-
 /**
- * True if an error of pg means that tables do not exist yet. A missing column or function counts only while
- * the database lacks migrations: otherwise a statement that names one is a bug of this program.
+ * True if an error of pg means that the database lacks migrations: a table, column or function is missing.
+ * @param isMigrated true if it is known to have all migrations: then a statement that names a missing column
+ *   or function is a bug of this program
  */
-export function isUnmigrated(error: unknown): boolean {
-  return codeOf(error) === '42P01' || (lacksMigrations && PARTS.includes(codeOf(error) ?? ''))
+export function isUnmigrated(error: unknown, isMigrated = false): boolean {
+  const code = codeOf(error)
+  return code === '42P01' || (!isMigrated && (code === '42703' || code === '42883'))
 }
 
-/** Returns the message for a database that lacks tables or columns; undefined for other errors. */
+/** Returns the message for a database that lacks migrations; undefined for other errors. */
 export function unmigrated(error: unknown): string | undefined {
-  return ['42P01', '42703'].includes(codeOf(error) ?? '')
+  return isUnmigrated(error)
     ? 'The database is not migrated: run npm run migrate (node lib/migrate.js) first'
     : undefined
 }

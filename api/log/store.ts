@@ -102,14 +102,14 @@ export class LogStore {
   }
 
   private query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
-    return translated(this.servers.query<Row>(this.config, { text, values }), false)
+    return translated(this.servers, this.servers.query<Row>(this.config, { text, values }), false)
   }
 
   /** Reads data that never changes, from a replica if there is one. */
   private read<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     return this.reader
       ? this.reader.run<Row>({ text, values }, true, RETRY)
-      : translated(this.servers.read<Row>(this.config, { text, values }), false)
+      : translated(this.servers, this.servers.read<Row>(this.config, { text, values }), false)
   }
 
   /** Reads the newest part of the tree, which a replica may not have yet. */

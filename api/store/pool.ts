@@ -156,11 +156,13 @@ export const RETRY = ''
  * for statements that timed out; otherwise the error itself.
  * @param heavy true if clients can make the statement slow
  * @param remedy for clients whose statement timed out; it must fit the parameters that they can change
+ * @param isMigrated true if the database is known to have all migrations
  */
 export function shownError(
   error: DatabaseError,
   heavy: boolean,
   remedy = 'Narrow it by chain, prover, a shorter time range or a smaller bbox, or sort by timestamp.',
+  isMigrated = false,
 ): Error {
   const unavailable = (reason: string) => new UnavailableError(reason, { cause: error })
   if (heavy && isTimeout(error)) {
@@ -169,7 +171,7 @@ export function shownError(
       ? unavailable(problem)
       : new TooExpensiveError(`${problem} ${remedy}`, { cause: error })
   }
-  if (isUnmigrated(error)) return unavailable('The database is not migrated yet.')
+  if (isUnmigrated(error, isMigrated)) return unavailable('The database is not migrated yet.')
   if (error.code === READ_ONLY) return unavailable('The database accepts no writes.')
   if (isOutage(error)) return unavailable('The database does not respond.')
   return error

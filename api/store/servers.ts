@@ -129,6 +129,8 @@ class Server {
  * visible there first.) While no primary is available, reads need the state of the most advanced replica.
  */
 export class DatabaseServers {
+  /** True once the primary is known to have all migrations of this version. */
+  isMigrated = false
   private readonly candidates: readonly Server[]
   private readonly replicas: readonly Server[]
   private primary: Server

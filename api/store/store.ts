@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { PoolConfig } from 'pg'
+import type { Logger } from 'pino'
 import { CHAINS } from '../../src/chains'
+import { awaitMigrations } from '../../src/migrations'
 import { shownProblem } from '../http/problems'
 import { busyWith } from '../http/semaphore'
 import { SharedRead } from '../http/shared'
@@ -129,6 +131,13 @@ export class Store {
     return Object.assign(Object.create(this) as Store, { work })
   }
 
+  /** Waits until the primary has all migrations. Until then, errors about missing columns are outages. */
+  async awaitMigrations(log: Logger, signal: AbortSignal): Promise<void> {
+    const read = (text: string) =>
+      this.servers.query<{ name: string }>(this.vital, { text, values: [] }, signal)
+    this.servers.isMigrated = await awaitMigrations(read, log, signal)
+  }
+
   async close(): Promise<void> {
     await this.servers.close()
   }
@@ -214,6 +223,7 @@ export class Store {
     const statement = nearQuery(at, limit, parts)
     const reading = this.inTurn<{ meters: number; lines: string | null }>(statement)
     const [row] = await translated(
+      this.servers,
       reading.catch((error: DatabaseError) => {
         if (isGivenUp(error)) return []
         throw error
@@ -377,6 +387,7 @@ export class Store {
    */
   run<Row extends object>(statement: Statement, heavy = false, remedy?: string): Promise<Row[]> {
     return translated(
+      this.servers,
       heavy ? this.inTurn<Row>(statement) : this.servers.read<Row>(this.shared, statement),
       heavy,
       remedy,
@@ -385,7 +396,7 @@ export class Store {
 
   /** Like `run` with `heavy`, but on the primary: for data that replicas may not have yet. */
   runOnPrimary<Row extends object>(statement: Statement, remedy?: string): Promise<Row[]> {
-    return translated(this.inTurn<Row>(statement, 'query'), true, remedy)
+    return translated(this.servers, this.inTurn<Row>(statement, 'query'), true, remedy)
   }
 
   /** Runs a statement of a client when its turn comes. It stops when the client's work ends. */
@@ -400,12 +411,12 @@ export class Store {
 
   /** Runs a statement of the service itself, which reads of clients cannot delay. */
   private ask<Row extends object>(statement: Statement): Promise<Row[]> {
-    return translated(this.servers.read<Row>(this.vital, statement), false)
+    return translated(this.servers, this.servers.read<Row>(this.vital, statement), false)
   }
 
   /** Runs a statement on the primary, for data that a signature depends on. */
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-    return translated(this.servers.query<Row>(this.vital, { text, values }), false)
+    return translated(this.servers, this.servers.query<Row>(this.vital, { text, values }), false)
   }
 }
 
@@ -428,10 +439,15 @@ function remedyOf({ ids, offset = 0 }: RecordQuery): string | undefined {
 }
 
 /** Awaits a result of the database. Its errors are those that clients see (shownError). */
-export async function translated<T>(reading: Promise<T>, heavy: boolean, remedy?: string): Promise<T> {
+export async function translated<T>(
+  servers: DatabaseServers,
+  reading: Promise<T>,
+  heavy: boolean,
+  remedy?: string,
+): Promise<T> {
   try {
     return await reading
   } catch (error) {
-    throw shownError(error as DatabaseError, heavy, remedy)
+    throw shownError(error as DatabaseError, heavy, remedy, servers.isMigrated)
   }
 }

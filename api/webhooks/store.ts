@@ -97,7 +97,7 @@ export class WebhookStore {
   constructor(private readonly servers: DatabaseServers) {}
 
   private query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-    return translated(this.servers.query<Row>(this.config, { text, values }), false)
+    return translated(this.servers, this.servers.query<Row>(this.config, { text, values }), false)
   }
 
   /**
