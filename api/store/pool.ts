@@ -128,8 +128,8 @@ export function isOutage({ code, message, routine }: DatabaseError): boolean {
 /**
  * True if another server may succeed where this one failed: this one is unreachable, hangs, has become
  * read-only (25006), or cancelled the statement because of replayed changes (40001). False if the statement
- * exceeded a time limit, waited too long for a connection of our pool, ended by a deadlock, or needs a library
- * that is not installed.
+ * exceeded a time limit, waited too long for a connection of our pool, ended by a deadlock, or needs a
+ * library that is not installed.
  */
 export function isLost(error: DatabaseError): boolean {
   const { code = '', message } = error

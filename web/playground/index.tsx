@@ -101,11 +101,8 @@ export default function Playground({ map }: { map: Map | undefined }) {
       </form>
       {answered && chain && (
         <AnswerView
-          {...answered}
-          chain={chain}
-          drawing={drawing}
+          {...{ ...answered, chain, drawing, apart: asking.apart }}
           names={namesOf(parsed, fields)}
-          apart={asking.apart}
         />
       )}
     </>

@@ -1,7 +1,7 @@
 import type { Eip1193Provider } from '@geospatial-attestation/client'
 import { request } from '../service'
 
-/** RPC URLs of nodes on this machine by chain id; none if the deployment is not local. Requested until known. */
+/** RPC URLs of nodes on this machine by chain id, requested until known; none if the service is not local. */
 export const localNodes = (): Promise<Readonly<Record<number, string>>> => (asked ??= ask())
 let asked: Promise<Record<number, string>> | undefined
 

@@ -137,7 +137,7 @@ test.each([
       const value = path.reduce<unknown>((each, name) => (each as Record<string, unknown>)[name], real)
       const name = path.at(-1)!
       if ((typeof value === 'object' && !Array.isArray(value)) || name === 'submission') continue
-      const text = String(value)
+      const text = typeof value === 'string' ? value : JSON.stringify(value)
       const others: unknown[] = [[value], [text]]
       if (typeof value !== 'string') others.push(text)
       if (text.startsWith('0x')) others.push(text.replace('0x', '0X'))
