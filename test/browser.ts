@@ -16,7 +16,7 @@ const STEP_MS = 60_000
 export interface OpenPage extends AsyncDisposable {
   readonly page: Page
   /** errors and warnings of the page's console, its uncaught errors, and failed requests */
-  readonly complaints: readonly string[]
+  readonly complaints: string[]
   /** URL of every request that the page sent */
   readonly requested: readonly string[]
   /** serious or critical findings of axe-core, as `rule: element` */

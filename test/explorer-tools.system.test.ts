@@ -13,12 +13,12 @@ let world: TestWorld
 
 beforeAll(async () => {
   world = await startTestWorld()
-  const today = Date.now()
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
   const at = (days: number) => today - days * DAY_MS
   const point = (longitude: number) => ({ type: 'Point', coordinates: [longitude, 10] })
   await insertRecords(world.databaseUrl, [
     ...[0, 0, 2, 10, 40].map((days, i) => ({
-      ...{ chain: 'celo', memo: `${days} days ago`, timestamp: at(days) - 3_600_000, geometry: point(2 * i) },
+      ...{ chain: 'celo', memo: `${days} days ago`, timestamp: at(days), geometry: point(2 * i) },
     })),
     {
       ...{ chain: 'celo', memo: 'A large area', timestamp: at(1) },
