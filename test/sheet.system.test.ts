@@ -121,13 +121,16 @@ withChromium.describe('the sheet of a place', () => {
 
   test('is replaced by a visible message if its code cannot be loaded', async () => {
     await using other = await openPage(WITHOUT_MAP)
-    await other.page.route(/\/assets\/sheet-[^/]+\.js$/, (route) => route.abort())
+    await other.page.route(/\/assets\/(sheet-[^/]+\.js|card-[^/]+\.css)$/, (route) => route.abort())
     await other.page.goto(pageOf(uids.tower))
     // Times out if something covers the message.
     await other.page.getByText('could not be loaded').click({ trial: true })
     await other.page.unrouteAll()
     await sheet(other.page).getByRole('heading', { name: 'Eiffel Tower' }).waitFor()
     await other.page.locator('.card-head').and(other.page.locator(':focus-within')).waitFor()
+    // A style sheet that could not be loaded has no readable rules.
+    const isStyled = `[...document.styleSheets].every(({ cssRules }) => cssRules.length > 0)`
+    await expect.poll(() => other.page.evaluate(isStyled)).toBe(true)
   })
 
   test('keeps the focus off the list that it covers, and gives it back', async () => {

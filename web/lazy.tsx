@@ -2,7 +2,7 @@ import type { ComponentType, JSX } from 'preact'
 import { useLoaded } from './loading'
 import { say } from './messages'
 
-/** Milliseconds after which a style sheet that could not be loaded is requested again. */
+/** Milliseconds after which a style sheet that could not be loaded is requested again, doubled each time. */
 const RETRY_MS = 2_000
 
 /**
@@ -30,8 +30,10 @@ export function lazy<Props extends object>(
 addEventListener(
   'error',
   ({ target: link }) => {
-    if (link instanceof HTMLLinkElement && link.rel === 'stylesheet')
-      setTimeout(() => link.replaceWith(link.cloneNode()), RETRY_MS)
+    if (!(link instanceof HTMLLinkElement) || link.rel !== 'stylesheet') return
+    const pause = Number(link.dataset.pause ?? RETRY_MS)
+    link.dataset.pause = String(2 * pause)
+    setTimeout(() => link.replaceWith(link.cloneNode()), pause)
   },
   true,
 )
