@@ -87,7 +87,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     (request) => parts.walletTier?.tierOf(request) !== undefined,
   )
   logRequests(app)
-  openToAllOrigins(app)
+  await openToAllOrigins(app)
   redirectSlashes(app)
   compressTexts(app)
   boundResponses(app)

@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   guardRequests(app, TIMEOUTS.answer)
-  openToAllOrigins(app)
+  await openToAllOrigins(app)
   await app.register(
     (scope) =>
       graphqlRoutes(scope, {

@@ -97,7 +97,7 @@ async function serve({
   // Bodies that are large enough for a worker are rejected before that.
   guardRequests(server, 28_000, undefined)
   boundResponses(server)
-  openToAllOrigins(server)
+  await openToAllOrigins(server)
   await server.register(
     (scope) =>
       graphqlRoutes(scope, {

@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import cors from '@fastify/cors'
+import type { FastifyInstance } from 'fastify'
 
 /** Response headers that a script of another origin may read. */
 const EXPOSED = [
@@ -27,26 +28,17 @@ const UNSHARED = '/metrics'
  * Lets scripts of any origin read all responses, including errors, except the metrics. The responses are
  * public and need no cookie. Register it before the rate limits, so that preflights are not counted.
  */
-export function openToAllOrigins(app: FastifyInstance): void {
-  // The hook also runs for paths that no route matches.
+export async function openToAllOrigins(app: FastifyInstance): Promise<void> {
+  await app.register(cors, {
+    hook: 'onRequest',
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST'],
+    maxAge: PREFLIGHT_SECONDS,
+    strictPreflight: false,
+  })
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.method === 'OPTIONS') return void preflight(request, reply)
     if (request.routeOptions.url === UNSHARED)
       for (const name of Object.keys(OPEN)) void reply.removeHeader(name)
     done()
   })
-}
-
-function preflight({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const asked = headers['access-control-request-headers']
-  if (asked !== undefined) void reply.header('access-control-allow-headers', asked)
-  return reply
-    .status(204)
-    .headers({
-      'access-control-allow-methods': 'GET, HEAD, POST',
-      'access-control-max-age': PREFLIGHT_SECONDS,
-      vary: 'Access-Control-Request-Headers',
-      'content-length': 0,
-    })
-    .send()
 }
